@@ -1,0 +1,5 @@
+"""`python -m davy` is `davy`."""
+
+from davy.cli import main
+
+main()

@@ -1,0 +1,73 @@
+"""The command tree, and the one place where errors become exit codes.
+
+Command modules import only typer and the standard library at the top; what a
+command needs it imports when it runs, so that `davy --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+app = typer.Typer(
+    name="davy",
+    help="A workbench for people who fight online hate.\n\n"
+    "Collect, clean, sample, label with care, train, test, compare and serve.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        from davy import __version__
+
+        typer.echo(f"davy {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def davy(
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_version, is_eager=True)
+    ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Show hurtful words unmasked in tables.")] = False,
+) -> None:
+    """Options that every command takes."""
+    console.settings.plain = plain
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code: 0 done, 1 a gate failed, 2 the user can fix it."""
+    try:
+        result = app(args=arguments, prog_name="davy", standalone_mode=False)
+    except UserError as error:
+        console.error(error.message)
+        return 2
+    except typer.Abort:
+        console.error("Stopped. Nothing was written.")
+        return 130
+    except KeyboardInterrupt:
+        console.error("Interrupted. Run the same command again to go on.")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # everything but click's usage errors goes on up
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of click's
+            console.error(error.format_message())
+            return int(error.exit_code)
+        raise
+    return result if isinstance(result, int) else 0
+
+
+# One line a command; groups are `add_typer(module.app, name=…)`, single verbs `command()(module.verb)`.

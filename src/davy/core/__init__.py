@@ -1,0 +1,40 @@
+"""The nouns: plain dataclasses with the rules that belong to them. No I/O, nothing of ours imported."""
+
+from davy.core.annotation import BASES, FLAGS, Annotation, Verdict
+from davy.core.errors import UserError
+from davy.core.meme import Confounder, Layer, Meme
+from davy.core.metric import Metric, Report
+from davy.core.post import POST_COLUMNS, Post, Source
+from davy.core.round import Entry, Round
+from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
+from davy.core.scorer import Scorer, Scores, TrainableScorer
+from davy.core.suite import Case, Outcome, Suite
+
+__all__ = [
+    "BASES",
+    "FLAGS",
+    "POST_COLUMNS",
+    "Annotation",
+    "Case",
+    "Confounder",
+    "Entry",
+    "Guideline",
+    "Label",
+    "Layer",
+    "Meme",
+    "Metric",
+    "Outcome",
+    "Post",
+    "Question",
+    "Report",
+    "Round",
+    "Scheme",
+    "Scorer",
+    "Scores",
+    "Source",
+    "Suite",
+    "TrainableScorer",
+    "UserError",
+    "Verdict",
+    "Wording",
+]

@@ -1,0 +1,25 @@
+"""The one error that a user can fix.
+
+The shell turns it into one line and exit code 2, HTTP into a 4xx page or JSON.
+Anything else that is raised is our bug and shows its traceback in the log.
+"""
+
+
+class UserError(Exception):
+    """What is wrong, with which value, and what to do next, in one line.
+
+    `status` is the HTTP status that the web door answers with.
+    """
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """Return " Did you mean 'x'?" for the known word closest to `word`, or nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
