@@ -1,0 +1,1 @@
+"""Benchmarks: each compares Davy with the best alternative, in one run, and prints ratios."""

@@ -1,0 +1,45 @@
+"""The docs keep up with the program: every command and option, every link, every picture."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from davy.cli.app import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
+
+
+def leaves(command, name="davy"):
+    children = getattr(command, "commands", None)
+    if not children:
+        return [(name, command)]
+    return [leaf for child, sub in children.items() for leaf in leaves(sub, f"{name} {child}")]
+
+
+COMMANDS = leaves(typer.main.get_command(app))
+
+
+def test_the_command_page_is_what_the_program_says():
+    done = subprocess.run([sys.executable, str(ROOT / "scripts" / "document_commands.py"), "--check"], check=False)
+    assert done.returncode == 0, "docs/commands.md is out of date: run `make docs`"
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
+def test_a_command_has_help_with_an_example_and_words_for_every_option(name, command):
+    assert command.help, f"{name} has no help"
+    assert f"{name} " in command.help or f"{name}\n" in f"{command.help}\n", f"{name}'s help shows no example of it"
+    silent = [p.name for p in command.params if p.name != "help" and not getattr(p, "help", None)]
+    assert not silent, f"{name}: no words for {', '.join(silent)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
+def test_links_and_pictures_in_the_docs_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}, which is not there"
