@@ -24,7 +24,8 @@ class Wording(Mapping[str, str]):
     __slots__ = ("_texts",)
 
     def __init__(self, texts: str | Mapping[str, str] = "") -> None:
-        self._texts: dict[str, str] = {"en": texts} if isinstance(texts, str) else dict(texts)
+        given = {"en": texts} if isinstance(texts, str) else texts
+        self._texts: dict[str, str] = {lang: text for lang, text in given.items() if text}
 
     def __getitem__(self, lang: str) -> str:
         return self._texts[lang]
@@ -37,9 +38,6 @@ class Wording(Mapping[str, str]):
 
     def __hash__(self) -> int:
         return hash(tuple(sorted(self._texts.items())))
-
-    def __bool__(self) -> bool:
-        return any(self._texts.values())
 
     def __str__(self) -> str:
         return self.said_in("en")
@@ -63,8 +61,19 @@ class Label:
     examples: tuple[Wording, ...] = ()
     aliases: tuple[str, ...] = ()
     under: tuple[str, ...] = ()
+    group: str | None = None
+    """A heading that pages list the label beneath, such as `religion`."""
+    of: tuple[str, ...] = ()
+    """The labels of the same question that this one is the intersection of."""
+    priority: bool = False
+    """Whether people are asked to look out for this one first."""
     severe: bool = False
     """Whether care settings should spread posts with this label out."""
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Every way to write the label: its name, its code, its aliases."""
+        return (self.name, *([self.code] if self.code else []), *self.aliases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +88,42 @@ class Question:
     positive: str | None = None
     under: tuple[str, tuple[str, ...]] | None = None
     open: bool = False
+    required: bool = False
+    """Whether a `many` question needs at least one label; the other kinds always need theirs."""
+    absent: tuple[str, ...] = ()
+    """What public files write where the question does not apply, such as `none`."""
     derived: tuple[str, Mapping[str, str]] | None = None
     """(question, its label → this question's label): the answer follows from another and is never asked."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"question {self.name!r} has unknown kind {self.kind!r}; known: {', '.join(KINDS)}")
+        if len(set(self.label_names)) != len(self.labels):
+            raise ValueError(f"question {self.name!r} has two labels of one name")
+        if self.positive is not None and self.positive not in self.label_names:
+            raise ValueError(f"question {self.name!r}: its positive {self.positive!r} is not one of its labels")
 
     @property
     def label_names(self) -> tuple[str, ...]:
         """The labels' names in their order, which is the order of a scorer's probabilities."""
         return tuple(label.name for label in self.labels)
 
-    def label(self, name: str) -> Label:
-        """Return the label called `name` or one of its aliases (case and outer space don't matter)."""
-        wanted = name.strip().casefold()
+    def label(self, spelling: str) -> Label:
+        """Return the label with this name, code or alias (case and spacing don't matter)."""
+        wanted = plain(spelling)
         for label in self.labels:
-            if wanted in (spelling.casefold() for spelling in (label.name, *label.aliases)):
+            if wanted in map(plain, label.spellings):
                 return label
-        raise KeyError(name)
+        raise KeyError(spelling)
+
+    def is_absent(self, spelling: str) -> bool:
+        """Return whether a file that says `spelling` means that the question does not apply."""
+        return not spelling.strip() or plain(spelling) in map(plain, self.absent)
+
+
+def plain(spelling: str) -> str:
+    """Return a spelling without case, outer space and repeated space, so that two files' spellings compare."""
+    return " ".join(spelling.casefold().split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +151,31 @@ class Scheme:
     source: str = ""
     """The paper that it follows."""
 
+    def __post_init__(self) -> None:
+        earlier: dict[str, Question] = {}
+        for question in self.questions:
+            if question.name in earlier:
+                raise ValueError(f"scheme {self.name!r} has two questions called {question.name!r}")
+            if question.under:
+                parent, needed = question.under
+                if parent not in earlier:
+                    raise ValueError(f"question {question.name!r} names a parent {parent!r} that does not come before")
+                if not set(needed) <= set(earlier[parent].label_names):
+                    raise ValueError(f"question {question.name!r} needs an answer that {parent!r} does not have")
+            earlier[question.name] = question
+
     @property
     def guideline(self) -> Guideline | None:
         """The guideline in force: the newest."""
         return max(self.guidelines, key=lambda it: it.version, default=None)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that the questions and labels are worded in, English first."""
+        worded = [(part.title, part.definition) for q in self.questions for part in q.labels]
+        worded += [(q.title, q.definition) for q in self.questions]
+        found = {lang for pair in worded for wording in pair for lang in wording}
+        return tuple(sorted(found, key=lambda lang: (lang != "en", lang)))
 
     def question(self, name: str) -> Question:
         """Return the question called `name`."""
@@ -152,10 +203,10 @@ class Scheme:
     def faults(self, answers: Answers, *, complete: bool = False) -> list[str]:
         """Return what is wrong with a set of answers, one line each; with `complete`, missing ones too."""
         full = self.completed(answers)
-        found = [line for name, labels in answers.items() for line in self._faults_of(name, labels, full)]
+        found = [line for name, labels in answers.items() for line in self._faults_of(name, tuple(labels), full)]
         if complete:
-            missing = [q.name for q in self.asked(answers) if q.kind != "many" and not full.get(q.name)]
-            found += [f"{name!r} is not answered" for name in missing]
+            needed = [q.name for q in self.asked(answers) if q.kind != "many" or q.required]
+            found += [f"{name!r} is not answered" for name in needed if not full.get(name)]
         return found
 
     def _faults_of(self, name: str, labels: tuple[str, ...], full: Answers) -> list[str]:
@@ -170,21 +221,32 @@ class Scheme:
         found = []
         if question.kind != "many" and len(labels) != 1:
             found.append(f"{name!r} takes one label, got {len(labels)}")
-        above = set(full.get(question.under[0], ())) if question.under else set()
-        for label_name in labels:
-            if label_name not in question.label_names:
-                if not question.open:
-                    known = list(question.label_names)
-                    hint = nearest(label_name, known)
-                    found.append(f"{label_name!r} is not a label of {name!r}; it has {', '.join(known)}.{hint}")
-                continue
-            allowed = question.label(label_name).under
-            if allowed and not above & set(allowed):
-                found.append(f"{label_name!r} belongs under {' or '.join(allowed)}, not under {' or '.join(above)}")
-        return found
+        found += [f"{name!r} names {label!r} twice" for label in dict.fromkeys(labels) if labels.count(label) > 1]
+        if question.derived and tuple(full[name]) != labels:
+            origin = question.derived[0]
+            follows = " and ".join(full[name])
+            found.append(f"{name!r} follows from {origin!r}, which makes it {follows}, not {' and '.join(labels)}")
+        above = tuple(full.get(question.under[0], ())) if question.under else ()
+        return found + [line for label in dict.fromkeys(labels) for line in _faults_of_label(question, label, above)]
 
     def _applies(self, question: Question, answers: Answers) -> bool:
         if question.under is None:
             return True
         parent, needed = question.under
-        return bool(set(answers.get(parent, ())) & set(needed))
+        return bool(set(answers.get(parent, ())) & set(needed)) and self._applies(self.question(parent), answers)
+
+
+def _faults_of_label(question: Question, name: str, above: tuple[str, ...]) -> list[str]:
+    known = list(question.label_names)
+    if name not in known:
+        if question.open:
+            return [] if name.strip() else [f"{question.name!r} has an empty label"]
+        try:
+            hint = f" Write {question.label(name).name!r}."
+        except KeyError:
+            hint = nearest(name, known)
+        return [f"{name!r} is not a label of {question.name!r}; it has {', '.join(known)}.{hint}"]
+    allowed = question.label(name).under
+    if allowed and not set(above) & set(allowed):
+        return [f"{name!r} belongs under {' or '.join(allowed)}, not under {' or '.join(above)}"]
+    return []
