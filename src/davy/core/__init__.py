@@ -7,7 +7,7 @@ from davy.core.metric import Metric, Report
 from davy.core.post import POST_COLUMNS, Post, Source
 from davy.core.round import Entry, Round
 from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
-from davy.core.scorer import Scorer, Scores, TrainableScorer
+from davy.core.scorer import NotANumber, Scorer, Scores, TrainableScorer
 from davy.core.suite import Case, Outcome, Suite
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Layer",
     "Meme",
     "Metric",
+    "NotANumber",
     "Outcome",
     "Post",
     "Question",

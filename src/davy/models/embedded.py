@@ -1,0 +1,151 @@
+"""The detectors that ship inside the package, and the one that routes posts to them by language.
+
+Posts in, scores out. Weights live in `models/weights/NAME/`, each a model folder.
+`embedded` asks `embedded-de` about German posts and `embedded-en` about all others;
+it answers every question that one of them answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.core.scorer import Scorer, Scores
+from davy.models.asked import Asked
+from davy.models.baselines import content_hash
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+    Languages = Callable[[list[str]], list[str]]
+
+WEIGHTS = Path(__file__).parent / "weights"
+ROUTES: Mapping[str, str] = {"en": "embedded-en", "de": "embedded-de"}
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Asks one scorer for each language; posts in a language that has none go to `fallback`.
+
+    Where the scorer for a post does not answer a question that another one does, the post has no answer to it.
+    """
+
+    scorers: Mapping[str, Scorer]
+    detect: Languages
+    fallback: str = "en"
+    name: str = "embedded"
+
+    @property
+    def version(self) -> str:
+        """A hash of the versions of the scorers behind it."""
+        return content_hash((), {lang: [scorer.name, scorer.version] for lang, scorer in self.scorers.items()})
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """Every question that one of the scorers answers; where two share a name, the first scorer's."""
+        found: dict[str, Question] = {}
+        for scorer in self.scorers.values():
+            for question in scorer.questions:
+                found.setdefault(question.name, question)
+        return tuple(found.values())
+
+    def score(self, posts: pl.DataFrame) -> Scores:
+        """Return the scores of each post by the scorer for its language: its `lang`, or what is detected."""
+        import numpy as np
+
+        languages = self._languages(posts)
+        questions = {question.name: question for question in self.questions}
+        blocks = {name: np.zeros((len(posts), len(question.labels))) for name, question in questions.items()}
+        answered = {name: np.zeros(len(posts), dtype=bool) for name in questions}
+        read = np.ones(len(posts), dtype=bool)
+        thresholds = {name: np.full(len(posts), 0.5) for name in questions}
+        cascaded = False
+        for lang, scorer in self.scorers.items():
+            rows = np.flatnonzero(languages == lang)
+            if not len(rows):
+                continue
+            part = scorer.score(posts[rows])
+            cascaded = cascaded or part.read is not None
+            read[rows] = True if part.read is None else part.read
+            for question in part.questions:
+                blocks[question.name][rows] = _in_order(questions[question.name], question, part)
+                answered[question.name][rows] = True
+                thresholds[question.name][rows] = part.thresholds.get(question.name, 0.5)
+        partly = {name: mask for name, mask in answered.items() if not mask.all()}
+        return Scores(self.questions, blocks, thresholds, read if cascaded else None, partly)
+
+    def _languages(self, posts: pl.DataFrame) -> Array:
+        import numpy as np
+
+        texts = posts["text"].fill_null("").to_list()
+        given = posts["lang"].to_list() if "lang" in posts.columns else [None] * len(texts)
+        unknown = [i for i, lang in enumerate(given) if not lang]
+        languages = [str(lang or "").lower().split("-")[0] for lang in given]
+        for i, lang in zip(unknown, self.detect([texts[i] for i in unknown]), strict=True):
+            languages[i] = lang
+        return np.array([lang if lang in self.scorers else self.fallback for lang in languages])
+
+
+def embedded(asked: Asked) -> Scorer:
+    """Return the routed detector over those that this package holds."""
+    from davy.models.load import open_folder
+
+    held = {lang: open_folder(WEIGHTS / name) for lang, name in ROUTES.items() if (WEIGHTS / name).is_dir()}
+    if not held:
+        raise _absent(asked.name)
+    return Routed(held, detected, fallback=next(iter(held)))
+
+
+def one(asked: Asked) -> Scorer:
+    """Return one embedded detector by its name."""
+    from davy.models.load import open_folder
+
+    if not (WEIGHTS / asked.kind).is_dir():
+        raise _absent(asked.kind)
+    return open_folder(WEIGHTS / asked.kind)
+
+
+def shipped() -> list[str]:
+    """Return the names of the detectors whose weights are in this package."""
+    return sorted(path.parent.name for path in WEIGHTS.glob("*/manifest.json"))
+
+
+def detected(texts: list[str]) -> list[str]:
+    """Return each text's language code, as `davy.text.language` sees it."""
+    if not texts:
+        return []
+    from davy.text.language import detect  # type: ignore[import-untyped,unused-ignore]
+
+    return [detect(text) for text in texts]
+
+
+def _absent(name: str) -> UserError:
+    held = shipped()
+    there = f"It holds {', '.join(held)}." if held else "It holds no embedded detector yet."
+    return UserError(
+        f"The weights of {name!r} are not in this installation. {there} "
+        "Name another model: a folder, hf:ORG/NAME, perspective, openai, url:…, keywords:FILE, majority or uniform.",
+        status=503,
+    )
+
+
+def _in_order(wanted: Question, given: Question, scores: Scores) -> Array:
+    """Return a block with its columns in the wanted question's order of labels."""
+    import numpy as np
+
+    block = scores.probabilities[given.name]
+    if wanted.label_names == given.label_names:
+        return block
+    missing = [name for name in given.label_names if name not in wanted.label_names]
+    if missing:
+        raise UserError(f"The detectors disagree on {given.name!r}: {missing[0]!r} is a label of one only.")
+    reordered = np.zeros((len(block), len(wanted.labels)))
+    for i, name in enumerate(given.label_names):
+        reordered[:, wanted.label_names.index(name)] = block[:, i]
+    return reordered

@@ -1,0 +1,107 @@
+"""Find a scorer by the name that `--model` takes.
+
+A name in, a scorer out. Classes are named as text and imported only when they
+are asked for, so that a word list never waits for a network's library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.core.errors import UserError, nearest
+from davy.models import folder as folders
+from davy.models.asked import Asked
+
+if TYPE_CHECKING:
+    from davy.core.scorer import Scorer
+    from davy.models.asked import Reader
+
+DEFAULT = "embedded"
+
+# Name → the function that takes an `Asked` and returns the scorer.
+MAKERS: Mapping[str, str] = {
+    "embedded": "davy.models.embedded:embedded",
+    "embedded-en": "davy.models.embedded:one",
+    "embedded-en-large": "davy.models.embedded:one",
+    "embedded-de": "davy.models.embedded:one",
+    "majority": "davy.models.baselines:majority",
+    "uniform": "davy.models.baselines:uniform",
+    "keywords": "davy.models.keywords:keywords",
+    "tfidf": "davy.models.tfidf:tfidf",
+    "xgboost": "davy.models.boosted:boosted",
+    "perspective": "davy.models.remote:perspective",
+    "openai": "davy.models.remote:openai",
+    "url": "davy.models.remote:url",
+    "hf": "davy.models.transformer:from_hub",
+}
+
+# What a manifest's `engine` says → the class whose `open(folder, manifest)` reads the folder.
+ENGINES: Mapping[str, str] = {
+    "onnx": "davy.models.onnx:OnnxScorer",
+    "majority": "davy.models.baselines:Majority",
+    "tfidf": "davy.models.tfidf:Tfidf",
+    "xgboost": "davy.models.boosted:Boosted",
+    "transformer": "davy.models.transformer:TransformerScorer",
+}
+
+# What to type, and what it is: for help, errors and `davy model list`.
+NAMES: Mapping[str, str] = {
+    "embedded": "detects the language and asks the embedded detector for it",
+    "embedded-en": "the small English detector in the package",
+    "embedded-en-large": "the large English detector in the package",
+    "embedded-de": "the German detector in the package",
+    "FOLDER": "a saved model: a folder with a manifest.json",
+    "hf:ORG/NAME": "a classifier from the Hugging Face hub or its cache (extra: train)",
+    "majority[:FILE]": "always the most frequent answer, in FILE or by the scheme's order",
+    "uniform[:SEED]": "chance, the same for the same text",
+    "keywords:FILE": "a word list, one term a line",
+    "tfidf:FILE": "TF-IDF and logistic regression, fitted on FILE (extra: train)",
+    "xgboost:FILE": "TF-IDF and XGBoost, fitted on FILE (extra: train)",
+    "perspective": "the Perspective API; key in PERSPECTIVE_API_KEY",
+    "openai": "OpenAI moderation; key in OPENAI_API_KEY",
+    "url:http://…": "an endpoint in Perspective's shape, OpenAI's, or ours",
+}
+
+
+def load(name: str = DEFAULT, *, read: Reader | None = None) -> Scorer:
+    """Return the scorer called `name`; `read` turns a file into frames for names that learn from one."""
+    name = name.strip()
+    asked = Asked.parse(name, read=read)
+    if asked.kind in MAKERS:
+        scorer: Scorer = _found(MAKERS[asked.kind])(asked)
+        return scorer
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return open_folder(path)
+    if path.suffix.lower() in folders.PICKLES:
+        raise UserError(f"{path} may be a pickle, which is never loaded. Convert it once: davy model convert {path}")
+    if path.is_file():
+        raise UserError(f"{path} is a file, and a model is a folder with a manifest.json. Name its folder.")
+    if path.parent != Path() or name.startswith((".", "~")):
+        raise UserError(f"There is no model folder {path}.")
+    raise UserError(f"There is no model {name!r}.{nearest(name, list(MAKERS))} Known: {', '.join(NAMES)}.")
+
+
+def open_folder(folder: Path) -> Scorer:
+    """Return the scorer saved in a folder, after checking its files."""
+    manifest = folders.read(folder)
+    if manifest.engine not in ENGINES:
+        raise UserError(
+            f"{folder} needs the engine {manifest.engine!r}, which this Davy does not have "
+            f"(it has {', '.join(ENGINES)}). Update Davy."
+        )
+    scorer: Scorer = _found(ENGINES[manifest.engine]).open(folder, manifest)
+    return scorer
+
+
+def _found(target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"This model needs {error.name!r}, which is not installed: pip install 'davy[train]'."
+        ) from error
