@@ -62,10 +62,10 @@ class Scores:
 
     Rows of a `one` or `scale` question sum to 1; those of a `many` question need not.
     `thresholds[q]` is where a yes/no question says yes and where a `many` label is
-    chosen (0.5 where absent), one for all posts or an array with one a post. `read` is False where a cascade's screen cleared the
-    post without the encoder; such posts have no answer to child questions. `answered[q]`
-    is False where the question was not put to the post (a German detector and an English
-    taxonomy); it has no answer there, whatever its probabilities hold.
+    chosen (0.5 where absent): one for all posts, or an array with one a post. `read` is
+    False where a cascade's screen cleared the post without the encoder; such posts have
+    no answer to child questions. `answered[q]` is False where the question was not put to
+    the post (a German detector and an English taxonomy), whatever its probabilities hold.
     Work is done once for each distinct answer, so 100,000 posts cost milliseconds.
     """
 
