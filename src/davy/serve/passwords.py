@@ -1,0 +1,63 @@
+"""Passwords: hashed with argon2id, checked slowly on purpose.
+
+A hash or a check takes about a tenth of a second: keep both off the event loop
+and outside of write transactions. Checking against no hash takes as long, so
+that an answer's time does not tell whether a login exists.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+SHORTEST = 10
+LONGEST = 1000
+
+
+def hash_password(password: str) -> str:
+    """Return what is stored of a password; one that is too short or too long is refused."""
+    if len(password) < SHORTEST:
+        raise UserError(f"The password has {len(password)} characters. Use at least {SHORTEST}.")
+    if len(password) > LONGEST:
+        raise UserError(f"The password has {len(password)} characters. Use at most {LONGEST}.")
+    if len(set(password)) < 4:
+        raise UserError("The password repeats a few characters. Use more different ones.")
+    return _hasher().hash(_bytes(password))
+
+
+def check_password(password: str, password_hash: str | None) -> bool:
+    """Whether the password belongs to the hash; always False, and as slow, where there is no hash."""
+    from argon2.exceptions import InvalidHashError, VerificationError
+
+    try:
+        right = _hasher().verify(password_hash or _decoy(), _bytes(password[: LONGEST + 1]))
+    except (VerificationError, InvalidHashError):
+        return False
+    return right and password_hash is not None
+
+
+def needs_rehash(password_hash: str) -> bool:
+    """Whether the hash was made with older settings than today's."""
+    return _hasher().check_needs_rehash(password_hash)
+
+
+def _bytes(password: str) -> bytes:
+    # Forms can send half a surrogate pair; it must fail as a wrong password, not as our bug.
+    return password.encode("utf-8", "surrogatepass")
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    from argon2 import PasswordHasher
+
+    return PasswordHasher()
+
+
+@cache
+def _decoy() -> str:
+    return _hasher().hash("nobody has this password")

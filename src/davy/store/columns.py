@@ -1,0 +1,101 @@
+"""What every table is made of: column types that mean the same on SQLite and PostgreSQL, ids, and the time.
+
+Text is checked before it is stored, because PostgreSQL can't hold a NUL and
+neither database can hold half of a surrogate pair: what one takes, both take.
+Ids are made here and not by the database, so that rows can move between the two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import DateTime, Dialect, Text, TypeDecorator
+
+from davy.core.errors import UserError
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def now() -> datetime:
+    """Return the time in UTC, to the microsecond."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """Return a fresh id of 20 letters and digits; later ids sort after earlier ones (to the millisecond)."""
+    number = (time.time_ns() // 1_000_000 << 55) | secrets.randbits(55)
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(95, -1, -5))
+
+
+def new_token() -> str:
+    """Return a secret with 256 bits of chance, safe in a URL."""
+    return secrets.token_urlsafe(32)
+
+
+def token_hash(token: str) -> str:
+    """Return what is stored of a secret. Tokens are pure chance, so one round of SHA-256 is enough."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Words(TypeDecorator[str]):
+    """Text that both databases can hold, and sort alike: by code point, not by the server's language."""
+
+    impl = Text().with_variant(Text(collation="C"), "postgresql")
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        if value is None or (value.isascii() and "\0" not in value):
+            return value
+        if "\0" in value:
+            raise UserError("A text has a NUL character (U+0000), which can't be stored. Remove it and try again.")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise UserError(
+                f"A text has half of a surrogate pair at character {error.start}, so it is not Unicode. "
+                "Read the file again with its right encoding."
+            ) from None
+        return value
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time: aware in Python, UTC in the database."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"time {value} has no zone")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Json(TypeDecorator[Any]):
+    """A JSON value kept as text, so that it reads back as it was written and never as code."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002
+        if value is None:
+            return None
+        try:
+            return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"A value can't be kept as JSON: {error}. Use text, numbers, lists and objects.") from None
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else json.loads(value)

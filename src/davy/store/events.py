@@ -1,0 +1,52 @@
+"""The record of who did what, when, and about what. Events are only ever added.
+
+`by` is a user's id, or `shell` for the command line, or `system`. `about` is a
+noun and its id, such as `user 01k…`. Every change of state writes its event in
+its own transaction, so that neither is there without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from davy.store.columns import now
+from davy.store.tables import events
+
+SHELL = "shell"
+SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened."""
+
+    id: int
+    at: datetime
+    by: str
+    what: str
+    about: str
+    details: Mapping[str, Any]
+
+
+def record(db: Connection, *, by: str, what: str, about: str, **details: Any) -> None:
+    """Add an event. Details are short facts, never a post's text and never a secret."""
+    db.execute(insert(events).values(at=now(), by=by, what=what, about=about, details=details or None))
+
+
+def latest(
+    db: Connection, *, about: str | None = None, by: str | None = None, before: int | None = None, limit: int = 100
+) -> list[Event]:
+    """Return events from newest to oldest; page on with `before` set to the last one's id."""
+    query = select(events).order_by(events.c.id.desc()).limit(limit)
+    if about is not None:
+        query = query.where(events.c.about == about)
+    if by is not None:
+        query = query.where(events.c.by == by)
+    if before is not None:
+        query = query.where(events.c.id < before)
+    return [Event(r.id, r.at, r.by, r.what, r.about, r.details or {}) for r in db.execute(query)]

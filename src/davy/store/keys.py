@@ -1,0 +1,162 @@
+"""API keys: how programs sign in. A key has an owner, scopes and perhaps an end; the store keeps its hash.
+
+A key reads `davy_` + eight characters that lists show + the secret part. A key
+stops working when it is revoked, when it expires, or when its owner is disabled.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.engine import Row
+
+from davy.core.errors import UserError, nearest
+from davy.store import events, users
+from davy.store.columns import new_id, new_token, now, token_hash
+from davy.store.tables import api_keys
+from davy.store.tables import users as users_table
+
+SCOPES: tuple[str, ...] = ("score", "read", "annotate", "admin")
+"""What a key may do. `admin` includes the others, and only an admin's key can have it."""
+
+USED_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """One key, without its secret."""
+
+    id: str
+    prefix: str
+    name: str
+    owner: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    used_at: datetime | None = None
+
+    @property
+    def state(self) -> str:
+        """One of active, revoked, expired."""
+        if self.revoked_at:
+            return "revoked"
+        return "expired" if self.expires_at and self.expires_at <= now() else "active"
+
+    def allows(self, scope: str) -> bool:
+        """Whether the key may do what `scope` names."""
+        return scope in self.scopes or "admin" in self.scopes
+
+
+def create(
+    db: Connection, *, name: str, owner: str, scopes: Sequence[str], by: str, lasts: timedelta | None = None
+) -> tuple[ApiKey, str]:
+    """Add a key for the user with id `owner`; return it with the secret, which can't be shown again."""
+    user = users.get(db, owner)
+    chosen = check_scopes(scopes)
+    if "admin" in chosen and user.role != "admin":
+        raise UserError(f"{user.login!r} is not an admin, so their key can't have the scope admin.", status=403)
+    if lasts is not None and lasts <= timedelta(0):
+        raise UserError("A key lasts longer than nothing.")
+    prefix = "".join(secrets.choice("abcdefghjkmnpqrstvwxyz0123456789") for _ in range(8))
+    secret, at = f"davy_{prefix}_{new_token()}", now()
+    expires = at + lasts if lasts else None
+    key = ApiKey(new_id(), prefix, users.clean_name(name), owner, chosen, at, expires)
+    db.execute(
+        insert(api_keys).values(
+            id=key.id,
+            secret_hash=token_hash(secret),
+            prefix=prefix,
+            name=key.name,
+            owner=owner,
+            scopes=" ".join(chosen),
+            created_at=at,
+            expires_at=key.expires_at,
+        )
+    )
+    events.record(db, by=by, what="key created", about=f"key {key.id}", owner=owner, scopes=list(chosen))
+    return key, secret
+
+
+def check(db: Connection, secret: str, scope: str) -> tuple[ApiKey, users.User]:
+    """Return the key and its owner if it may do what `scope` names. One indexed read; nothing is written."""
+    if scope not in SCOPES:
+        raise ValueError(f"unknown scope {scope!r}")
+    columns = [column.label(f"key_{column.name}") for column in api_keys.columns]
+    row = db.execute(
+        select(users_table, *columns)
+        .select_from(api_keys.join(users_table, api_keys.c.owner == users_table.c.id))
+        .where(api_keys.c.secret_hash == token_hash(secret))
+    ).one_or_none()
+    if row is None:
+        raise UserError("This API key is not known. Make one: davy key create", status=401)
+    user, key = users.user_of(row), _key(row, "key_")
+    if user.disabled:
+        raise UserError("The owner of this API key is switched off. Ask an admin.", status=401)
+    if key.state != "active":
+        raise UserError(f"This API key is {key.state}. Make another: davy key create", status=401)
+    # An admin who was demoted keeps no admin key.
+    if not key.allows(scope) or (scope == "admin" and user.role != "admin"):
+        raise UserError(f"This API key has no scope {scope!r}; it has {', '.join(key.scopes)}.", status=403)
+    return key, user
+
+
+def needs_touch(key: ApiKey) -> bool:
+    """Whether `used_at` is old enough to be worth a write."""
+    return key.used_at is None or now() - key.used_at > USED_EVERY
+
+
+def touch(db: Connection, key_id: str) -> None:
+    """Note that a key was used just now."""
+    db.execute(update(api_keys).where(api_keys.c.id == key_id).values(used_at=now()))
+
+
+def revoke(db: Connection, id_or_prefix: str, *, by: str) -> ApiKey:
+    """Stop a key for good; return it. It is named by its id or by the eight characters that lists show."""
+    wanted = id_or_prefix.removeprefix("davy_")[:20]
+    rows = db.execute(select(api_keys).where((api_keys.c.id == wanted) | (api_keys.c.prefix == wanted[:8]))).all()
+    if len(rows) != 1:
+        raise UserError(f"There is no one key {wanted[:8]!r}. List them: davy key list", status=404)
+    key = _key(rows[0])
+    if key.revoked_at is None:
+        db.execute(update(api_keys).where(api_keys.c.id == key.id).values(revoked_at=now()))
+        events.record(db, by=by, what="key revoked", about=f"key {key.id}")
+    return _key(db.execute(select(api_keys).where(api_keys.c.id == key.id)).one())
+
+
+def everyones(db: Connection, *, owner: str | None = None) -> list[ApiKey]:
+    """Return the keys, or one owner's, oldest first."""
+    query = select(api_keys).order_by(api_keys.c.id)
+    if owner is not None:
+        query = query.where(api_keys.c.owner == owner)
+    return [_key(row) for row in db.execute(query)]
+
+
+def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    """Return the scopes in our order without repeats; an unknown one or none at all is refused."""
+    for scope in scopes:
+        if scope not in SCOPES:
+            hint = nearest(scope, list(SCOPES))
+            raise UserError(f"There is no scope {scope!r}; choose from {', '.join(SCOPES)}.{hint}")
+    if not scopes:
+        raise UserError(f"A key needs a scope; choose from {', '.join(SCOPES)}.")
+    return tuple(scope for scope in SCOPES if scope in scopes)
+
+
+def _key(row: Row[tuple[object, ...]], prefix: str = "") -> ApiKey:
+    got = row._mapping
+    return ApiKey(
+        got[f"{prefix}id"],
+        got[f"{prefix}prefix"],
+        got[f"{prefix}name"],
+        got[f"{prefix}owner"],
+        tuple(got[f"{prefix}scopes"].split()),
+        got[f"{prefix}created_at"],
+        got[f"{prefix}expires_at"],
+        got[f"{prefix}revoked_at"],
+        got[f"{prefix}used_at"],
+    )

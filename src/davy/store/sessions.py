@@ -1,0 +1,129 @@
+"""Sessions: who is signed in. The browser holds a token, the store its hash.
+
+A session ends by signing out, by its expiry, when the password changes, or
+when the account is disabled; from then on its token is worth nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.engine import Row
+
+from davy.core.errors import UserError
+from davy.store import events, users
+from davy.store.columns import new_id, new_token, now, token_hash
+from davy.store.tables import sessions
+from davy.store.tables import users as users_table
+
+LASTS = timedelta(days=14)
+SEEN_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One sign-in on one device; `client` is what the browser calls itself."""
+
+    id: str
+    user_id: str
+    client: str | None
+    created_at: datetime
+    seen_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None = None
+
+
+def start(db: Connection, user_id: str, *, client: str | None = None, lasts: timedelta = LASTS) -> tuple[Session, str]:
+    """Sign a user in; return the session with its token, which can't be shown again."""
+    if users.get(db, user_id).disabled:
+        raise UserError("This account is switched off. Ask an admin.", status=403)
+    token, at = new_token(), now()
+    session = Session(new_id(), user_id, client[:200] if client else None, at, at, at + lasts)
+    db.execute(
+        insert(sessions).values(
+            id=session.id,
+            token_hash=token_hash(token),
+            user_id=user_id,
+            client=session.client,
+            created_at=at,
+            seen_at=at,
+            expires_at=session.expires_at,
+        )
+    )
+    events.record(db, by=user_id, what="session started", about=f"session {session.id}")
+    return session, token
+
+
+def find(db: Connection, token: str) -> tuple[Session, users.User] | None:
+    """Return the live session of a token and its user, or None. One indexed read; nothing is written."""
+    joined = sessions.join(users_table, sessions.c.user_id == users_table.c.id)
+    session_columns = [column.label(f"session_{column.name}") for column in sessions.columns]
+    row = db.execute(
+        select(users_table, *session_columns)
+        .select_from(joined)
+        .where(
+            sessions.c.token_hash == token_hash(token),
+            sessions.c.ended_at.is_(None),
+            sessions.c.expires_at > now(),
+            users_table.c.disabled_at.is_(None),
+        )
+    ).one_or_none()
+    if row is None:
+        return None
+    session = Session(
+        row.session_id,
+        row.id,
+        row.session_client,
+        row.session_created_at,
+        row.session_seen_at,
+        row.session_expires_at,
+    )
+    return session, users.user_of(row)
+
+
+def needs_touch(session: Session) -> bool:
+    """Whether `seen_at` is old enough to be worth a write."""
+    return now() - session.seen_at > SEEN_EVERY
+
+
+def touch(db: Connection, session_id: str) -> None:
+    """Note that a session was used just now."""
+    db.execute(update(sessions).where(sessions.c.id == session_id).values(seen_at=now()))
+
+
+def end(db: Connection, session_id: str, *, by: str) -> None:
+    """Sign a session out; one that has ended already stays as it is."""
+    done = db.execute(
+        update(sessions).where(sessions.c.id == session_id, sessions.c.ended_at.is_(None)).values(ended_at=now())
+    )
+    if done.rowcount:
+        events.record(db, by=by, what="session ended", about=f"session {session_id}")
+
+
+def end_all(db: Connection, user_id: str, *, by: str) -> int:
+    """Sign a user out everywhere; return how many sessions ended."""
+    done = db.execute(
+        update(sessions).where(sessions.c.user_id == user_id, sessions.c.ended_at.is_(None)).values(ended_at=now())
+    )
+    if done.rowcount:
+        events.record(db, by=by, what="sessions ended", about=f"user {user_id}", n=done.rowcount)
+    return done.rowcount
+
+
+def of_user(db: Connection, user_id: str) -> list[Session]:
+    """Return a user's live sessions, newest first."""
+    query = select(sessions).where(
+        sessions.c.user_id == user_id, sessions.c.ended_at.is_(None), sessions.c.expires_at > now()
+    )
+    return [_session(row) for row in db.execute(query.order_by(sessions.c.id.desc()))]
+
+
+def sweep(db: Connection, *, older_than: timedelta = timedelta(days=30)) -> int:
+    """Delete sessions that expired long ago; return how many. The events about them stay."""
+    return db.execute(delete(sessions).where(sessions.c.expires_at < now() - older_than)).rowcount
+
+
+def _session(row: Row[tuple[object, ...]]) -> Session:
+    return Session(row.id, row.user_id, row.client, row.created_at, row.seen_at, row.expires_at, row.ended_at)

@@ -1,0 +1,164 @@
+"""A store: one open database, with read and write transactions.
+
+Queries live in the modules of their nouns and take the connection that
+`read()` or `write()` yields, so that a change and its event are one
+transaction. A write that left the `with` block is on disk: SQLite syncs at
+every commit. One writer at a time holds SQLite, others queue in order.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+
+from davy.core.errors import UserError
+from davy.store.url import shown
+
+BUSY_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Store:
+    """An open database. Close it when done; it is safe to share between threads."""
+
+    url: URL
+    engine: Engine
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _writing: threading.local = field(default_factory=threading.local, repr=False)
+
+    @property
+    def sqlite(self) -> bool:
+        """Whether this is a SQLite file (else PostgreSQL)."""
+        return self.engine.dialect.name == "sqlite"
+
+    def __str__(self) -> str:
+        return shown(self.url)
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection that sees one moment of the database throughout."""
+        options: dict[str, Any] = {}
+        if not self.sqlite:
+            options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with clear_errors(self.url), self.engine.connect() as plain:
+            db = plain.execution_options(**options)
+            with db.begin():
+                yield db
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Yield a connection whose changes are all kept when the block ends, or none of them."""
+        if getattr(self._writing, "on", False):
+            raise RuntimeError("this thread is already writing; pass its connection on instead of opening another")
+        self._writing.on = True
+        try:
+            with clear_errors(self.url), self._in_turn(), self.engine.connect() as plain:
+                db = plain.execution_options(davy_write=True)
+                with db.begin():
+                    yield db
+        finally:
+            self._writing.on = False
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        if not self.sqlite:
+            yield
+            return
+        # SQLite's own waiting sleeps and retries, which starves some; a lock hands the turn on at once.
+        if not self._turn.acquire(timeout=BUSY_SECONDS):
+            raise UserError("The database has been busy for 30 seconds. Try again in a moment.", status=503)
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+
+def make_engine(url: URL) -> Engine:
+    """Return an engine for the URL with our settings; nothing is opened yet."""
+    if url.get_backend_name() != "sqlite":
+        return create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=20,
+            max_overflow=20,
+            connect_args={"connect_timeout": 10, "application_name": "davy"},
+        )
+    engine = create_engine(
+        url, pool_size=20, max_overflow=40, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(raw: sqlite3.Connection, _record: object) -> None:
+    # Without this, Python's driver starts transactions by its own rules and commits before DDL.
+    raw.isolation_level = None
+    cursor = raw.cursor()
+    for pragma in (
+        f"busy_timeout = {BUSY_SECONDS * 1000}",
+        "trusted_schema = OFF",
+        "foreign_keys = ON",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(db: Connection) -> None:
+    # A write takes the lock at once: one that starts by reading can find its snapshot stale and fail.
+    db.exec_driver_sql("BEGIN IMMEDIATE" if db.get_execution_options().get("davy_write") else "BEGIN")
+
+
+@contextmanager
+def clear_errors(url: URL) -> Iterator[None]:
+    """Turn what the database says into a line that a user can act on, where they can."""
+    try:
+        yield
+    except DBAPIError as error:
+        said = " ".join(str(error.orig).split())
+        for words, message, status in _KNOWN:
+            if words in said:
+                raise UserError(message.format(url=shown(url), said=said[:200]), status=status) from error
+        raise
+
+
+_KNOWN = (
+    ("file is not a database", "{url} is not a SQLite database. Name another file, or move this one away.", 400),
+    ("file is encrypted", "{url} is not a SQLite database. Name another file, or move this one away.", 400),
+    ("malformed", "{url} is damaged ({said}). Restore a backup: davy database restore FILE --replace", 500),
+    ("unable to open", "{url} can't be opened. See that its folder exists and that you may write there.", 400),
+    ("readonly database", "{url} can't be written to. See who owns the file and its folder, and try again.", 400),
+    ("read-only", "{url} can't be written to. See who owns the file and its folder, and try again.", 400),
+    ("disk is full", "The disk is full, so nothing was saved. Free some space and try again.", 507),
+    ("No space left", "The disk is full, so nothing was saved. Free some space and try again.", 507),
+    ("disk I/O error", "{url}: the disk can't be read or written. See that it is not full or failing.", 507),
+    ("database is locked", "The database has been busy for 30 seconds. Try again in a moment.", 503),
+    ("could not serialize", "Someone else changed the same thing at once. Try again.", 409),
+    ("deadlock detected", "Someone else changed the same thing at once. Try again.", 409),
+    ("password authentication failed", "{url} refused the name or the password. Correct the URL.", 400),
+    ("does not exist", "{url}: {said}. Create it in PostgreSQL, or correct the URL.", 400),
+    ("connection failed", "{url} can't be reached: {said}. See that PostgreSQL runs there.", 503),
+    ("connection timeout", "{url} did not answer in 10 seconds. See that PostgreSQL runs there.", 503),
+    ("failed to resolve host", "{url}: that host is not known. Correct the URL.", 400),
+    ("permission denied", "{url}: {said}. Ask its owner for the right, or use another account.", 403),
+)

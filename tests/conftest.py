@@ -1,0 +1,58 @@
+"""What tests share: a real store, on SQLite and on PostgreSQL, new for each test.
+
+`store` runs a test on both databases; `database_url` gives the URL of an empty
+one. Tests on PostgreSQL carry the marker `postgres`. Where PostgreSQL is not
+installed they are skipped, and with CI=true they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import postgres_server
+
+BOTH = [pytest.param("sqlite", id="sqlite"), pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The socket folder of a PostgreSQL server that lives as long as the test run."""
+    programs = postgres_server.binaries()
+    if programs is None:
+        reason = "PostgreSQL is not installed (apt-get install postgresql)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with postgres_server.running_server(programs) as folder:
+        yield folder
+
+
+@pytest.fixture
+def postgres_url(postgres: str) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database."""
+    name = f"test_{uuid.uuid4().hex}"
+    postgres_server.run_sql(postgres, f"CREATE DATABASE {name}")
+    yield postgres_server.url(postgres, name)
+    postgres_server.run_sql(postgres, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=BOTH)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a database that is empty (PostgreSQL) or not there yet (SQLite)."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'davy.sqlite'}"
+    return str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def store(database_url: str):
+    """An open store with all tables and no rows."""
+    from davy.store import open_store
+
+    with open_store(database_url, create=True) as opened:
+        yield opened
