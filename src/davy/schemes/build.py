@@ -1,0 +1,91 @@
+"""A checked mapping in, a `Scheme` out. Everything that could be wrong was refused before."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
+from davy.schemes.nodes import List, Map, Node
+from davy.schemes.rules import parent_of, parts, words
+from davy.schemes.shape import FLAGS
+
+
+def scheme(root: Map) -> Scheme:
+    """Return the scheme."""
+    known = {str(question["name"]): question for question in parts(root, "questions")}
+    return Scheme(
+        name=str(root["name"]),
+        version=int(str(root["version"])),
+        questions=tuple(_question(question, known) for question in known.values()),
+        title=_wording(root.get("title")),
+        description=_wording(root.get("description")),
+        guidelines=tuple(_guideline(guideline) for guideline in parts(root, "guidelines")),
+        warning=_wording(root.get("warning")),
+        source=str(root.get("source") or ""),
+    )
+
+
+def _question(question: Map, known: dict[str, Map]) -> Question:
+    under = parent_of(question, known)
+    derived = question.get("derived")
+    table = None
+    if isinstance(derived, Map):
+        origin, pairs = next(iter(derived.items()))
+        table = (str(origin), {str(label): str(mine) for label, mine in cast(Map, pairs).items()})
+    return Question(
+        name=str(question["name"]),
+        labels=tuple(_label(label) for label in parts(question, "labels")),
+        kind=str(question.get("kind") or "one"),
+        title=_wording(question.get("title")),
+        definition=_wording(question.get("definition")),
+        positive=_text(question.get("positive")),
+        under=(under[0], tuple(under[1])) if under else None,
+        open=_flag(question.get("open")),
+        required=_flag(question.get("required")),
+        absent=_texts(question, "absent"),
+        derived=table,
+    )
+
+
+def _label(label: Map) -> Label:
+    return Label(
+        name=str(label["name"]),
+        title=_wording(label.get("title")),
+        definition=_wording(label.get("definition")),
+        code=_text(label.get("code")),
+        examples=tuple(_wording(example) for example in cast(List, label.get("examples") or List())),
+        aliases=_texts(label, "aliases"),
+        under=_texts(label, "under"),
+        group=_text(label.get("group")),
+        of=_texts(label, "of"),
+        priority=_flag(label.get("priority")),
+        severe=_flag(label.get("severe")),
+    )
+
+
+def _guideline(guideline: Map) -> Guideline:
+    notes = cast(Map, guideline.get("notes") or Map())
+    return Guideline(
+        version=int(str(guideline["version"])),
+        text=_wording(guideline["text"]),
+        notes={str(name): _wording(said) for name, said in notes.items()},
+        changes=str(guideline.get("changes") or ""),
+    )
+
+
+def _wording(value: Node) -> Wording:
+    if isinstance(value, Map):
+        return Wording({str(lang): str(said) for lang, said in value.items()})
+    return Wording(str(value or ""))
+
+
+def _text(value: Node) -> str | None:
+    return None if value is None else str(value)
+
+
+def _texts(part: Map, key: str) -> tuple[str, ...]:
+    return tuple(str(word) for word in words(part, key))
+
+
+def _flag(value: Node) -> bool:
+    return FLAGS[str(value).lower()] if value else False

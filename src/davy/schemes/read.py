@@ -1,0 +1,126 @@
+"""Schemes by name or path: a YAML file in, a `Scheme` or a list of problems with their lines out.
+
+Reading has three steps, each in its module: `nodes` (safe YAML with lines),
+`shape` (fields and types), `rules` (what must hold between them). All problems
+of a file are reported together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from davy.core.errors import UserError, nearest
+from davy.core.scheme import Scheme
+from davy.schemes import build, nodes, rules, shape
+from davy.schemes.nodes import LARGEST, Map, Problem, Problems
+
+
+def names() -> list[str]:
+    """Return the names of the schemes that ship with Davy."""
+    shipped = resources.files("davy.schemes")
+    return sorted(file.name.removesuffix(".yaml") for file in shipped.iterdir() if file.name.endswith(".yaml"))
+
+
+def load(name_or_path: str | Path) -> Scheme:
+    """Return a shipped scheme by its name, or the scheme in a YAML file."""
+    return _scheme(text_of(name_or_path), str(name_or_path))
+
+
+def read(path: str | Path) -> Scheme:
+    """Return the scheme in a YAML file; the first problem in it becomes a `UserError`."""
+    return _scheme(_bytes(Path(path)), str(path))
+
+
+def check(path: str | Path) -> list[Problem]:
+    """Return everything that is wrong with a scheme file, from its top to its end."""
+    problems = Problems(str(path))
+    _parsed(nodes.decode(_bytes(Path(path)), problems), problems)
+    return problems.sorted()
+
+
+def text_of(name_or_path: str | Path) -> bytes:
+    """Return the bytes of a shipped scheme's file, or of a file at a path."""
+    name = str(name_or_path)
+    if name in names():
+        return (resources.files("davy.schemes") / f"{name}.yaml").read_bytes()
+    path = Path(name_or_path)
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or path.exists():
+        return _bytes(path)
+    known = names()
+    raise UserError(
+        f"There is no scheme {name!r}; Davy has {', '.join(known)}.{nearest(name, known)} "
+        "For your own, give the path of its YAML file.",
+        status=404,
+    )
+
+
+def from_dict(values: Mapping[str, Any]) -> Scheme:
+    """Return the scheme that `to_dict` turned into plain values, checked like a file."""
+    problems = Problems("stored scheme")
+    return _built(_parsed(json.dumps(values, ensure_ascii=False), problems), problems)
+
+
+def _scheme(raw: bytes, file: str) -> Scheme:
+    problems = Problems(file)
+    return _built(_parsed(nodes.decode(raw, problems), problems), problems)
+
+
+def _built(root: Map | None, problems: Problems) -> Scheme:
+    if problems.found or root is None:
+        first, *more = problems.sorted()
+        rest = f" ({len(more)} more: davy scheme check {problems.file})" if more else ""
+        raise UserError(f"{first}{rest}")
+    return build.scheme(root)
+
+
+def _parsed(text: str | None, problems: Problems) -> Map | None:
+    """Return the cleaned mapping of a scheme, its included questions first, with every problem noted."""
+    root = nodes.tree(text, problems) if text is not None else None
+    if root is None:
+        return None
+    fine = shape.shaped(root, problems)
+    included = _included(fine, problems)
+    rules.apply(fine, included, problems)
+    fine["questions"] = nodes.List([*included, *rules.parts(fine, "questions")])
+    return fine
+
+
+def _included(scheme: Map, problems: Problems) -> list[Map]:
+    """Return the questions of the shipped schemes that `include:` names, in order."""
+    found: list[Map] = []
+    for name in rules.words(scheme, "include"):
+        if name not in names():
+            known = names()
+            hint = nearest(name, known)
+            problems.add(
+                name.line, f"include names {str(name)!r}, which Davy does not ship; it has {', '.join(known)}.{hint}"
+            )
+            continue
+        theirs = nodes.tree(text_of(name).decode(), problems)
+        if theirs is None or "include" in theirs:
+            problems.add(name.line, f"include names {str(name)!r}, which itself includes others. Name those instead.")
+            continue
+        for question in rules.parts(shape.shaped(theirs, problems), "questions"):
+            question.source = str(name)
+            if any(other["name"] == question["name"] for other in found):
+                problems.add(name.line, f"{str(name)!r} brings a second question called {str(question['name'])!r}.")
+            else:
+                found.append(question)
+    return found
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise UserError(f"{path} is a folder. Give the path of a scheme's YAML file.")
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise UserError(f"There is no file {path}. Give a YAML file, or one of: {', '.join(names())}.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"{path} can't be read: {reason}.") from None
