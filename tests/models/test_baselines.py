@@ -5,8 +5,10 @@ import polars as pl
 import pytest
 
 from davy.core import Label, Question, UserError
+from davy.lexicons.read import Entry, Lexicon
+from davy.lexicons.read import load as load_lexicon
 from davy.models.baselines import Majority, Uniform
-from davy.models.keywords import Keywords, read_terms
+from davy.models.keywords import Keywords
 from davy.models.load import open_folder
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
@@ -67,11 +69,13 @@ def test_chance_is_even():
 
 def test_versions_follow_the_content():
     assert Uniform(QUESTIONS, seed=1).version != Uniform(QUESTIONS, seed=2).version
-    assert Keywords({"grumblefop": 1.0}, HATE).version == Keywords({"Grumblefop": 1.0}, HATE).version
-    assert Keywords({"grumblefop": 1.0}, HATE).version != Keywords({"zworp": 1.0}, HATE).version
+    assert Keywords(Lexicon.of("grumblefop"), HATE).version == Keywords(Lexicon.of("Grumblefop"), HATE).version
+    assert Keywords(Lexicon.of("grumblefop"), HATE).version != Keywords(Lexicon.of("zworp"), HATE).version
 
 
-WORDS = Keywords({"grumblefop": 1.0, "zworp snib": 1.0, "flöß": 1.0, "🦞": 1.0, "meel": 0.6, "mel": 0.7}, HATE)
+WORDS = Keywords(
+    Lexicon.of("grumblefop", "zworp snib", "flöß", "🦞", Entry("meel", weight=0.6), Entry("mel", weight=0.7)), HATE
+)
 
 
 @pytest.mark.parametrize(
@@ -109,21 +113,10 @@ def test_null_texts_hold_no_terms():
 def test_a_word_list_takes_weights_and_comments(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("\ufeff# mine\ngrumblefop\nzworp snib\t0.4\n\n", encoding="utf-8")
-    assert read_terms(path) == {"grumblefop": 1.0, "zworp snib": 0.4}
+    scorer = Keywords(load_lexicon(path), HATE)
+    assert scorer.score(posts("grumblefop", "zworp snib", "mine")).positive("hate").tolist() == [1, 0.4, 0]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "no terms"),
-        (b"# only this\n", "no terms"),
-        (b"word\theavy\n", "line 1: the weight 'heavy'"),
-        (b"word\t7\n", "line 1: the weight 7"),
-        (b"w\xffrd\n", "not UTF-8"),
-    ],
-)
-def test_a_bad_word_list_is_refused_with_its_line(tmp_path, content, message):
-    path = tmp_path / "words.txt"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        read_terms(path)
+def test_a_weight_above_one_is_no_probability(tmp_path):
+    with pytest.raises(UserError, match="weight of 7"):
+        Keywords(Lexicon.of(Entry("grumblefop", weight=7.0)), HATE)

@@ -1,6 +1,6 @@
 """A word list as a detector: a post that holds one of the terms is a yes.
 
-A file of terms in, a scorer out. Terms match whole words, whatever their case;
+A lexicon in, a scorer out. Terms match whole words, whatever their case;
 ä and ae, ß and ss are the same, and drawn-out letters ("sooo") match too.
 Matching runs in polars: both sides are cut into tokens with single spaces
 around them, so that finding a whole word is finding a piece of text.
@@ -9,16 +9,15 @@ around them, so that finding a whole word is finding a piece of text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scores
+from davy.lexicons.read import Lexicon, load
 from davy.models.asked import Asked
 from davy.models.baselines import content_hash
+from davy.text.inflect import forms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,21 +29,13 @@ _SPELLINGS = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "\ufe0f": "", "\uf
 _DRAWN_OUT = re.compile(r"([^\W\d_])\1{2,}")
 
 
-@dataclass(frozen=True)
 class Keywords:
     """Gives a post the weight of the heaviest term that it holds, 0 where it holds none."""
 
-    terms: Mapping[str, float]
-    question: Question
-    name: str = "keywords"
-    _folded: dict[str, float] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        folded: dict[str, float] = {}
-        for term, key in zip(self.terms, fold(list(self.terms)), strict=True):
-            if key.strip():
-                folded[key] = max(self.terms[term], folded.get(key, 0.0))
-        object.__setattr__(self, "_folded", folded)
+    def __init__(self, lexicon: Lexicon, question: Question, name: str = "keywords") -> None:
+        self.name = name
+        self.question = question
+        self._patterns = _patterns(lexicon)
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -54,7 +45,7 @@ class Keywords:
     @property
     def version(self) -> str:
         """A hash of the question, the terms and their weights."""
-        return content_hash(self.questions, self._folded)
+        return content_hash(self.questions, self._patterns)
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the weight of the heaviest term as the probability of yes."""
@@ -85,41 +76,37 @@ class Keywords:
 
         weights = np.zeros(len(folded))
         texts = pl.Series(folded, dtype=pl.String)
-        for weight in sorted(set(self._folded.values())):
-            terms = [term for term, its in self._folded.items() if its == weight]
+        for weight in sorted(set(self._patterns.values())):
+            terms = [term for term, its in self._patterns.items() if its == weight]
             hit = texts.to_frame("t").select(pl.col("t").str.contains_any(terms)).to_series().to_numpy()
             weights = np.where(hit, weight, weights)
         return weights
 
 
 def keywords(asked: Asked) -> Keywords:
-    """Return the scorer of a word list: it answers the first yes/no question of its scheme."""
+    """Return the scorer of a word list, a file or a shipped one, for the first yes/no question of its scheme."""
     question = next((q for q in asked.questions() if q.positive is not None and len(q.labels) == 2), None)
     if question is None:
         raise UserError(f"Scheme {asked.scheme!r} has no yes/no question, so a word list can't answer it.")
-    return Keywords(read_terms(asked.path()), question, asked.name)
+    if not asked.argument:
+        raise UserError("keywords needs a word list: keywords:FILE, one term a line.")
+    return Keywords(load(asked.argument), question, asked.name)
 
 
-def read_terms(path: Path) -> dict[str, float]:
-    """Return the terms of a file with their weights: one a line, then perhaps a tab and a weight; # is a comment."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 (byte {error.start}). Save the word list as UTF-8.") from None
-    terms: dict[str, float] = {}
-    for number, line in enumerate(lines, 1):
-        term, tab, weight = line.strip().partition("\t")
-        if not term or term.startswith("#"):
-            continue
-        try:
-            terms[term] = float(weight) if tab else 1.0
-        except ValueError:
-            raise UserError(f"{path}, line {number}: the weight {weight!r} is not a number from 0 to 1.") from None
-        if not 0 <= terms[term] <= 1:
-            raise UserError(f"{path}, line {number}: the weight {weight} is not a number from 0 to 1.")
-    if not terms:
-        raise UserError(f"{path} holds no terms. Write one a line.")
-    return terms
+def _patterns(lexicon: Lexicon) -> dict[str, float]:
+    """Return each spelling of each term as it stands in a folded text, with its weight."""
+    entries = [entry for entry in lexicon if entry.kind != "harmless"]
+    heavy = next((entry for entry in entries if not 0 <= entry.weight <= 1), None)
+    if heavy is not None:
+        raise UserError(f"Lexicon {lexicon.name!r} has a weight of {heavy.weight}; a detector needs 0 to 1.")
+    spelt = [(entry, spelling) for entry in entries for spelling in forms(entry)]
+    found: dict[str, float] = {}
+    for (entry, _), folded in zip(spelt, fold([spelling for _, spelling in spelt]), strict=True):
+        if core := folded.strip():
+            before, after = entry.mode in ("word", "start"), entry.mode in ("word", "end")
+            pattern = f"{' ' * before}{core}{' ' * after}"
+            found[pattern] = max(entry.weight, found.get(pattern, 0.0))
+    return found
 
 
 def fold(texts: list[str]) -> list[str]:
