@@ -1,0 +1,206 @@
+"""Score a stream of posts in bounded memory, in exact row order.
+
+Frames in, the same frames out with the scorer's columns added. Rows are handled
+a window at a time: identical posts are scored once, the rest are sorted by
+length, so that a batch holds texts of one size, and put back in their order. A
+post whose text is null has nothing to score and gets nulls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from davy.core.errors import UserError
+from davy.core.scorer import NotANumber, Scorer, Scores
+from davy.score.memory import Memory, keys_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Progress = Callable[[int], Any]
+
+WINDOW_BYTES = 64_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a stream is scored. `window` and `memory` are in posts; `prefix` goes before each added column's name."""
+
+    batch: int = 256
+    window: int = 8192
+    memory: int = 200_000
+    prefix: str = ""
+    replace: bool = False
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise UserError(f"A batch has at least one post, not {self.batch}.")
+
+
+def score_frames(
+    frames: Iterable[pl.DataFrame],
+    scorer: Scorer,
+    settings: Settings | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yield frames of posts with the scorer's columns added; `progress` hears how many more rows are done."""
+    settings = settings or Settings()
+    memory = Memory(settings.memory)
+    before = 0
+    for window in windows(frames, settings.window):
+        check_columns(window.columns, scorer, settings)
+        try:
+            scored = _scored(window, scorer, settings, memory, progress or (lambda _: None))
+        except NotANumber as error:
+            where = _where(window, error.row, before)
+            raise UserError(
+                f"{scorer.name} gave no number for {error.question!r} at {where}. Leave it out, or use another model."
+            ) from None
+        before += len(window)
+        yield scored
+
+
+def windows(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """Yield the same rows in frames of at most `rows` and about 64 MB; empty frames are kept if nothing else comes."""
+    import polars as pl
+
+    held: list[pl.DataFrame] = []
+    empty: pl.DataFrame | None = None
+
+    def joined() -> pl.DataFrame:
+        whole = held[0] if len(held) == 1 else pl.concat(held, how="diagonal_relaxed")
+        held.clear()
+        return whole
+
+    for frame in frames:
+        empty = frame if empty is None else empty
+        step = max(1, min(rows, int(WINDOW_BYTES * len(frame) / max(1, frame.estimated_size()))))
+        for start in range(0, len(frame), step):
+            piece = frame[start : start + step]
+            if held and _full([*held, piece], rows):
+                yield joined()
+            held.append(piece)
+    if held:
+        yield joined()
+    elif empty is not None and not len(empty):
+        yield empty
+
+
+def added_columns(scorer: Scorer, prefix: str = "") -> list[str]:
+    """Return the names of the columns that scoring adds, in their order."""
+    names: list[str] = []
+    for question in scorer.questions:
+        names += [question.name] * (question.positive is not None) + [f"{question.name}.label"]
+    names.append("verdict")
+    if getattr(scorer, "cascaded", False):
+        names.append("cleared")
+    return [prefix + name for name in names]
+
+
+def check_columns(columns: Sequence[str], scorer: Scorer, settings: Settings) -> None:
+    """Raise where posts have no text, or where scoring would write over what they hold."""
+    if "text" not in columns:
+        raise UserError(f"There is no column 'text' to score; the columns are {', '.join(columns)}.")
+    taken = [name for name in added_columns(scorer, settings.prefix) if name in columns]
+    if taken and not settings.replace:
+        raise UserError(
+            f"The file has a column {taken[0]!r} already, which scoring would add. "
+            "Write over it with --replace, or keep both with --prefix NAME."
+        )
+
+
+def _scored(
+    window: pl.DataFrame, scorer: Scorer, settings: Settings, memory: Memory, progress: Progress
+) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    rows = np.flatnonzero(window["text"].is_not_null().to_numpy())
+    posts = window.select(name for name in ("text", "lang", "image") if name in window.columns)[rows]
+    told = 0
+
+    def tell(more: int) -> None:
+        nonlocal told
+        told += more
+        progress(more)
+
+    names = added_columns(scorer, settings.prefix)
+    columns: dict[str, Any] = {name: [None] * len(window) for name in names}
+    if len(rows):
+        try:
+            scores = _distinct_scored(posts, scorer, settings.batch, memory, tell)
+        except NotANumber as error:
+            raise NotANumber(error.question, int(rows[error.row])) from None
+        columns = {settings.prefix + name: values for name, values in scores.columns().items()}
+        if len(rows) < len(window):
+            columns = {name: _spread(values, rows, len(window)) for name, values in columns.items()}
+    progress(len(window) - told)
+    kept = window.drop(name for name in names if name in window.columns)
+    return kept.with_columns([pl.Series(name, columns[name], dtype=_type_of(name, names)) for name in names])
+
+
+def _distinct_scored(posts: pl.DataFrame, scorer: Scorer, batch: int, memory: Memory, tell: Progress) -> Scores:
+    """Return the scores of posts in their order, asking the scorer once for each that is new."""
+    import numpy as np
+
+    keys = keys_of(posts)
+    places: dict[bytes, int] = {}
+    which = np.array([places.setdefault(key, len(places)) for key in keys])
+    first = np.zeros(len(places), dtype=np.int64)
+    first[which[::-1]] = np.arange(len(keys))[::-1]
+    known, new = memory.split(list(places))
+    parts, order = memory.recalled(known)
+    if new:
+        rows = first[new]
+        lengths = posts["text"].str.len_bytes().to_numpy()[rows]
+        by_length = np.argsort(lengths, kind="stable")[::-1]  # longest first: what may not fit shows itself at once
+        fresh = [_asked(posts, rows[by_length[i : i + batch]], scorer, tell) for i in range(0, len(new), batch)]
+        scores = Scores.concat(fresh)
+        asked = np.array(new)[by_length]
+        all_keys = list(places)
+        memory.keep([all_keys[i] for i in asked], scores)
+        parts.append(scores)
+        order = np.concatenate([order, asked])
+    back = np.empty(len(places), dtype=np.int64)
+    back[order] = np.arange(len(order))
+    return Scores.concat(parts).take(back[which])
+
+
+def _asked(posts: pl.DataFrame, rows: Any, scorer: Scorer, tell: Progress) -> Scores:
+    try:
+        scores = scorer.score(posts[rows])
+    except NotANumber as error:
+        raise NotANumber(error.question, int(rows[error.row])) from None
+    if len(scores) != len(rows):
+        raise UserError(
+            f"{scorer.name} gave {len(scores)} scores for {len(rows)} posts; its server or folder is broken."
+        )
+    tell(len(rows))
+    return scores
+
+
+def _spread(values: list[Any], rows: Any, n: int) -> list[Any]:
+    spread: list[Any] = [None] * n
+    for row, value in zip(rows.tolist(), values, strict=True):
+        spread[row] = value
+    return spread
+
+
+def _type_of(name: str, names: Sequence[str]) -> Any:
+    import polars as pl
+
+    if name == names[-1] and name.endswith("cleared"):
+        return pl.Boolean
+    return pl.String if name.endswith((".label", "verdict")) else pl.Float64
+
+
+def _full(held: list[pl.DataFrame], rows: int) -> bool:
+    return sum(map(len, held)) > rows or sum(frame.estimated_size() for frame in held) > WINDOW_BYTES
+
+
+def _where(window: pl.DataFrame, row: int, before: int) -> str:
+    where = f"row {before + row + 1}"
+    return f"{where} (id {window['id'][row]!r})" if "id" in window.columns else where

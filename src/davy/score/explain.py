@@ -1,0 +1,103 @@
+"""Which words carried a decision: leave each out in turn and see how far the score falls.
+
+A text and a scorer in, weights for spans of the text out. Works on any scorer,
+because it only asks for scores. A long text is left out a few words at a time,
+so that the cost stays at `most` more texts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from davy.core.scheme import Question
+from davy.core.scorer import Scorer, Scores
+from davy.score.result import repaired
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# A word with its apostrophes and hyphens, or a run of anything else: emoji with their joiners stay whole.
+_UNITS = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How much of the chosen label's probability is lost without `text[start:end]`; below zero, it spoke against."""
+
+    start: int
+    end: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a text got its label for one question: `base` is the label's probability for the whole text."""
+
+    text: str
+    question: str
+    label: str
+    base: float
+    weights: tuple[Weight, ...]
+
+    def strongest(self, n: int = 5, least: float = 0.01) -> list[Weight]:
+        """Return the spans that carried the decision, the strongest first."""
+        found = [weight for weight in self.weights if weight.weight >= least]
+        return sorted(found, key=lambda weight: -weight.weight)[:n]
+
+
+def explain(
+    text: str, scorer: Scorer, *, question: str | None = None, lang: str | None = None, most: int = 96
+) -> Explanation:
+    """Return what each part of a text did for the answer; without `question`, for the one that decided the verdict."""
+    import polars as pl
+
+    text = repaired(text)
+    spans = _spans(text, most)
+    variants = [text, *(text[:start] + " " + text[end:] for start, end in spans)]
+    frame = pl.DataFrame(
+        {"text": variants, "lang": [lang] * len(variants)}, schema={"text": pl.String, "lang": pl.String}
+    )
+    scores = scorer.score(frame)
+    asked = scores.question(question) if question else deciding(scores)
+    label, column = _label(asked, scores)
+    base = float(column[0])
+    weights = tuple(
+        Weight(start, end, round(base - float(without), 6))
+        for (start, end), without in zip(spans, column[1:], strict=True)
+    )
+    return Explanation(text, asked.name, label, round(base, 6), weights)
+
+
+def deciding(scores: Scores, row: int = 0) -> Question:
+    """Return the root question that decided a post's verdict: the surest yes, or else the nearest to one."""
+    names = {question.name for question in scores.questions}
+    roots = [q for q in scores.questions if not q.under or q.under[0] not in names]
+    answered = [q for q in roots if (there := scores.has_answer(q)) is None or there[row]]
+    asked = [q for q in answered if q.positive is not None] or answered or roots
+
+    def sureness(question: Question) -> float:
+        yes = scores.positive(question.name)
+        column = scores.probabilities[question.name].max(axis=1) if yes is None else yes
+        return float(column[row])
+
+    return max(asked, key=sureness)
+
+
+def _label(question: Question, scores: Scores) -> tuple[str, Array]:
+    """Return the label that the whole text got, and its probability in every variant."""
+    block = scores.probabilities[question.name]
+    chosen = scores.chosen(question.name)[0]
+    label = chosen[0] if chosen else question.label_names[int(block[0].argmax())]
+    return label, block[:, question.label_names.index(label)]
+
+
+def _spans(text: str, most: int) -> list[tuple[int, int]]:
+    """Return what to leave out: units of the text, taken several at a time where there are more than `most`."""
+    units = [match.span() for match in _UNITS.finditer(text)]
+    size = -(-len(units) // most) or 1
+    groups = [units[i : i + size] for i in range(0, len(units), size)]
+    return [(group[0][0], group[-1][1]) for group in groups]
