@@ -1,0 +1,162 @@
+"""Do a detector's probabilities mean what they say?
+
+Logits or probabilities and gold answers in; a temperature, a reliability table and calibration errors out. The
+temperature divides the logits and so changes no decision at one half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from davy.core import Metric, UserError
+from davy.measure.intervals import Bootstrap, Floats, Ints, wilson
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The items whose confidence lies in [low, high): how sure the detector was, and how often it was right."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    right: float
+    right_low: float
+    right_high: float
+
+
+def probabilities(logits: ArrayLike, temperature: float = 1.0) -> Floats:
+    """Return probabilities: the sigmoid of a column of logits, the softmax of a table (items × labels)."""
+    scaled = np.asarray(logits, dtype=np.float64) / temperature
+    if scaled.ndim == 1:
+        return np.exp(-np.logaddexp(0, -scaled))
+    shifted = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+def log_loss(logits: ArrayLike, gold: ArrayLike, temperature: float = 1.0) -> float:
+    """Return the mean negative log-likelihood; `gold` is yes/no for a column, label codes for a table."""
+    values, answers = _checked(logits, gold)
+    scaled = values / temperature
+    if scaled.ndim == 1:
+        return float(np.logaddexp(0, np.where(answers > 0, -scaled, scaled)).mean())
+    top = scaled.max(axis=1)
+    total = top + np.log(np.exp(scaled - top[:, None]).sum(axis=1))
+    return float((total - scaled[np.arange(len(scaled)), answers]).mean())
+
+
+def fit_temperature(logits: ArrayLike, gold: ArrayLike, *, lowest: float = 0.02, highest: float = 50.0) -> float:
+    """Return the temperature that makes the gold answers most likely, by golden-section search over its logarithm.
+
+    Where every answer is right, or every one wrong, no finite temperature is best; the nearer bound comes back.
+    """
+    _checked(logits, gold)
+    left, right = np.log(lowest), np.log(highest)
+    golden = (np.sqrt(5) - 1) / 2
+
+    def loss(position: float) -> float:
+        return log_loss(logits, gold, float(np.exp(position)))
+
+    inner, outer = right - golden * (right - left), left + golden * (right - left)
+    at_inner, at_outer = loss(inner), loss(outer)
+    while right - left > 1e-9:
+        if at_inner <= at_outer:
+            right, outer, at_outer = outer, inner, at_inner
+            inner = right - golden * (right - left)
+            at_inner = loss(inner)
+        else:
+            left, inner, at_inner = inner, outer, at_outer
+            outer = left + golden * (right - left)
+            at_outer = loss(outer)
+    return float(np.exp((left + right) / 2))
+
+
+def brier(probability: ArrayLike, yes: ArrayLike) -> float:
+    """Return the mean squared distance between the probability of yes and the answer."""
+    chance, answers = np.asarray(probability, dtype=np.float64), np.asarray(yes, dtype=np.float64)
+    return float(((chance - answers) ** 2).mean())
+
+
+def reliability(
+    confidence: ArrayLike, right: ArrayLike, *, bins: int = 10, equal_mass: bool = False, level: float = 0.95
+) -> list[Bin]:
+    """Return the filled bins, of equal width over [0, 1] or of equal numbers of items, lowest first.
+
+    For a yes/no question give the probability of yes and the gold answers; for labels, the probability of the chosen
+    label and whether it was right.
+    """
+    sure, hits = _pair(confidence, right)
+    place, edges = _places(sure, bins, equal_mass)
+    found = []
+    for j in range(len(edges) - 1):
+        inside = place == j
+        n = int(inside.sum())
+        if n:
+            low, high = wilson(int(hits[inside].sum()), n, level)
+            share = float(hits[inside].mean())
+            found.append(Bin(float(edges[j]), float(edges[j + 1]), n, float(sure[inside].mean()), share, low, high))
+    return found
+
+
+def calibration_error(
+    confidence: ArrayLike,
+    right: ArrayLike,
+    *,
+    bins: int = 10,
+    equal_mass: bool = False,
+    bootstrap: Bootstrap | None = None,
+) -> list[Metric]:
+    """Return `ece` (mean gap between confidence and accuracy, weighted by n) and `mce` (the largest gap).
+
+    The bins stay fixed while items are resampled. Both are biased upwards on few items, and so is their interval.
+    """
+    bootstrap = bootstrap or Bootstrap()
+    sure, hits = _pair(confidence, right)
+    if not len(sure):
+        return [Metric(name, None, 0, level=bootstrap.level, note="not defined: no items") for name in ("ece", "mce")]
+    place, edges = _places(sure, bins, equal_mass)
+    width = len(edges) - 1
+    features = np.zeros((len(sure), 2 * width))
+    rows = np.arange(len(sure))
+    features[rows, place] = 1
+    features[rows, width + place] = hits - sure
+
+    def gaps(sums: Floats) -> Floats:
+        counts, off = sums[..., :width], np.abs(sums[..., width:])
+        total = off.sum(axis=-1) / counts.sum(axis=-1)
+        return np.stack([total, (off / np.where(counts > 0, counts, 1)).max(axis=-1)], axis=-1)
+
+    return bootstrap.metrics(["ece", "mce"], features, gaps)
+
+
+def _places(sure: Floats, bins: int, equal_mass: bool) -> tuple[Ints, Floats]:
+    """Return each item's bin and the bins' edges; a confidence of 1 belongs to the last bin."""
+    if bins < 1:
+        raise UserError(f"{bins} bins can't hold anything. Use 10, or another number from 1 up")
+    edges = np.linspace(0, 1, bins + 1)
+    if equal_mass and len(sure):
+        edges = np.unique(np.concatenate([[0.0], np.quantile(sure, edges[1:-1]), [1.0]]))
+    place = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, len(edges) - 2)
+    return place.astype(np.int64), edges
+
+
+def _pair(confidence: ArrayLike, right: ArrayLike) -> tuple[Floats, Floats]:
+    sure, hits = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if sure.shape != hits.shape:
+        raise UserError(f"{len(sure)} probabilities and {len(hits)} answers can't be compared; give one a row")
+    outside = int((~((sure >= 0) & (sure <= 1))).sum())
+    if outside:
+        raise UserError(f"{outside} of {len(sure)} values are not probabilities between 0 and 1. Give probabilities")
+    return sure, hits
+
+
+def _checked(logits: ArrayLike, gold: ArrayLike) -> tuple[Floats, Ints]:
+    values, answers = np.asarray(logits, dtype=np.float64), np.asarray(gold, dtype=np.int64)
+    if len(values) != len(answers) or not len(values):
+        raise UserError(f"{len(values)} rows of logits and {len(answers)} answers can't be compared")
+    if not np.isfinite(values).all():
+        raise UserError("Some logits are not finite numbers. Score those rows again, or drop them")
+    return values, answers

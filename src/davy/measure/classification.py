@@ -1,0 +1,217 @@
+"""How well predicted labels match the settled ones.
+
+Gold and predicted labels in, metrics out. Everything is a function of the confusion matrix (gold rows × predicted
+columns), which is all that is resampled: a bootstrap over a million posts costs what one over a hundred does.
+Proportions carry Wilson intervals, the rest bootstrap intervals. A class that occurs neither in gold nor among the
+predictions has no F1 and does not enter a macro average, as in scikit-learn's default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from davy.core import Metric, UserError
+from davy.measure.intervals import Bootstrap, Floats, Ints, proportion
+from davy.measure.ratings import in_order
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """How often each gold label (row) got each predicted label (column)."""
+
+    matrix: Ints
+    labels: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """How many items were compared."""
+        return int(self.matrix.sum())
+
+    def cells(self, positive: str) -> tuple[int, int, int, int]:
+        """Return true positives, false positives, false negatives, true negatives for one label."""
+        at = self.labels.index(positive)
+        hit = int(self.matrix[at, at])
+        false_alarms = int(self.matrix[:, at].sum()) - hit
+        missed = int(self.matrix[at].sum()) - hit
+        return hit, false_alarms, missed, self.n - hit - false_alarms - missed
+
+
+def coded(labels: Sequence[str], *columns: Sequence[str | None]) -> tuple[list[Ints], tuple[str, ...]]:
+    """Return each column's label codes, and the labels: those given, else all that occur, in order.
+
+    Columns of different lengths, missing labels and labels that are not among those given are errors.
+    """
+    lengths = {len(column) for column in columns}
+    if len(lengths) > 1:
+        raise UserError(f"Labels to compare differ in number: {', '.join(str(len(column)) for column in columns)} rows")
+    missing = sum(label is None for column in columns for label in column)
+    if missing:
+        raise UserError(f"{missing} labels are missing. Drop those rows, or fill them in, before measuring")
+    names = tuple(labels) or in_order({str(label) for column in columns for label in column})
+    known = {name: i for i, name in enumerate(names)}
+    try:
+        codes = [np.array([known[str(label)] for label in column], dtype=np.int64) for column in columns]
+    except KeyError as error:
+        raise UserError(f"Label {error.args[0]!r} is not one of {', '.join(names)}. Map or drop it first") from None
+    return codes, names
+
+
+def confusion(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str] = ()) -> Confusion:
+    """Return the confusion matrix of two columns of labels."""
+    (rows, columns), names = coded(labels, gold, predicted)
+    width = len(names)
+    flat = np.bincount(rows * width + columns, minlength=width * width)
+    return Confusion(flat.reshape(width, width).astype(np.int64), names)
+
+
+# Figures of a confusion matrix, or of a stack of them (…, k, k); nan where not defined.
+
+
+def accuracy(matrix: Floats) -> Floats:
+    """Return the share of items on the diagonal."""
+    return _ratio(_diagonal(matrix).sum(axis=-1), matrix.sum(axis=(-1, -2)))
+
+
+def precision(matrix: Floats) -> Floats:
+    """Return for each label the share of its predictions that are right."""
+    return _ratio(_diagonal(matrix), matrix.sum(axis=-2))
+
+
+def recall(matrix: Floats) -> Floats:
+    """Return for each label the share of its gold items that were found."""
+    return _ratio(_diagonal(matrix), matrix.sum(axis=-1))
+
+
+def f1(matrix: Floats) -> Floats:
+    """Return for each label the harmonic mean of precision and recall; 0 where nothing was found."""
+    return _ratio(2 * _diagonal(matrix), matrix.sum(axis=-1) + matrix.sum(axis=-2))
+
+
+def macro_f1(matrix: Floats) -> Floats:
+    """Return the mean F1 over the labels that occur in gold or among the predictions."""
+    return _mean(f1(matrix))
+
+
+def weighted_f1(matrix: Floats) -> Floats:
+    """Return the mean F1 weighted by how often each label occurs in gold."""
+    support = matrix.sum(axis=-1)
+    each = np.where(support > 0, f1(matrix), 0)
+    return _ratio((each * support).sum(axis=-1), support.sum(axis=-1))
+
+
+def balanced_accuracy(matrix: Floats) -> Floats:
+    """Return the mean recall over the labels that occur in gold."""
+    return _mean(recall(matrix))
+
+
+def mcc(matrix: Floats) -> Floats:
+    """Return Matthews' correlation, for two labels or more; not defined where either side has one label only."""
+    total = matrix.sum(axis=(-1, -2))
+    gold, predicted = matrix.sum(axis=-1), matrix.sum(axis=-2)
+    covariance = _diagonal(matrix).sum(axis=-1) * total - (gold * predicted).sum(axis=-1)
+    spread = (total**2 - (gold**2).sum(axis=-1)) * (total**2 - (predicted**2).sum(axis=-1))
+    return _ratio(covariance, np.sqrt(spread))
+
+
+FIGURES: dict[str, Callable[[Floats], Floats]] = {
+    "accuracy": accuracy,
+    "macro_f1": macro_f1,
+    "weighted_f1": weighted_f1,
+    "balanced_accuracy": balanced_accuracy,
+    "mcc": mcc,
+}
+
+
+def figure(name: str) -> Callable[[Floats], Floats]:
+    """Return the figure of a confusion matrix by its name; an unknown name lists those there are."""
+    if name not in FIGURES:
+        raise UserError(f"Metric {name!r} is unknown. Use one of: {', '.join(FIGURES)}")
+    return FIGURES[name]
+
+
+def measured(
+    name: str,
+    gold: Sequence[str],
+    predicted: Sequence[str],
+    labels: Sequence[str] = (),
+    *,
+    bootstrap: Bootstrap | None = None,
+) -> Metric:
+    """Return one figure by name, with its interval."""
+    table = confusion(gold, predicted, labels)
+    if name == "accuracy":
+        return proportion(name, int(np.trace(table.matrix)), table.n, level=(bootstrap or Bootstrap()).level)
+    return _bootstrapped([name], table, lambda m: figure(name)(m)[..., None], bootstrap)[0]
+
+
+def classify(table: Confusion, *, positive: str | None = None, bootstrap: Bootstrap | None = None) -> list[Metric]:
+    """Return accuracy, macro and weighted F1, balanced accuracy and MCC, then precision, recall and F1 for each label.
+
+    With `positive`, the yes of a yes/no question, the false positive and false negative rates and the selection rate
+    come too. Names of figures for one label read `f1.LABEL`.
+    """
+    bootstrap = bootstrap or Bootstrap()
+    level = bootstrap.level
+    overall = [name for name in FIGURES if name != "accuracy"]
+
+    def both(matrix: Floats) -> Floats:
+        return np.concatenate([np.stack([FIGURES[name](matrix) for name in overall], axis=-1), f1(matrix)], axis=-1)
+
+    found = _bootstrapped([*overall, *(f"f1.{label}" for label in table.labels)], table, both, bootstrap)
+    metrics = [proportion("accuracy", int(np.trace(table.matrix)), table.n, level=level), *found[: len(overall)]]
+    for label, harmonic in zip(table.labels, found[len(overall) :], strict=True):
+        hit, false_alarms, missed, _ = table.cells(label)
+        never = f"not defined: {label!r} was never predicted"
+        metrics.append(proportion(f"precision.{label}", hit, hit + false_alarms, level=level, undefined=never))
+        absent = f"not defined: {label!r} does not occur in gold"
+        metrics.append(proportion(f"recall.{label}", hit, hit + missed, level=level, undefined=absent))
+        metrics.append(harmonic)
+    return [*metrics, *(rates(table, positive, level=level) if positive is not None else [])]
+
+
+def rates(table: Confusion, positive: str, *, level: float = 0.95) -> list[Metric]:
+    """Return the false positive rate, the false negative rate and the selection rate of a yes/no question."""
+    hit, false_alarms, missed, cleared = table.cells(positive)
+    negatives, positives = "not defined: no gold negatives", "not defined: no gold positives"
+    return [
+        proportion("fpr", false_alarms, false_alarms + cleared, level=level, undefined=negatives),
+        proportion("fnr", missed, hit + missed, level=level, undefined=positives),
+        proportion("selection_rate", hit + false_alarms, table.n, level=level),
+    ]
+
+
+def _bootstrapped(
+    names: list[str], table: Confusion, figures: Callable[[Floats], Floats], bootstrap: Bootstrap | None
+) -> list[Metric]:
+    """Return figures of the matrix with intervals: each filled cell is one kind of item."""
+    bootstrap = bootstrap or Bootstrap()
+    width = len(table.labels)
+    if table.n == 0:
+        return [Metric(name, None, 0, level=bootstrap.level, note="not defined: no items") for name in names]
+    filled = np.flatnonzero(table.matrix)
+    features = np.zeros((len(filled), width * width))
+    features[np.arange(len(filled)), filled] = 1
+    return bootstrap.metrics(
+        names,
+        features,
+        lambda sums: figures(sums.reshape(*sums.shape[:-1], width, width)),
+        copies=table.matrix.ravel()[filled],
+        undefined="not defined: a label that it needs does not occur",
+    )
+
+
+def _diagonal(matrix: Floats) -> Floats:
+    return np.diagonal(matrix, axis1=-2, axis2=-1)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    above, below = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+    return np.where(below > 0, above / np.where(below > 0, below, 1), np.nan)
+
+
+def _mean(each: Floats) -> Floats:
+    defined = np.isfinite(each)
+    return _ratio(np.where(defined, each, 0).sum(axis=-1), defined.sum(axis=-1))
