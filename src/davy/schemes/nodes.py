@@ -83,7 +83,7 @@ Node = Text | List | Map | None
 def decode(raw: bytes, problems: Problems) -> str | None:
     """Return the text of a file's bytes, or None with a problem noted."""
     if len(raw) > LARGEST:
-        problems.add(1, f"The file has {len(raw):,} bytes; a scheme may have {LARGEST:,}. Is this the right file?")
+        problems.add(1, f"The file has more than {LARGEST:,} bytes, too many for a scheme. Is this the right file?")
         return None
     try:
         return raw.decode("utf-8-sig")

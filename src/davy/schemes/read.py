@@ -8,6 +8,7 @@ of a file are reported together.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -56,6 +57,20 @@ def text_of(name_or_path: str | Path) -> bytes:
         "For your own, give the path of its YAML file.",
         status=404,
     )
+
+
+def renamed(text: str, name: str) -> str:
+    """Return a scheme file's text with another scheme's name in it, comments and layout kept."""
+    if not rules.NAME.fullmatch(name):
+        raise UserError(
+            f"{name!r} can't be a scheme's name. Write lower-case letters, digits and hyphens, a letter first."
+        )
+    if name in names():
+        raise UserError(f"{name!r} is a scheme that Davy ships. Choose another name for the copy.")
+    found = re.search(r"(?m)^name:.*$", text)
+    if not found:
+        raise UserError("The file has no line `name: …` at its top level. Is it a scheme?")
+    return f"{text[: found.start()]}name: {name}{text[found.end() :]}"
 
 
 def from_dict(values: Mapping[str, Any]) -> Scheme:
