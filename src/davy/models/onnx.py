@@ -1,0 +1,195 @@
+"""A trained detector in ONNX, run without torch.
+
+A model folder and posts in, scores out. `docs/models.md` describes the folder.
+Texts are tokenised together, sorted by length and run in batches that are
+bounded in tokens, so that little of a batch is padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.core.scorer import Scores
+from davy.models import folder as folders
+from davy.models.prepare import STEPS, prepared
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+# A text is cut to this many characters a token before it is tokenised, so that a megabyte costs no more than a page.
+CHARACTERS_PER_TOKEN = 16
+HEAD_SHARE = 0.75
+
+
+class OnnxScorer:
+    """Scores texts with the network in a folder. `threads` is how many cores one batch uses (None: all)."""
+
+    def __init__(
+        self, folder: Path, manifest: folders.Manifest | None = None, *, threads: int | None = None, tokens: int = 2048
+    ) -> None:
+        manifest = manifest or folders.read(folder)
+        self.folder = folder
+        self.manifest = manifest
+        self.name = manifest.name
+        self.version = manifest.version
+        self.questions: tuple[Question, ...] = manifest.questions
+        self._tokens = tokens
+        self._length = _max_length(folder, manifest)
+        self._steps = _steps(folder, manifest)
+        self._tail = manifest.settings.get("truncate", "head+tail") == "head+tail"
+        self._tokenizer, self._padding = _tokenizer(folder)
+        self._session = _session(folder, threads)
+        self._inputs = {given.name for given in self._session.get_inputs()}
+        self._check_graph()
+
+    @classmethod
+    def open(cls, folder: Path, manifest: folders.Manifest) -> OnnxScorer:
+        """Return the scorer of a folder whose files were checked."""
+        return cls(folder, manifest)
+
+    def score(self, posts: pl.DataFrame) -> Scores:
+        """Return the probabilities for each post's text; a null text is read as an empty one."""
+        import numpy as np
+
+        rows = self._encoded(posts["text"].fill_null("").to_list())
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        order = np.argsort(lengths, kind="stable")
+        blocks = {q.name: np.empty((len(rows), len(q.labels)), dtype=np.float32) for q in self.questions}
+        for batch in _batches(order, lengths, self._tokens):
+            for question, logits in zip(self.questions, self._run([rows[i] for i in batch]), strict=True):
+                blocks[question.name][batch] = self._probabilities(question, logits)
+        return Scores(self.questions, blocks, {name: float(it) for name, it in self.manifest.thresholds.items()})
+
+    def _encoded(self, texts: list[str]) -> list[Sequence[int]]:
+        """Return the token ids of each text, special tokens and all, cut to the model's length."""
+        limit = self._length * CHARACTERS_PER_TOKEN
+        cut = [prepared(_cut(text, limit, self._tail, " "), self._steps) for text in texts]
+        encodings = self._tokenizer.encode_batch_fast(cut)
+        return [_cut(encoding.ids, self._length, self._tail) for encoding in encodings]
+
+    def _run(self, rows: list[Sequence[int]]) -> list[Array]:
+        import numpy as np
+
+        longest = max(1, max(map(len, rows)))
+        ids = np.full((len(rows), longest), self._padding, dtype=np.int64)
+        mask = np.zeros((len(rows), longest), dtype=np.int64)
+        for i, row in enumerate(rows):
+            ids[i, : len(row)] = row
+            mask[i, : len(row)] = 1
+        feed = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in self._inputs:
+            feed["token_type_ids"] = np.zeros_like(ids)
+        outputs: list[Array] = self._session.run([question.name for question in self.questions], feed)
+        return outputs
+
+    def _probabilities(self, question: Question, logits: Array) -> Array:
+        import numpy as np
+
+        scaled = logits.astype(np.float32) / self.manifest.temperatures.get(question.name, 1.0)
+        if question.kind == "many":
+            return np.asarray(1 / (1 + np.exp(-np.clip(scaled, -60, 60))))
+        odds = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def _check_graph(self) -> None:
+        """Raise where the network's inputs or outputs are not what the manifest promises."""
+        unknown = self._inputs - {"input_ids", "attention_mask", "token_type_ids"}
+        outputs = {given.name: given.shape for given in self._session.get_outputs()}
+        for question in self.questions:
+            if question.name not in outputs:
+                found = ", ".join(outputs)
+                raise UserError(
+                    f"{self.folder}/model.onnx has no output {question.name!r}; it has {found}. Export again."
+                )
+            width = outputs[question.name][-1] if outputs[question.name] else None
+            if isinstance(width, int) and width != len(question.labels):
+                raise UserError(
+                    f"{self.folder}/model.onnx gives {width} values for {question.name!r}, "
+                    f"which has {len(question.labels)} labels. Export again."
+                )
+        if unknown:
+            raise UserError(f"{self.folder}/model.onnx wants {', '.join(sorted(unknown))}, which Davy does not give.")
+
+
+def _batches(order: Array, lengths: Array, tokens: int) -> list[Array]:
+    """Return the rows in order of length, cut into batches whose padded size is at most `tokens`."""
+    found, start = [], 0
+    for end in range(1, len(order) + 1):
+        if end == len(order) or (end + 1 - start) * max(1, int(lengths[order[end]])) > tokens:
+            found.append(order[start:end])
+            start = end
+    return found
+
+
+def _cut(items: Any, most: int, tail: bool, glue: Any = None) -> Any:
+    """Return at most `most` of a text or of token ids: its head, or three quarters head and one quarter tail.
+
+    Token ids end with the separator, so the tail keeps it; a head alone gets it back.
+    """
+    if len(items) <= most:
+        return items
+    if not tail:
+        return items[:most] if glue is not None else [*items[: most - 1], items[-1]]
+    head = int(most * HEAD_SHARE)
+    start, end = items[:head], items[len(items) - (most - head) :]
+    return start + glue + end if glue is not None else [*start, *end]
+
+
+def _max_length(folder: Path, manifest: folders.Manifest) -> int:
+    length = manifest.settings.get("max_length", 128)
+    if not isinstance(length, int) or length < 4:
+        raise UserError(f"{folder}/manifest.json: settings.max_length is {length!r}; it must be a number from 4 up.")
+    return length
+
+
+def _steps(folder: Path, manifest: folders.Manifest) -> tuple[str, ...]:
+    steps = tuple(manifest.settings.get("prepare", ()))
+    unknown = [step for step in steps if step not in STEPS]
+    if unknown:
+        raise UserError(f"{folder} wants the text step {unknown[0]!r}, which this Davy does not have. Update Davy.")
+    return steps
+
+
+def _tokenizer(folder: Path) -> tuple[Any, int]:
+    """Return the folder's tokenizer with truncation and padding off, and the id it pads with."""
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise UserError(f"{folder} has no tokenizer.json. Export the model again.")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:
+        raise UserError(f"{path} is no tokenizer: {str(error).splitlines()[0]}. Export the model again.") from error
+    padding = (tokenizer.padding or {}).get("pad_id")
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if padding is None:
+        found = (tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>"))
+        padding = next((token for token in found if token is not None), 0)
+    return tokenizer, int(padding)
+
+
+def _session(folder: Path, threads: int | None) -> Any:
+    import onnxruntime
+
+    path = folder / "model.onnx"
+    if not path.is_file():
+        raise UserError(f"{folder} has no model.onnx. Export the model again.")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    if threads:
+        options.intra_op_num_threads = threads
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise UserError(
+            f"{path} can't be loaded: {str(error).splitlines()[0][:200]}. Export the model again."
+        ) from error
