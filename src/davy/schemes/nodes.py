@@ -165,6 +165,8 @@ def _harmless(text: str, problems: Problems) -> bool:
 def _syntax(text: str, error: yaml.YAMLError) -> tuple[int, str]:
     """Return the line and the wording of a syntax error."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if "quoted" in str(getattr(error, "context", "")):  # a quote that was never closed: where it opens helps more
+        mark = getattr(error, "context_mark", None) or mark
     if mark is not None:
         said = " ".join(part for part in (getattr(error, "problem", None), getattr(error, "context", None)) if part)
         return mark.line + 1, f"This is not YAML: {said}. Check the indentation, colons and quotes here."

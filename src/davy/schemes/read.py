@@ -8,6 +8,7 @@ of a file are reported together.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from importlib import resources
@@ -49,7 +50,7 @@ def text_of(name_or_path: str | Path) -> bytes:
     if name in names():
         return (resources.files("davy.schemes") / f"{name}.yaml").read_bytes()
     path = Path(name_or_path)
-    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or path.exists():
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or os.path.exists(path):
         return _bytes(path)
     known = names()
     raise UserError(

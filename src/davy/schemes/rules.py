@@ -221,12 +221,15 @@ def _missing(role: str, name: str, wanted: str, seen: dict[str, Map], everything
     if later is None:
         known = list(seen)
         listed, hint = ", ".join(known) or "none", nearest(wanted, known)
-        return f"question {name!r} names a {role} {wanted!r} that is not there; before it come: {listed}.{hint}"
+        return f"question {name!r} names {_AN[role]} {wanted!r} that is not there; before it come: {listed}.{hint}"
     above = parent_of(later, {str(q["name"]): q for q in everything if "name" in q})
     if above and above[0] == name:
         return f"questions {name!r} and {wanted!r} name each other; one of them must stand on its own."
     where = _where(later)
     return f"question {name!r} comes before its {role} {wanted!r} ({where}). Move {wanted!r} above it."
+
+
+_AN = {"parent": "a parent", "origin": "an origin"}
 
 
 def _where(question: Map) -> str:
