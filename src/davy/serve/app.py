@@ -1,0 +1,80 @@
+"""The web door, put together: settings in, a FastAPI app out.
+
+The store is opened and the detector loaded before the first request, so that a
+wrong setting is one clear line at the start. Layers from outside to inside:
+headers on everything, counting, errors, the Host check, the body limit, routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio import to_thread
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+
+from davy import __version__
+from davy.serve import demo, errors, render
+from davy.serve.access import Count
+from davy.serve.context import Context
+from davy.serve.detector import Detector
+from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
+from davy.serve.jobs import Kind, Worker
+from davy.serve.pages import ROUTERS
+from davy.serve.passwords import check_password
+from davy.serve.settings import Settings
+from davy.store import open_store
+
+JOB_KINDS: dict[str, Kind] = {}
+"""What runs in the background; stages that have long work add their function here by name."""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the app; its database exists and its detector is loaded."""
+    from davy.models.load import load
+
+    scorer = demo.scorer() if settings.model == demo.WORD_LIST else load(settings.model)
+    context = Context(
+        settings=settings,
+        store=open_store(settings.database, create=True),
+        detector=Detector(scorer),
+        templates=render.environment(),
+        lexicon=demo.lexicon() if settings.demo else None,
+    )
+    app = FastAPI(
+        title="Davy",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=_lifespan,
+        middleware=[
+            Middleware(SecurityHeaders, https=settings.https),
+            Middleware(Count, metrics=context.metrics),
+            Middleware(errors.Catch),
+            Middleware(HostCheck, allowed=settings.allowed_hosts),
+            Middleware(BodyLimit, limit=settings.max_body),
+        ],
+    )
+    app.state.context = context
+    errors.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    context: Context = app.state.context
+    # Hashes the decoy once, so that the first unknown login takes as long as the others.
+    await to_thread.run_sync(check_password, "", None)
+    await context.detector.start()
+    worker = Worker(context.store, JOB_KINDS).start() if JOB_KINDS else None
+    try:
+        yield
+    finally:
+        if worker:
+            await to_thread.run_sync(worker.stop)
+        await context.detector.stop()
+        context.store.close()

@@ -1,0 +1,45 @@
+"""What one running server holds: settings, store, detector, counters. Made once by `create_app`, passed by request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+
+from davy.serve.limits import Limiter
+from davy.serve.metrics import Metrics
+from davy.serve.settings import Settings
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from davy.lexicons.read import Lexicon
+    from davy.serve.detector import Detector
+    from davy.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The parts that pages use. Nothing here is global: two apps in one process don't meet."""
+
+    settings: Settings
+    store: Store
+    detector: Detector
+    templates: Environment
+    limiter: Limiter = field(default_factory=Limiter)
+    metrics: Metrics = field(default_factory=Metrics)
+    lexicon: Lexicon | None = None
+    """What is masked; None is the shipped lexicon."""
+
+    def mask(self, text: str) -> str:
+        """Return a text as a page shows it first."""
+        from davy.text.mask import mask
+
+        return mask(text, self.lexicon)
+
+
+def context_of(request: Request) -> Context:
+    """Return the context of the app that a request came to."""
+    context: Context = request.app.state.context
+    return context

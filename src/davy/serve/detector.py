@@ -1,0 +1,101 @@
+"""The detector behind the pages: one scorer, its queue, and its answers as a person reads them.
+
+Texts in; for programs the records of `davy.score`, for people an `Answer` a
+question with its label, its probability and whether it was asked at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from davy.core.scheme import Question
+from davy.core.scorer import Scorer, Scores
+from davy.score.result import model_of, repaired
+from davy.serve.batching import Batcher
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question's answer: `value` is the probability of `of`, None where there is no single one to show."""
+
+    title: str
+    labels: tuple[str, ...]
+    of: str = ""
+    value: float | None = None
+    threshold: float | None = None
+    yes: bool = False
+
+
+class Detector:
+    """Scores texts through a micro-batching queue; `start` and `stop` belong to the app's lifespan."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self.scorer = scorer
+        self.model = model_of(scorer)
+        self._batcher: Batcher | None = None
+
+    async def start(self) -> None:
+        """Open the queue in the running event loop."""
+        self._batcher = Batcher(self.scorer)
+        self._batcher.start()
+
+    async def stop(self) -> None:
+        """Answer what waits and close the queue."""
+        if self._batcher is not None:
+            await self._batcher.close()
+            self._batcher = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether texts can be scored now."""
+        return self._batcher is not None
+
+    async def score(self, texts: Sequence[str], langs: Sequence[str | None] | None = None) -> Scores:
+        """Return the scores of some texts, in their order."""
+        import polars as pl
+
+        if self._batcher is None:
+            raise RuntimeError("the detector has not started")
+        frame = pl.DataFrame(
+            {"text": [repaired(text) for text in texts], "lang": list(langs or [None] * len(texts))},
+            schema={"text": pl.String, "lang": pl.String},
+        )
+        return await self._batcher.score(frame)
+
+
+def answers(scores: Scores, row: int, lang: str) -> list[Answer]:
+    """Return one post's answers for display, in the order of the questions; children only where they apply."""
+    chosen = {question.name: scores.chosen(question.name)[row] for question in scores.questions}
+    return [_answer(scores, question, row, lang, chosen) for question in scores.questions]
+
+
+def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dict[str, tuple[str, ...]]) -> Answer:
+    import numpy as np
+
+    title = question.title.said_in(lang) or question.name
+    labels = chosen[question.name]
+    if question.under and question.under[0] in chosen and not set(chosen[question.under[0]]) & set(question.under[1]):
+        return Answer(title, ())
+    if not labels:
+        return Answer(title, ())
+    said = tuple(_said(question, label, lang) for label in labels)
+    yes = scores.positive(question.name)
+    if yes is not None and question.positive is not None:
+        cut = float(np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(scores))[row])
+        of = _said(question, question.positive, lang)
+        return Answer(title, said, of, float(yes[row]), cut, question.positive in labels)
+    if len(labels) != 1:
+        return Answer(title, said)
+    value = float(scores.probabilities[question.name][row, question.label_names.index(labels[0])])
+    return Answer(title, said, said[0], value, None, False)
+
+
+def _said(question: Question, label: str, lang: str) -> str:
+    return question.label(label).title.said_in(lang) or label
+
+
+def as_json(model: dict[str, str], records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the API's answer: the model first, then a record a text."""
+    return {"model": model, "results": records}

@@ -1,0 +1,112 @@
+"""What every response carries, and which requests are refused before any page sees them.
+
+Three small ASGI layers: security headers on whatever leaves (errors and static
+files too), the Host check against DNS rebinding, and a limit on body size that
+also holds for bodies that don't announce their length.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fastapi import HTTPException
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+CSP = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+    )
+)
+
+ALWAYS: dict[str, str] = {
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    # Not no-referrer: browsers then send "Origin: null" with our own forms.
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=(), interest-cohort=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+
+_HOST = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?$")
+
+
+class SecurityHeaders:
+    """Adds the headers above; pages are not kept by caches unless they say so themselves."""
+
+    def __init__(self, app: ASGIApp, *, https: bool) -> None:
+        self.app = app
+        self._https = https
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and add the headers to the response."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in ALWAYS.items():
+                    headers[name] = value
+                if self._https:
+                    headers["Strict-Transport-Security"] = "max-age=31536000"
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+class HostCheck:
+    """Refuses requests whose Host header is not one of ours."""
+
+    def __init__(self, app: ASGIApp, *, allowed: frozenset[str]) -> None:
+        self.app = app
+        self._allowed = allowed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on if its Host is known; 400 otherwise."""
+        if scope["type"] == "http":
+            found = _HOST.match(Headers(scope=scope).get("host", ""))
+            if not found or found.group(1).lower() not in self._allowed:
+                raise HTTPException(400, "host")
+        await self.app(scope, receive, send)
+
+
+class BodyLimit:
+    """Refuses bodies over `limit` bytes: by their announced length, else while they are read."""
+
+    def __init__(self, app: ASGIApp, *, limit: int) -> None:
+        self.app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with a body that can't grow past the limit; 413 otherwise."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "0")
+        if not announced.isdigit():
+            raise HTTPException(400, "length")
+        if int(announced) > self._limit:
+            raise HTTPException(413, "body")
+        seen = 0
+
+        async def receive_counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._limit:
+                raise HTTPException(413, "body")
+            return message
+
+        await self.app(scope, receive_counted, send)

@@ -1,0 +1,83 @@
+"""The pages' words, in English and German.
+
+A key and values in, a sentence out. Catalogues are flat YAML files with the same
+keys and placeholders (a test holds them to it); they hold plain text, never HTML,
+so that templates escape whatever is filled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+
+import yaml
+
+LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch"})
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@cache
+def catalogue(lang: str) -> Mapping[str, str]:
+    """Return one language's sentences by key."""
+    text = resources.files("davy.serve").joinpath(f"locale/{lang}.yaml").read_text(encoding="utf-8")
+    return MappingProxyType(yaml.safe_load(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Speaks one language. Call it with a key: `words("home.title", name="Ada")`."""
+
+    lang: str
+
+    def __call__(self, key: str, **values: object) -> str:
+        """Return the sentence; with `count=` given, `key.one` or `key.other`."""
+        if "count" in values:
+            key = f"{key}.one" if values["count"] == 1 else f"{key}.other"
+        sentence = catalogue(self.lang)[key]
+        return sentence.format(**values) if values else sentence
+
+    def has(self, key: str) -> bool:
+        """Return whether there is such a sentence."""
+        return key in catalogue(self.lang)
+
+    def when(self, at: datetime) -> str:
+        """Return a moment as people write it, in UTC."""
+        if self.lang == "de":
+            return f"{at:%d.%m.%Y, %H:%M} UTC"
+        return f"{at.day} {_MONTHS[at.month - 1]} {at:%Y, %H:%M} UTC"
+
+    def share(self, value: float) -> str:
+        """Return a probability as a percentage, with the language's sign."""
+        number = f"{value * 100:.1f}"
+        return number.replace(".", ",") + " %" if self.lang == "de" else number + "%"
+
+    def number(self, value: int) -> str:
+        """Return a whole number with the language's grouping."""
+        grouped = f"{value:,}"
+        return grouped.replace(",", ".") if self.lang == "de" else grouped
+
+
+def chosen_language(account: str | None, cookie: str | None, header: str | None) -> str:
+    """Return the language to speak: the account's, else the cookie's, else the browser's, else English."""
+    for wanted in (account, cookie):
+        if wanted in LANGUAGES:
+            return str(wanted)
+    return _accepted(header or "")
+
+
+def _accepted(header: str) -> str:
+    ranked: list[tuple[float, int, str]] = []
+    for place, part in enumerate(header[:200].split(",")):
+        name, _, quality = part.partition(";")
+        try:
+            weight = float(quality.strip().removeprefix("q=")) if quality.strip() else 1.0
+        except ValueError:
+            continue
+        tag = name.strip().lower().partition("-")[0]
+        if tag in LANGUAGES and weight > 0:
+            ranked.append((-weight, place, tag))
+    return min(ranked)[2] if ranked else "en"

@@ -1,0 +1,21 @@
+"""The screens and the API, one module each, named as in their address."""
+
+from fastapi import APIRouter
+
+from davy.serve.pages import account, api, audit, health, home, invitation, jobs, keys, people, score, sign_in
+from davy.serve.pages import static as static_files
+
+ROUTERS: tuple[APIRouter, ...] = (
+    home.router,
+    sign_in.router,
+    invitation.router,
+    people.router,
+    account.router,
+    keys.router,
+    jobs.router,
+    audit.router,
+    score.router,
+    api.router,
+    health.router,
+    static_files.router,
+)

@@ -1,0 +1,46 @@
+"""The audit: every change on this server, with who and when. Also as JSON."""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.visitor import allowed, key_or_session
+from davy.store import events, users
+from davy.store.users import User
+
+router = APIRouter()
+_PAGE = 100
+
+Before = Annotated[int | None, Query(ge=1, le=2**62)]
+
+
+@router.get("/audit", include_in_schema=False)
+def audit(request: Request, who: Annotated[User, Depends(allowed("see the audit"))], before: Before = None) -> Response:
+    """Return a page of events, newest first."""
+    with context_of(request).store.read() as db:
+        found = events.latest(db, before=before, limit=_PAGE)
+        names = {user.id: user.name for user in users.everyone(db)}
+    older = found[-1].id if len(found) == _PAGE else None
+    return render.page(request, "audit.html", events=found, names=names, older=older)
+
+
+@router.get("/api/events")
+def audit_json(
+    request: Request,
+    who: Annotated[User, Depends(key_or_session("admin", "see the audit"))],
+    before: Before = None,
+) -> list[dict[str, Any]]:
+    """Return events as JSON, newest first, 100 at a time."""
+    with context_of(request).store.read() as db:
+        found = events.latest(db, before=before, limit=_PAGE)
+    return [
+        {"id": it.id, "at": it.at, "by": it.by, "what": it.what, "about": it.about, "details": dict(it.details)}
+        for it in found
+    ]

@@ -1,0 +1,44 @@
+"""Is the server well? `/healthz` for whoever keeps it running, `/metrics` for Prometheus."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from davy import __version__
+from davy.serve.context import context_of
+from davy.serve.settings import is_loopback
+from davy.serve.visitor import key_or_session
+from davy.store import users
+
+router = APIRouter()
+
+
+@router.get("/healthz")
+def healthz(request: Request) -> Response:
+    """Return 200 where the database answers and the detector is ready, else 503 with what is not."""
+    context = context_of(request)
+    state: dict[str, Any] = {"status": "ok", "version": __version__, "database": "ok", "model": context.detector.model}
+    try:
+        with context.store.read() as db:
+            users.count(db)
+    except Exception as error:  # noqa: BLE001 — whatever it is, the database does not answer
+        state |= {"status": "failing", "database": type(error).__name__}
+    if not context.detector.ready:
+        state |= {"status": "failing", "model": None}
+    return JSONResponse(state, 200 if state["status"] == "ok" else 503)
+
+
+@router.get("/metrics")
+def metrics(request: Request, authorization: Annotated[str | None, Header()] = None) -> Response:
+    """Return counters in Prometheus' text format: from this machine, or with an admin's key or session."""
+    context = context_of(request)
+    if not is_loopback(request.client.host if request.client else ""):
+        key_or_session("admin", "see the audit")(request, authorization)
+    model = context.detector.model
+    return PlainTextResponse(
+        context.metrics.text(model["name"], model["version"]), media_type="text/plain; version=0.0.4"
+    )

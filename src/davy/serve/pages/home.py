@@ -1,0 +1,37 @@
+"""The start page: what Davy is, and what to do next. Also the language switch that every page has."""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.serve import cookies, render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.i18n import LANGUAGES
+from davy.serve.visitor import Anyone, Form, field
+from davy.store import users
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+def home(request: Request, who: Anyone) -> Response:
+    """Return the start page, for visitors or for the account's role."""
+    return render.page(request, "home.html", model=context_of(request).detector.model)
+
+
+@router.post("/language")
+def language(request: Request, who: Anyone, form: Form) -> Response:
+    """Change the language of the pages: for the account where there is one, and for this browser."""
+    lang = field(form, "lang")
+    if lang not in LANGUAGES:
+        raise Refused("choice")
+    if who.account:
+        with context_of(request).store.write() as db:
+            users.set_language(db, who.account.id, lang, by=who.account.id)
+    response = render.see(request, render.own_path(field(form, "next", most=2000)))
+    cookies.write(request, response, "lang", lang)
+    return response

@@ -1,0 +1,67 @@
+"""Background jobs: which there are, how far they are, their log, and a way to stop one.
+
+With scripts the page asks for its own part every two seconds while something runs.
+"""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import is_htmx
+from davy.serve.visitor import Form, allowed, key_or_session
+from davy.store import jobs, users
+from davy.store.users import User
+
+router = APIRouter()
+_LIVE = ("waiting", "running")
+
+Sees = Annotated[User, Depends(allowed("see jobs"))]
+
+
+@router.get("/jobs", include_in_schema=False)
+def all_jobs(request: Request, who: Sees) -> Response:
+    """Return the newest jobs; for htmx only their table."""
+    with context_of(request).store.read() as db:
+        found = jobs.latest(db)
+        names = {user.id: user.name for user in users.everyone(db)}
+    live = any(job.state in _LIVE for job in found)
+    template = "parts/jobs.html" if is_htmx(request) else "jobs.html"
+    return render.page(request, template, jobs=found, names=names, live=live)
+
+
+@router.get("/jobs/{job_id}", include_in_schema=False)
+def one_job(request: Request, job_id: str, who: Sees) -> Response:
+    """Return one job with its log; for htmx only what changes."""
+    with context_of(request).store.read() as db:
+        job = jobs.get(db, job_id)
+        lines = jobs.log_lines(db, job_id)
+    template = "parts/job.html" if is_htmx(request) else "job.html"
+    return render.page(request, template, job=job, lines=lines, live=job.state in _LIVE)
+
+
+@router.post("/jobs/{job_id}/cancel", include_in_schema=False)
+def cancel(
+    request: Request, job_id: str, who: Annotated[User, Depends(allowed("cancel jobs"))], form: Form
+) -> Response:
+    """Ask a job to stop."""
+    with context_of(request).store.write() as db:
+        jobs.ask_cancel(db, job_id, by=who.id)
+    return render.see(request, f"/jobs/{job_id}", "cancelled")
+
+
+@router.get("/api/jobs")
+def jobs_json(
+    request: Request, who: Annotated[User, Depends(key_or_session("read", "see jobs"))]
+) -> list[dict[str, Any]]:
+    """Return the newest jobs as JSON."""
+    with context_of(request).store.read() as db:
+        found = jobs.latest(db)
+    shown = ("id", "kind", "state", "owner", "created_at", "finished_at", "done", "total", "note", "error", "result")
+    return [{name: getattr(job, name) for name in shown} for job in found]

@@ -1,0 +1,96 @@
+"""People: invite them, end their sessions, switch accounts off and on again."""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.core.errors import UserError
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.visitor import Form, allowed, field
+from davy.store import invitations, sessions, users
+from davy.store.users import User
+
+router = APIRouter(include_in_schema=False)
+
+Sees = Annotated[User, Depends(allowed("see people"))]
+Invites = Annotated[User, Depends(allowed("invite people"))]
+Disables = Annotated[User, Depends(allowed("disable people"))]
+
+
+@router.get("/people")
+def people(request: Request, who: Sees) -> Response:
+    """Return everyone with an account, and the invitations that are not used yet."""
+    return _page(request)
+
+
+@router.post("/people/invite")
+def invite(request: Request, who: Invites, form: Form) -> Response:
+    """Make an invitation and show its link, this once: it is not kept, so it is not in a redirect either."""
+    days = field(form, "days")
+    if days not in ("1", "7", "30"):
+        raise Refused("choice")
+    context = context_of(request)
+    try:
+        with context.store.write() as db:
+            invitation, token = invitations.create(
+                db,
+                role=field(form, "role"),
+                login=field(form, "login") or None,
+                by=who.id,
+                lasts=timedelta(days=int(days)),
+            )
+    except UserError as error:
+        return _page(request, wrong=render.said(request, error), status=error.status)
+    url = f"{context.settings.base_url.rstrip('/')}/invitation/{token}"
+    return _page(request, link={"url": url, "role": invitation.role, "expires_at": invitation.expires_at})
+
+
+@router.post("/people/invitations/{invitation_id}/revoke")
+def revoke(request: Request, invitation_id: str, who: Invites, form: Form) -> Response:
+    """Take an invitation back."""
+    with context_of(request).store.write() as db:
+        invitations.revoke(db, invitation_id, by=who.id)
+    return render.see(request, "/people", "revoked_invitation")
+
+
+@router.post("/people/{user_id}/disable")
+def disable(request: Request, user_id: str, who: Disables, form: Form) -> Response:
+    """Switch an account off; the next page offers to undo it."""
+    with context_of(request).store.write() as db:
+        person = users.get(db, user_id)
+        users.disable(db, person.id, by=who.id)
+    return render.see(request, "/people", "disabled", undo=f"/people/{person.id}/enable", name=person.name)
+
+
+@router.post("/people/{user_id}/enable")
+def enable(request: Request, user_id: str, who: Disables, form: Form) -> Response:
+    """Switch an account on again."""
+    with context_of(request).store.write() as db:
+        person = users.get(db, user_id)
+        users.enable(db, person.id, by=who.id)
+    return render.see(request, "/people", "enabled", name=person.name)
+
+
+@router.post("/people/{user_id}/end-sessions")
+def end_sessions(request: Request, user_id: str, who: Disables, form: Form) -> Response:
+    """Sign a person out everywhere."""
+    with context_of(request).store.write() as db:
+        person = users.get(db, user_id)
+        sessions.end_all(db, person.id, by=who.id)
+    return render.see(request, "/people", "sessions_ended", name=person.name)
+
+
+def _page(request: Request, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        everyone, unused = users.everyone(db), invitations.unused(db)
+    return render.page(
+        request, "people.html", status=status, people=everyone, invitations=unused, link=link, wrong=wrong
+    )

@@ -1,0 +1,71 @@
+"""Score one text and show why: a page that works without scripts, and its part for htmx. Nothing is kept."""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.core.errors import UserError
+from davy.score.result import repaired
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.detector import answers
+from davy.serve.errors import Refused, is_htmx
+from davy.serve.visitor import Form, allowed, limit
+from davy.store.users import User
+
+router = APIRouter(include_in_schema=False)
+
+Scores = Annotated[User, Depends(allowed("score texts"))]
+
+
+@router.get("/score")
+def ask(request: Request, who: Scores) -> Response:
+    """Return the page with an empty text."""
+    return _page(request)
+
+
+@router.post("/score")
+async def score(request: Request, who: Scores, form: Form) -> Response:
+    """Return the text's scores: the whole page, or for htmx the result alone."""
+    limit(request, "score page", who.id)
+    text = str(form.get("text") or "").replace("\r\n", "\n")
+    try:
+        result = await _result(request, text)
+    except UserError as error:
+        if is_htmx(request) or error.status == 500:
+            raise
+        return _page(request, text=text[:50_000], wrong=render.said(request, error), status=error.status)
+    if is_htmx(request):
+        return render.page(request, "parts/score.html", result=result)
+    return _page(request, text=text, result=result)
+
+
+async def _result(request: Request, text: str) -> dict[str, object]:
+    context = context_of(request)
+    if not text.strip():
+        raise Refused("empty_text")
+    if len(text) > context.settings.max_text:
+        raise Refused("too_long", status=413, most=context.settings.max_text, got=len(text))
+    scores = await context.detector.score([text])
+    context.metrics.count("texts_scored")
+    shown = repaired(text)
+    return {
+        "text": shown,
+        "masked": await to_thread.run_sync(context.mask, shown),
+        "verdict": scores.verdicts()[0],
+        "answers": answers(scores, 0, render.words_of(request).lang),
+        "model": context.detector.model,
+    }
+
+
+def _page(
+    request: Request, *, text: str = "", result: dict[str, object] | None = None, wrong: str = "", status: int = 200
+) -> Response:
+    most = context_of(request).settings.max_text
+    return render.page(request, "score.html", status=status, text=text, result=result, wrong=wrong, most=most)

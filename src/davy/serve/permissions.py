@@ -1,0 +1,30 @@
+"""Who may do what: one line a permission.
+
+A page or an API route names the permission it needs (`may("invite people")`);
+nothing else in the web door looks at a role.
+"""
+
+from __future__ import annotations
+
+ROLES: tuple[str, ...] = ("admin", "expert", "annotator")
+
+
+MAY: dict[str, tuple[str, ...]] = {
+    "score texts": ("admin", "expert", "annotator"),
+    "browse posts": ("admin", "expert", "annotator"),
+    "change own account": ("admin", "expert", "annotator"),
+    "make own keys": ("admin", "expert"),
+    "see jobs": ("admin", "expert"),
+    "cancel jobs": ("admin", "expert"),
+    "see people": ("admin",),
+    "invite people": ("admin",),
+    "disable people": ("admin",),
+    "revoke any key": ("admin",),
+    "see the audit": ("admin",),
+    "see metrics": ("admin",),
+}
+
+
+def may(role: str, act: str) -> bool:
+    """Return whether a role has a permission; an unknown permission is a bug and raises KeyError."""
+    return role in MAY[act]

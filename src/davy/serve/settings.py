@@ -1,0 +1,118 @@
+"""What an operator decides about the server, and the secret that signs its forms.
+
+Options and environment in, one frozen `Settings` out. The secret key comes from
+`DAVY_SECRET_KEY`, else from a file beside the SQLite database that only its owner
+can read; with PostgreSQL the variable is required, as several servers must share it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from davy.core.errors import UserError
+
+LOOPBACK_NAMES: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+_SHORTEST_SECRET = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that `create_app` needs; `base_url` is where people reach the server."""
+
+    database: str
+    model: str
+    secret_key: str = field(repr=False)
+    base_url: str = "http://127.0.0.1:8460"
+    hosts: tuple[str, ...] = ()
+    """Further names that the Host header may carry; the base URL's and loopback's always may."""
+    demo: bool = False
+    image_folder: Path | None = None
+    max_body: int = 1_048_576
+    max_text: int = 10_000
+    max_batch: int = 100
+    session_hours: int = 14 * 24
+    log_details: bool = False
+    """Whether the log of a bug has the error's message, which may quote what somebody posted."""
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+            raise UserError(f"The base URL {self.base_url!r} should look like https://davy.example.org")
+        if len(self.secret_key) < _SHORTEST_SECRET:
+            raise UserError(
+                f"DAVY_SECRET_KEY has {len(self.secret_key)} characters and needs {_SHORTEST_SECRET}. "
+                'Make one: python -c "import secrets; print(secrets.token_hex(32))"'
+            )
+
+    @property
+    def https(self) -> bool:
+        """Whether people reach the server through TLS, so that cookies can insist on it."""
+        return self.base_url.startswith("https://")
+
+    @property
+    def allowed_hosts(self) -> frozenset[str]:
+        """The host names, without ports, that requests may ask for."""
+        own = urlsplit(self.base_url).hostname or ""
+        return frozenset(name.lower() for name in (own, bracketed(own), *LOOPBACK_NAMES, *self.hosts) if name)
+
+
+def bracketed(host: str) -> str:
+    """Return an IPv6 address as the Host header writes it, anything else unchanged."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address or name can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def secret_key_for(database: str) -> str:
+    """Return the server's secret: from the environment, else kept beside the SQLite file (made on first use)."""
+    given = os.environ.get("DAVY_SECRET_KEY")
+    if given:
+        return given
+    if not database.startswith("sqlite"):
+        raise UserError(
+            "With this database set DAVY_SECRET_KEY to at least 32 random characters, the same on all servers"
+        )
+    path = sqlite_path(database)
+    if path is None:
+        return secrets.token_hex(32)
+    return _kept_secret(path.with_name(path.name + ".secret"))
+
+
+def sqlite_path(database: str) -> Path | None:
+    """Return the file of a SQLite URL, or None for one in memory."""
+    name = database.partition("///")[2].partition("?")[0]
+    return None if name in ("", ":memory:") else Path(name)
+
+
+def _kept_secret(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        # O_EXCL: two servers that start together agree on one secret; 0600 before the first byte is in it.
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _read_secret(path)
+    except OSError as error:
+        raise UserError(f"Can't write the server's secret to {path}: {error.strerror}. Set DAVY_SECRET_KEY.") from error
+    with os.fdopen(handle, "w") as file:
+        secret = secrets.token_hex(32)
+        file.write(secret)
+    return secret
+
+
+def _read_secret(path: Path) -> str:
+    if path.stat().st_mode & 0o077:
+        raise UserError(f"Others can read the server's secret. Run: chmod 600 {path}")
+    return path.read_text().strip()

@@ -1,0 +1,172 @@
+"""Start the server: from what `davy serve` was asked to a running uvicorn.
+
+The port is taken before anything is loaded, so that a taken port is a clear line
+at once. Everything that people need to know is printed when the server is ready.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from davy.core.errors import UserError
+from davy.serve import demo as demo_room
+from davy.serve.settings import Settings, bracketed, is_loopback, secret_key_for
+
+if TYPE_CHECKING:
+    from davy.store import Store
+
+WORD_LIST = "keywords:masking"
+"""The detector that every installation has: it stands in where no embedded one was built in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of `davy serve`."""
+
+    host: str = "127.0.0.1"
+    port: int = 8460
+    database: str | None = None
+    model: str | None = None
+    demo: bool = False
+    base_url: str | None = None
+    allow_hosts: tuple[str, ...] = ()
+    verbose: bool = False
+
+
+def run(asked: Asked) -> None:
+    """Serve until Ctrl+C or a signal."""
+    import uvicorn
+
+    if asked.demo and not is_loopback(asked.host):
+        raise UserError("The demo's passwords are public, so it is served on this machine only. Leave --host out.")
+    listening = listen(asked.host, asked.port)
+    with ExitStack() as stack:
+        stack.callback(listening.close)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-demo-")) if asked.demo else None
+        settings = settings_of(asked, listening.getsockname()[1], Path(folder) if folder else None)
+        _set_up_logging(verbose=asked.verbose)
+        from davy.serve.app import create_app
+
+        app = create_app(settings)
+        say(asked, settings, app.state.context.store)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            forwarded_allow_ips=os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1"),
+            timeout_graceful_shutdown=10,
+        )
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        except KeyboardInterrupt:
+            _print("Stopped.")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on the address; a taken port or a foreign address says what to do."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host.strip("[]"), port))
+        made.listen(2048)
+    except OSError as error:
+        made.close()
+        raise _cant_listen(host, port, error) from error
+    return made
+
+
+def _cant_listen(host: str, port: int, error: OSError) -> UserError:
+    if error.errno == errno.EADDRINUSE:
+        return UserError(
+            f"Port {port} is taken, perhaps by another davy serve. Choose another: davy serve --port {port + 1}"
+        )
+    if error.errno == errno.EACCES:
+        return UserError(f"Port {port} is reserved for the system. Choose one above 1023: davy serve --port 8460")
+    return UserError(f"Can't listen on {host}: {error.strerror or error}. Name an address of this machine, or 0.0.0.0.")
+
+
+def settings_of(asked: Asked, port: int, demo_folder: Path | None = None) -> Settings:
+    """Return the server's settings; for the demo, over a fresh database filled with our content."""
+    from davy.store import default_url
+
+    everywhere = asked.host in ("0.0.0.0", "::")  # noqa: S104 — compared, not bound
+    name = socket.gethostname() if everywhere else bracketed(asked.host)
+    database = demo_room.build(demo_folder) if demo_folder else asked.database or default_url()
+    return Settings(
+        database=database,
+        model=asked.model or default_model(demo=asked.demo),
+        secret_key=secret_key_for(database),
+        base_url=asked.base_url or f"http://{name}:{port}",
+        hosts=(*asked.allow_hosts, name),
+        demo=asked.demo,
+        image_folder=demo_room.image_folder() if asked.demo else None,
+        log_details=os.environ.get("DAVY_LOG_DETAILS") == "1",
+    )
+
+
+def default_model(*, demo: bool) -> str:
+    """Return the embedded detector where this installation has one, else a word list."""
+    from davy.models import embedded
+    from davy.models.load import DEFAULT
+
+    if embedded.shipped():
+        return DEFAULT
+    return demo_room.WORD_LIST if demo else WORD_LIST
+
+
+def say(asked: Asked, settings: Settings, store: Store) -> None:
+    """Print where the server is and what to do first."""
+    _print(f"Davy is at {settings.base_url}  (stop with Ctrl+C)")
+    if settings.model in (WORD_LIST, demo_room.WORD_LIST) and not asked.model:
+        _print("No embedded detector is installed: texts are scored by a word list. Choose one with --model.")
+    if settings.demo:
+        _print("Demo accounts:")
+        for person in demo_room.PEOPLE:
+            _print(f"  {person.role:<10} login {person.login:<10} password {person.password}")
+    else:
+        link = first_admin_link(settings, store)
+        if link:
+            _print(f"There is no account yet. Make the first admin (the link works once, for a day):\n  {link}")
+    if not is_loopback(asked.host) and not settings.https:
+        _print("Warning: others can reach this server and its traffic is not encrypted. See docs/serving.md, TLS.")
+
+
+def first_admin_link(settings: Settings, store: Store) -> str | None:
+    """Return a link to make the first admin, or None where there is an account; older such links stop working."""
+    from davy.store import events, invitations, users
+
+    with store.write() as db:
+        if users.count(db):
+            return None
+        for old in invitations.unused(db):
+            if old.invited_by == events.SYSTEM:
+                invitations.revoke(db, old.id, by=events.SYSTEM)
+        _, token = invitations.create(db, role="admin", by=events.SYSTEM, lasts=timedelta(days=1))
+    return f"{settings.base_url.rstrip('/')}/invitation/{token}"
+
+
+def _set_up_logging(*, verbose: bool) -> None:
+    from davy.text.mask import MaskFilter
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    handler.addFilter(MaskFilter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("davy.access").setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)

@@ -1,0 +1,46 @@
+/* What pages do when scripts run: each part looks for its own attribute and leaves the rest alone.
+   Everything works without this file; it only saves a step. */
+
+document.documentElement.classList.add("scripted");
+
+/* data-copy="ID": copy that element's text and say so on the button. */
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const source = document.getElementById(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(source.textContent.trim());
+    button.textContent = button.dataset.copied;
+  } catch {
+    getSelection().selectAllChildren(source);
+  }
+});
+
+/* data-submit-keys: Ctrl+Enter (or Cmd+Enter) in a text area sends its form. */
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  const area = event.target.closest("[data-submit-keys]");
+  if (area) area.form.requestSubmit();
+});
+
+/* data-submit-on-change: a form of filters sends itself. */
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("form[data-submit-on-change]");
+  if (form) form.requestSubmit();
+});
+
+/* An error that htmx gets goes where the result would have gone: our error parts say what to do. */
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr } = event.detail;
+  if (xhr.status === 401) location.reload();
+  else if (xhr.status >= 400 && xhr.getResponseHeader("Content-Type")?.startsWith("text/html")) event.detail.shouldSwap = true;
+});
+document.addEventListener("htmx:sendError", () => {
+  const place = document.getElementById("trouble");
+  place.className = "fault";
+  place.textContent = place.dataset.offline;
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  const place = document.getElementById("trouble");
+  if (event.detail.successful) { place.className = "unseen"; place.textContent = ""; }
+});

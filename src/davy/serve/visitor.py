@@ -1,0 +1,149 @@
+"""Who is asking: a person with a session, a program with a key, or nobody yet.
+
+Routes state what they need in their signature: `Depends(allowed("invite people"))`
+for a permission, `Depends(form)` for a form that passed the CSRF check, and
+`Depends(key_or_session("score"))` for the API. All database work happens in
+worker threads: these are plain functions, which FastAPI runs off the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Header
+from starlette.datastructures import FormData
+from starlette.requests import Request
+
+from davy.core.errors import UserError
+from davy.serve import cookies, csrf
+from davy.serve.context import context_of
+from davy.serve.errors import Refused, SignInNeeded
+from davy.serve.permissions import may
+from davy.store import keys, sessions
+from davy.store.users import User
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who sent a request; `account` is None before sign-in."""
+
+    account: User | None = None
+    session_id: str | None = None
+
+
+def visitor(request: Request) -> Visitor:
+    """Return who sent this request, by their session cookie. Pages read the language from it."""
+    known: Visitor | None = getattr(request.state, "visitor", None)
+    if known is None:
+        known = request.state.visitor = _found(request)
+    return known
+
+
+def _found(request: Request) -> Visitor:
+    token = cookies.read(request, "session")
+    if not token:
+        return Visitor()
+    store = context_of(request).store
+    with store.read() as db:
+        found = sessions.find(db, token)
+    if found is None:
+        return Visitor()
+    session, account = found
+    if sessions.needs_touch(session):
+        with store.write() as db:
+            sessions.touch(db, session.id)
+    return Visitor(account, session.id)
+
+
+Anyone = Annotated[Visitor, Depends(visitor)]
+
+
+def allowed(act: str) -> Callable[[Visitor], User]:
+    """Return a dependency that gives the account if its role has the permission."""
+
+    def check(who: Anyone) -> User:
+        if who.account is None:
+            raise SignInNeeded
+        if not may(who.account.role, act):
+            raise Refused("not_allowed", status=403)
+        return who.account
+
+    return check
+
+
+async def _form(request: Request) -> FormData:
+    fields = await request.form(max_files=0, max_fields=100)
+    token = request.headers.get("x-csrf-token") or fields.get("csrf")
+    csrf.check(request, token if isinstance(token, str) else None)
+    return fields
+
+
+Form = Annotated[FormData, Depends(_form)]
+
+
+def field(form: FormData, name: str, *, most: int = 500) -> str:
+    """Return one field's text, trimmed; one that is too long is refused."""
+    value = form.get(name)
+    text = value.strip() if isinstance(value, str) else ""
+    if len(text) > most:
+        raise Refused("too_long", status=413, most=most, got=len(text))
+    return text
+
+
+def address(request: Request) -> str:
+    """Return where the request came from: the client's address, a network of 64 bits for IPv6."""
+    host = request.client.host if request.client else "unknown"
+    return ":".join(host.split(":")[:4]) if ":" in host else host
+
+
+def limit(request: Request, kind: str, name: str, cost: float = 1.0) -> None:
+    """Take from a rate limit; refuse with 429 and the seconds to wait when it is used up."""
+    context = context_of(request)
+    wait = context.limiter.take(kind, name, cost)
+    if wait:
+        context.metrics.count("rate_limited")
+        raise Refused("too_many", status=429, wait=wait, seconds=int(wait) + 1)
+
+
+def key_or_session(scope: str, act: str) -> Callable[..., User]:
+    """Return a dependency for the API: a key with the scope, or a session whose role has the permission.
+
+    A request that rides on the session cookie must prove its origin like a form, with the X-CSRF-Token header.
+    """
+
+    def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
+        if authorization is None:
+            who = visitor(request)
+            if who.account is None:
+                raise SignInNeeded
+            if request.method not in ("GET", "HEAD"):
+                csrf.check(request, request.headers.get("x-csrf-token"))
+            if not may(who.account.role, act):
+                raise Refused("not_allowed", status=403)
+            return who.account
+        kind, _, secret = authorization.partition(" ")
+        if kind.lower() != "bearer" or not secret.strip():
+            raise Refused("bearer", status=401)
+        return _by_key(request, secret.strip(), scope, act)
+
+    return check
+
+
+def _by_key(request: Request, secret: str, scope: str, act: str) -> User:
+    context = context_of(request)
+    try:
+        with context.store.read() as db:
+            key, owner = keys.check(db, secret, scope)
+    except UserError:
+        # Only refusals count here, so that guessing keys is slow and using one is not.
+        limit(request, "api refused", address(request))
+        raise
+    limit(request, "api key", key.id)
+    if not may(owner.role, act):
+        raise Refused("not_allowed", status=403)
+    if keys.needs_touch(key):
+        with context.store.write() as db:
+            keys.touch(db, key.id)
+    return owner
