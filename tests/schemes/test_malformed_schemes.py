@@ -179,7 +179,7 @@ BROKEN = {
     "tag": ("name: dry", "name: !!python/name:os.system dry", 7, "is not read. Remove it."),
     "second document": ("guidelines:", "---\nguidelines:", 19, "A second document starts here"),
     "tab for indentation": ("    positive: wet", "\tpositive: wet", 5, "This is not YAML"),
-    "open quote": ("name: dry", 'name: "dry', 7, "This is not YAML"),
+    "open quote": ("Look out of the window.", '"Look out of the window.\n', 21, "This is not YAML"),
     "colon in a text": ("Look out of the window.", "Look out: of the: window.", 21, "This is not YAML"),
     "key is a list": ("    positive: wet", "    ? [a]\n    : b", 5, "A key must be a plain word"),
     "question is a text": (

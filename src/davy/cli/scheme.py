@@ -95,23 +95,33 @@ def check(
     """
     from davy import schemes
 
-    problems = [problem for file in files for problem in schemes.check(file)]
+    problems = [problem for file in files for problem in _problems(file)]
     if json:
-        console.json([{"file": it.file, "line": it.line, "message": it.message} for it in problems])
+        console.json(problems)
     else:
         for problem in problems:
-            print(console.shown(str(problem)))
+            where = f"{problem['file']}:{problem['line']}" if problem["line"] else problem["file"]
+            print(f"{where}: {console.shown(str(problem['message']))}")
     if problems:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-        spoilt = len({problem.file for problem in problems})
-        raise UserError(
-            f"{count} in {spoilt} of {len(files)} file{'s' if len(files) > 1 else ''}. Mend and check again."
-        )
+        spoilt = len({problem["file"] for problem in problems})
+        many = "s" if len(files) > 1 else ""
+        raise UserError(f"{count} in {spoilt} of {len(files)} file{many}. Mend and check again.")
     if not json:
         for file in files:
             scheme = schemes.read(file)
             asked = ", ".join(question.name for question in scheme.questions)
             print(f"{file}: fine. Scheme {scheme.name!r}, version {scheme.version}, asks {asked}.")
+
+
+def _problems(file: Path) -> list[dict[str, str | int | None]]:
+    """Return what is wrong with a file; one that can't be read at all has a problem without a line."""
+    from davy import schemes
+
+    try:
+        return [{"file": it.file, "line": it.line, "message": it.message} for it in schemes.check(file)]
+    except UserError as error:
+        return [{"file": str(file), "line": None, "message": error.message}]
 
 
 @app.command()
@@ -135,6 +145,8 @@ def copy(
     if str(out) == "-":
         print(text, end="")
         return
+    if out.is_dir():
+        raise UserError(f"{out} is a folder. Give the file to write.")
     if out.exists() and not force:
         raise UserError(f"{out} is there already. Choose another name, or write over it with --force.")
     _write(out, text)
