@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from davy.cli import console, scheme, serve
+from davy.cli import console, convert, corpus, scheme, serve
 from davy.core.errors import UserError
 
 app = typer.Typer(
@@ -73,3 +73,5 @@ def run(arguments: list[str]) -> int:
 # One line a command; groups are `add_typer(module.app, name=…)`, single verbs `command()(module.verb)`.
 app.add_typer(scheme.app, name="scheme")
 app.command()(serve.serve)
+app.command()(convert.convert)
+app.add_typer(corpus.app, name="corpus")

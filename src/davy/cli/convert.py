@@ -1,0 +1,92 @@
+"""`davy convert`: one file of posts into another format, or a public corpus into posts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+
+def convert(
+    file: Annotated[
+        str, typer.Argument(metavar="F", help="The file to read; '-' is stdin. With --corpus, or a folder.")
+    ],
+    out: Annotated[str, typer.Option("--out", metavar="F2", help="The file to write; '-' is stdout.")],
+    corpus: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The format where a name does not say it: csv, tsv, jsonl, parquet."),
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
+    text_column: Annotated[
+        str | None, typer.Option(metavar="C", help="The column with the text; becomes `text`.")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the ids; becomes `id`.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> None:
+    """Convert a file of posts between CSV, TSV, JSONL and Parquet, without loss.
+
+    The formats follow from the extensions (.gz, .xz and .bz2 too). Nothing is left behind when it fails.
+
+    Examples:
+
+      davy convert posts.jsonl --out posts.parquet
+
+      davy convert tweets.csv --text-column tweet --id-column tweet_id --out posts.jsonl
+
+      davy convert edos_labelled_aggregated.csv --corpus edos --out edos.parquet
+
+      xzcat posts.jsonl.xz | davy convert - --format jsonl --out posts.csv
+    """
+    from davy.collect import corpora, files
+    from davy.collect.formats import STDIO, format_of
+
+    if json and out == STDIO:
+        raise UserError("--json and --out - both want stdout. Write the posts to a file.")
+    format_out = None if _says(out) else format
+    format_in = format if _says(out) or not _says(file) else None
+    format_of(out, format_out)
+    with console.progress(f"Converting {Path(file).name}") as advance:
+        if corpus:
+            _refuse_with_corpus(encoding, text_column, id_column)
+            table = corpora.load(corpus, file).table
+            done = files.copy(table, out, source=file, format=format_out, progress=advance)
+        else:
+            done = files.convert(
+                file,
+                out,
+                format=format_in,
+                out_format=format_out,
+                encoding=encoding,
+                text=text_column,
+                id=id_column,
+                progress=advance,
+            )
+    if json:
+        value = {"rows": done.rows, "columns": done.columns, "seconds": round(done.seconds, 3), "out": done.out}
+        console.json(value)
+    console.note(f"{done.rows:,} rows in {done.seconds:.1f} s → {'stdout' if out == STDIO else out}")
+
+
+def _refuse_with_corpus(encoding: str | None, text_column: str | None, id_column: str | None) -> None:
+    """Raise where options are given that a named corpus already settles."""
+    for option, value in (("--encoding", encoding), ("--text-column", text_column), ("--id-column", id_column)):
+        if value is not None:
+            raise UserError(f"--corpus knows the file's columns and encoding: leave out {option}.")
+
+
+def _says(path: str) -> bool:
+    """Return whether a file name says its format."""
+    from davy.collect.formats import format_of
+
+    try:
+        format_of(path)
+    except UserError:
+        return False
+    return True

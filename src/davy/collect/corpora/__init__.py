@@ -1,0 +1,10 @@
+"""Public corpora by name: their files as they were published in, posts with published verdicts out.
+
+Each corpus is described in a YAML file of its name beside this one: its columns,
+its scheme and its quirks are data. docs/corpora.md lists them.
+"""
+
+from davy.collect.corpora.describe import Description, describe, names
+from davy.collect.corpora.load import Corpus, load, verdicts
+
+__all__ = ["Corpus", "Description", "describe", "load", "names", "verdicts"]

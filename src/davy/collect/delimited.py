@@ -1,0 +1,274 @@
+"""CSV and TSV in and out, with an encoding in which nothing is lost.
+
+Text is always in quotes; numbers, `true` and `false` never are; nothing between
+two separators is null, `""` is an empty text. A column of JSON text other than
+`meta` has `:json` behind its name. Files from elsewhere are read by the same
+rule as far as they follow it: see docs/files.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from davy.collect import jsonl
+from davy.collect.opening import LINE_CAP, blocks, line_end
+from davy.collect.table import ALWAYS_JSON, Table, always_text, listed, reading
+from davy.core.errors import UserError
+
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+MARK = ":json"
+_INTEGER = r"^-?(?:0|[1-9][0-9]{0,17})$"
+_NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|inf)$|^NaN$"
+_BOOLEAN = r"^(?:true|false)$"
+_STARTS = np.zeros(256, dtype=bool)
+_STARTS[list(b"0123456789-tfNi")] = True
+
+
+@dataclass
+class _Shape:
+    """What a look through the file found."""
+
+    columns: list[str]
+    separator: str
+    newline: str
+    quote: str | None
+    header_lines: int = 0
+    rows: int = 0
+    blanks: int = 0
+    lines: int = 0
+    quoted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    filled: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    typed: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+
+def read(
+    path: Path, name: str, format: str, *, header: list[str] | None = None, quote: bool = True, cap: int = LINE_CAP
+) -> Table:
+    """Return the table of a CSV or TSV file; `header` names the columns of a file that has no header line."""
+    try:
+        shape = _look(path, name, format, header, '"' if quote else None, cap)
+    except UserError:
+        if format != "tsv" or not quote:
+            raise
+        shape = _look(path, name, format, header, None, cap)  # many TSV files know no quotes
+    if not shape.rows:
+        raise UserError(f"{name} has a header but no rows. Give a file with at least one row.")
+    json_columns = frozenset(c.removesuffix(MARK) for c in shape.columns if c.endswith(MARK) or c == ALWAYS_JSON)
+    columns = [c.removesuffix(MARK) for c in shape.columns]
+    _refuse_repeats(columns, name)
+    text = _scan(path, shape, dict.fromkeys(columns, pl.String()))
+    types = _types(text, columns, shape, name)
+    frame = _scan(path, shape, types)
+    if shape.blanks and len(columns) > 1:
+        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines between rows
+    _refuse_bad_json(text, json_columns, name)
+    return Table(name, frame, json_columns, shape.rows)
+
+
+def lines(frame: pl.LazyFrame, json_columns: frozenset[str], format: str) -> tuple[str, pl.LazyFrame]:
+    """Return the header line, and the rows as lines: one text column."""
+    separator = SEPARATORS[format]
+    schema = frame.collect_schema()
+    names, cells = [], []
+    for column, dtype in schema.items():
+        nested = dtype.is_nested()
+        marked = (column in json_columns or nested) and column != ALWAYS_JSON
+        names.append(column + MARK if marked else column)
+        value = jsonl.encoded(column) if nested else pl.col(column)
+        cells.append(_quoted(value) if dtype == pl.String or nested else value.cast(pl.String).fill_null(""))
+    header = io.StringIO()
+    csv.writer(header, delimiter=separator, lineterminator="").writerow(names)
+    return header.getvalue(), frame.select(line=pl.concat_str(cells, separator=separator))
+
+
+def _quoted(value: pl.Expr) -> pl.Expr:
+    inner = value.str.replace_all('"', '""', literal=True)
+    return pl.concat_str(pl.lit('"'), inner, pl.lit('"')).fill_null("")
+
+
+def _scan(path: Path, shape: _Shape, schema: dict[str, pl.DataType]) -> pl.LazyFrame:
+    return pl.scan_csv(
+        path,
+        schema=schema,
+        has_header=False,
+        skip_lines=shape.header_lines,
+        separator=shape.separator,
+        eol_char=shape.newline,
+        quote_char=shape.quote,
+        glob=False,
+    )
+
+
+def _look(path: Path, name: str, format: str, header: list[str] | None, quote: str | None, cap: int) -> _Shape:
+    """Go once through the file: count rows and fields, and see which columns are ever quoted."""
+    newline = line_end(path)
+    shape: _Shape | None = None
+    rest = b""
+    for _, block in blocks(path, name, cap=cap):
+        chunk = rest + block
+        if shape is None:
+            shape, start = _start(chunk, name, format, header, quote, newline)
+            chunk = chunk[start:]
+        used = _look_at(chunk, shape, name)
+        rest = chunk[used:]
+        if len(rest) > cap:
+            raise _unclosed(name, shape)
+    if shape is None:
+        raise UserError(f"{name} is empty. Give a file with at least one row.")
+    if rest and _look_at(rest + newline, shape, name) == 0:
+        raise _unclosed(name, shape)
+    return shape
+
+
+def _unclosed(name: str, shape: _Shape) -> UserError:
+    return UserError(f'{name}: a quote (") in the row that starts at line {shape.lines + 1} is never closed.')
+
+
+def _start(
+    chunk: bytes, name: str, format: str, header: list[str] | None, quote: str | None, newline: bytes
+) -> tuple[_Shape, int]:
+    """Return the empty shape, from the header line, and where the rows start."""
+    first = chunk.split(newline, 1)[0].decode()
+    separator = SEPARATORS[format]
+    if format == "csv" and separator not in first:
+        separator = next((other for other in ";\t" if other in first), separator)
+    start = 0
+    if header is None:
+        size = _first_row(chunk, newline, quote)
+        row = chunk[:size].decode().rstrip("\r\n")
+        source = io.StringIO(row, newline="")
+        cells = next(csv.reader(source, delimiter=separator), []) if quote else row.split(separator)
+        header = [cell or f"column_{place}" for place, cell in enumerate(cells, 1)]
+        start = size
+    if not header or header == ["column_1"]:
+        raise UserError(f"{name} has no header line: its first line is blank. Name the columns in the first line.")
+    shape = _Shape(header, separator, newline.decode(), quote, header_lines=chunk[:start].count(newline))
+    shape.lines = shape.header_lines
+    n = len(header)
+    shape.quoted, shape.filled = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    shape.typed = np.ones(n, dtype=bool)
+    return shape, start
+
+
+def _first_row(chunk: bytes, newline: bytes, quote: str | None) -> int:
+    """Return where the first row ends, line ends within quotes passed over."""
+    end = 0
+    while True:
+        end = chunk.find(newline, end) + 1
+        if not end:
+            return len(chunk)
+        if quote is None or chunk.count(b'"', 0, end) % 2 == 0:
+            return end
+
+
+def _look_at(chunk: bytes, shape: _Shape, name: str) -> int:
+    """Add the whole rows of a chunk to the shape; return how many bytes they took."""
+    data = np.frombuffer(chunk, dtype=np.uint8)
+    newline = ord(shape.newline)
+    ends = (data == ord(shape.separator)) | (data == newline)
+    if shape.quote:
+        inside = np.bitwise_xor.accumulate((data == ord(shape.quote)).view(np.uint8))
+        ends &= inside == 0
+    places = np.flatnonzero(ends)
+    row_ends = np.flatnonzero(data[places] == newline)
+    if not len(row_ends):
+        return 0
+    places = places[: row_ends[-1] + 1]
+    starts = np.concatenate(([0], places[:-1] + 1))
+    widths = np.diff(row_ends, prepend=-1)
+    first = data[starts]
+    n = len(shape.columns)
+    odd = np.flatnonzero(widths != n) if n > 1 else np.zeros(0, dtype=np.int64)
+    if len(odd):
+        blank = _blanks(odd, row_ends, widths, starts, places, data)
+        if len(blank) < len(odd):
+            row = next(r for r in odd if r not in set(blank))
+            line = shape.lines + 1 + chunk.count(bytes([newline]), 0, int(starts[row_ends[row] - widths[row] + 1]))
+            raise UserError(
+                f"{name}: line {line} has {widths[row]} fields, but the header has {n}."
+                " Put fields that contain the separator or a line end in quotes."
+            )
+        first = np.delete(first, row_ends[blank])
+        shape.blanks += len(blank)
+    _note(first.reshape(-1, n), shape)
+    shape.rows += len(first) // n
+    used = int(places[-1]) + 1
+    shape.lines += chunk.count(bytes([newline]), 0, used)
+    return used
+
+
+def _blanks(
+    odd: np.ndarray, row_ends: np.ndarray, widths: np.ndarray, starts: np.ndarray, places: np.ndarray, data: np.ndarray
+) -> np.ndarray:
+    """Return those of the odd rows that are blank lines."""
+    single = odd[widths[odd] == 1]
+    size = places[row_ends[single]] - starts[row_ends[single]]
+    only_cr = (size == 1) & (data[starts[row_ends[single]]] == 13)
+    blank: np.ndarray = single[(size == 0) | only_cr]
+    return blank
+
+
+def _note(first: np.ndarray, shape: _Shape) -> None:
+    """Note from the first byte of each cell which columns are quoted, filled, and might be numbers."""
+    empty = (first == ord(shape.separator)) | (first == ord(shape.newline)) | (first == 13)
+    if shape.quote:
+        shape.quoted |= (first == ord(shape.quote)).any(axis=0)
+    shape.filled |= ~empty.all(axis=0)
+    shape.typed &= (empty | _STARTS[first]).all(axis=0)
+
+
+def _types(text: pl.LazyFrame, columns: list[str], shape: _Shape, name: str) -> dict[str, pl.DataType]:
+    """Return each column's type: text, unless it is never quoted and every cell is a number, or true or false."""
+    maybe = [
+        column
+        for column, quoted, filled, typed in zip(columns, shape.quoted, shape.filled, shape.typed, strict=True)
+        if filled and typed and not quoted and not always_text(column)
+    ]
+    types: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
+    if not maybe:
+        return types
+    tests: list[pl.Expr] = []
+    for place, column in enumerate(maybe):
+        cell = pl.col(column)
+        digits = cell.str.replace_all(r"[eE].*$|[^0-9]", "").str.strip_chars_start("0").str.len_bytes()
+        tests += [
+            cell.str.contains(_INTEGER).all().alias(f"i{place}"),
+            (cell.str.contains(_NUMBER) & (digits <= 17)).all().alias(f"n{place}"),
+            cell.str.contains(_BOOLEAN).all().alias(f"b{place}"),
+        ]
+    with reading(name):
+        found = text.select(tests).collect(engine="streaming").row(0, named=True)
+    for place, column in enumerate(maybe):
+        if found[f"i{place}"]:
+            types[column] = pl.Int64()
+        elif found[f"n{place}"]:
+            types[column] = pl.Float64()
+        elif found[f"b{place}"]:
+            types[column] = pl.Boolean()
+    return types
+
+
+def _refuse_repeats(columns: list[str], name: str) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        if column in seen:
+            raise UserError(f"{name} has two columns called {column!r}; it has {listed(columns)}. Rename one.")
+        seen.add(column)
+
+
+def _refuse_bad_json(text: pl.LazyFrame, json_columns: frozenset[str], name: str) -> None:
+    """Raise where a cell of a JSON column is not JSON, naming the row."""
+    for column in sorted(json_columns):
+        done = 0
+        with reading(name):
+            for batch in text.select(column).collect_batches(chunk_size=50_000, engine="streaming"):
+                row = jsonl.faulty_row(batch[column])
+                if row is not None:
+                    raise UserError(f"{name}: row {done + row + 1}, column {column!r} is not JSON.")
+                done += len(batch)

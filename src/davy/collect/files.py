@@ -1,0 +1,147 @@
+"""Files of posts: CSV, TSV, JSONL and Parquet, in and out, streamed.
+
+`opened` gives a file as a `Table`; `scan` and `batches` give its rows; `write`
+puts rows into a file, whole or not at all; `convert` goes from one file to
+another without loss. docs/files.md says how each format keeps null, empty text,
+JSON and types.
+"""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from davy.collect import columns as columns_of
+from davy.collect import delimited, jsonl, parquet
+from davy.collect.formats import STDIO, format_of, shown
+from davy.collect.opening import LINE_CAP, plain
+from davy.collect.table import Table, reading
+from davy.collect.writing import atomic, sink, write
+from davy.core.errors import UserError
+
+__all__ = ["Converted", "Table", "batches", "convert", "copy", "opened", "scan", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What a conversion did."""
+
+    rows: int
+    columns: tuple[str, ...]
+    seconds: float
+    out: str
+
+
+@contextmanager
+def opened(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+    header: list[str] | None = None,
+    quote: bool = True,
+    cap: int = LINE_CAP,
+) -> Iterator[Table]:
+    """Yield a file as a table; copies that reading it needs are removed when the block ends."""
+    kind = format_of(path, format)
+    name = shown(path)
+    with tempfile.TemporaryDirectory(prefix="davy-", ignore_cleanup_errors=True) as folder:
+        scratch = Path(folder)
+        on_disk = plain(path, kind, scratch, encoding=encoding)
+        if kind.name == "parquet":
+            yield parquet.read(on_disk, name)
+        elif kind.name == "jsonl":
+            yield jsonl.read(on_disk, name, scratch, cap=cap)
+        else:
+            yield delimited.read(on_disk, name, kind.name, header=header, quote=quote, cap=cap)
+
+
+def scan(
+    path: Path | str, columns: Iterable[str] | None = None, *, format: str | None = None, encoding: str | None = None
+) -> pl.LazyFrame:
+    """Return the rows of a file as a frame that streams; copies that reading needs last until the process ends."""
+    stack = ExitStack()
+    table = stack.enter_context(opened(path, format=format, encoding=encoding))
+    atexit.register(stack.close)
+    return (table if columns is None else table.select(columns)).frame
+
+
+def batches(
+    path: Path | str,
+    size: int = 10_000,
+    columns: Iterable[str] | None = None,
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a file in their order, `size` at a time."""
+    with opened(path, format=format, encoding=encoding) as table, reading(table.name):
+        chosen = table if columns is None else table.select(columns)
+        yield from chosen.frame.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+
+
+def convert(
+    source: Path | str,
+    out: Path | str,
+    *,
+    format: str | None = None,
+    out_format: str | None = None,
+    encoding: str | None = None,
+    text: str | None = None,
+    id: str | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Converted:
+    """Write the rows of one file to another; naming a text or id column makes the table one of posts."""
+    with opened(source, format=format, encoding=encoding) as table:
+        if text is not None or id is not None:
+            table = columns_of.posts(table, text=text, id=id)
+        return copy(table, out, source=source, format=out_format, progress=progress)
+
+
+def copy(
+    table: Table,
+    out: Path | str,
+    *,
+    source: Path | str | None = None,
+    format: str | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Converted:
+    """Write a table to a file, and refuse repeated ids before the file takes its name."""
+    start = time.perf_counter()
+    kind = format_of(out, format)
+    if source is not None and str(out) != STDIO and str(source) != STDIO and _same(Path(source), Path(out)):
+        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
+    check = columns_of.IdCheck()
+    seen = 0
+
+    def watch(batch: pl.DataFrame) -> pl.DataFrame:
+        nonlocal seen
+        seen += len(batch)
+        if "id" in batch.columns:
+            check.see(batch["id"].cast(pl.String))
+        if progress is not None:
+            progress(len(batch))
+        return batch
+
+    names = table.columns
+    with atomic(out) as hidden:
+        with reading(table.name):
+            watched = table.frame.map_batches(watch, streamable=True, schema=table.frame.collect_schema())
+            sink(watched, table.json, hidden, kind)
+        if seen != table.rows:
+            raise UserError(
+                f"{table.name} has {table.rows} rows, but {seen} could be read: its quotes are not balanced."
+            )
+        check.finish(table)
+    return Converted(seen, tuple(names), time.perf_counter() - start, str(out))
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)

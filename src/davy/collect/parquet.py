@@ -1,0 +1,49 @@
+"""Parquet in and out. Which text columns hold JSON is noted in the file's own metadata."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from davy.collect.table import ALWAYS_JSON, Table, reading
+from davy.core.errors import UserError
+
+NOTE = "davy.json"
+"""Metadata key: a JSON list of the text columns whose cells are JSON."""
+
+
+def read(path: Path, name: str) -> Table:
+    """Return the table of a Parquet file, after a look at its end, where its contents are listed."""
+    with path.open("rb") as file:
+        start = file.read(4)
+        file.seek(-min(4, path.stat().st_size), 2)
+        end = file.read()
+    if start != b"PAR1":
+        raise UserError(f"{name} is not a Parquet file: it starts with other bytes. Is the extension right?")
+    if end not in (b"PAR1", b"PARE"):
+        raise UserError(f"{name} is a truncated Parquet file: its end is missing. Copy or make it again.")
+    with reading(name):
+        frame = pl.scan_parquet(path, glob=False)
+        schema = frame.collect_schema()
+        rows = int(frame.select(pl.len()).collect().item())
+        noted = json.loads(pl.read_parquet_metadata(path).get(NOTE, "[]"))
+    if rows == 0:
+        raise UserError(f"{name} has {len(schema)} columns but no rows. Give a file with at least one row.")
+    names = {ALWAYS_JSON, *noted}
+    return Table(name, frame, frozenset(c for c, dtype in schema.items() if c in names and dtype == pl.String), rows)
+
+
+def sink(frame: pl.LazyFrame, json_columns: frozenset[str], path: Path) -> None:
+    """Write the rows to `path`."""
+    frame.sink_parquet(
+        path,
+        compression="zstd",
+        compression_level=1,
+        row_group_size=65_536,
+        statistics=False,
+        metadata={NOTE: json.dumps(sorted(json_columns))},
+        sync_on_close="all",
+        engine="streaming",
+    )

@@ -1,0 +1,86 @@
+"""A file's rows as a polars frame that streams, with what the frame cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from davy.core.errors import UserError, nearest
+from davy.core.post import POST_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+ALWAYS_JSON = "meta"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of one file. `json` names the text columns whose cells are JSON, in files as in frames."""
+
+    name: str
+    frame: pl.LazyFrame
+    json: frozenset[str]
+    rows: int
+
+    @property
+    def columns(self) -> list[str]:
+        """The column names in their order."""
+        return self.frame.collect_schema().names()
+
+    def select(self, columns: Iterable[str]) -> Table:
+        """Return the table with these columns only; an unknown one is an error that lists what is there."""
+        wanted = list(columns)
+        for column in wanted:
+            require(column, self.columns, self.name)
+        return Table(self.name, self.frame.select(wanted), self.json & set(wanted), self.rows)
+
+
+def require(column: str, columns: list[str], name: str, option: str = "") -> None:
+    """Raise unless the column is there, with the columns seen and the nearest."""
+    if column not in columns:
+        ask = f" Name one with {option}." if option else ""
+        raise UserError(f"{name} has no column {column!r}; it has {listed(columns)}.{nearest(column, columns)}{ask}")
+
+
+def listed(columns: list[str]) -> str:
+    """Return the column names in one line, the first thirty where there are more."""
+    more = f" and {len(columns) - 30} more" if len(columns) > 30 else ""
+    return ", ".join(columns[:30]) + more
+
+
+def always_text(column: str) -> bool:
+    """Return whether a column is text whatever its cells look like: ids and labels are names, not numbers."""
+    return column in POST_COLUMNS or column == "verdict" or column.endswith((".gold", ".label"))
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn what polars says about a damaged file into one line; its own words may quote posts, so they are left out."""
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        user = _inner(error)
+        if user is not None:
+            raise user from None
+        if isinstance(error, OSError) and error.errno:
+            raise UserError(f"{name}: {error.strerror}.") from error
+        kind = type(error).__name__
+        raise UserError(
+            f"{name} can't be read to its end ({kind}): it is damaged or not what its name says."
+        ) from error
+
+
+def _inner(error: BaseException) -> UserError | None:
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, UserError):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
