@@ -148,7 +148,7 @@ _KNOWN = (
     ("malformed", "{url} is damaged ({said}). Restore a backup: davy database restore FILE --replace", 500),
     ("unable to open", "{url} can't be opened. See that its folder exists and that you may write there.", 400),
     ("readonly database", "{url} can't be written to. See who owns the file and its folder, and try again.", 400),
-    ("read-only", "{url} can't be written to. See who owns the file and its folder, and try again.", 400),
+    ("ead-only file system", "{url} can't be written to. See who owns the file and its folder, and try again.", 400),
     ("disk is full", "The disk is full, so nothing was saved. Free some space and try again.", 507),
     ("No space left", "The disk is full, so nothing was saved. Free some space and try again.", 507),
     ("disk I/O error", "{url}: the disk can't be read or written. See that it is not full or failing.", 507),
