@@ -79,7 +79,7 @@ def test_show_speaks_german_where_the_scheme_does(davy):
     code, out, err = davy("scheme", "show", "edos", "--lang", "de")
     assert code == 0
     assert "Is the post sexist?" in out
-    assert "edos has no wording in 'de', only in en." in err
+    assert "edos is not all worded in 'de', only in en." in err
 
 
 def test_show_prints_the_guideline_on_request(davy):

@@ -141,9 +141,11 @@ def test_the_newest_guideline_is_in_force():
     assert Scheme("w", 1, ()).guideline is None
 
 
-def test_languages_come_english_first():
-    labels = (Label("a", title=Wording({"de": "A", "en": "a"})), Label("b", definition=Wording({"ar": "ب"})))
-    assert Scheme("w", 1, (question("q", *labels),)).languages == ("en", "ar", "de")
+def test_a_scheme_speaks_the_languages_that_all_of_it_is_worded_in():
+    whole = Label("a", title=Wording({"de": "A", "en": "a"}), definition=Wording({"ar": "ب", "de": "B", "en": "b"}))
+    assert Scheme("w", 1, (question("q", whole, "unworded"),)).languages == ("en", "de")
+    assert Scheme("w", 1, (question("q", whole, Label("b", title=Wording("b"))),)).languages == ("en",)
+    assert Scheme("w", 1, (question("q", "a", "b"),)).languages == ()
 
 
 @pytest.mark.parametrize(

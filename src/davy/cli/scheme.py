@@ -72,8 +72,8 @@ def show(
     if json:
         console.json({**schemes.to_dict(scheme), "digest": schemes.digest(scheme)})
         return
-    if lang not in scheme.languages:
-        console.note(f"{scheme.name} has no wording in {lang!r}, only in {', '.join(scheme.languages)}.")
+    if scheme.languages and lang not in scheme.languages:
+        console.note(f"{scheme.name} is not all worded in {lang!r}, only in {', '.join(scheme.languages)}.")
     if guideline:
         _print_guideline(scheme, lang)
     else:

@@ -171,11 +171,11 @@ class Scheme:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that the questions and labels are worded in, English first."""
+        """The languages that every question and label is worded in, English first."""
         worded = [(part.title, part.definition) for q in self.questions for part in q.labels]
         worded += [(q.title, q.definition) for q in self.questions]
-        found = {lang for pair in worded for wording in pair for lang in wording}
-        return tuple(sorted(found, key=lambda lang: (lang != "en", lang)))
+        spoken = [set(wording) for pair in worded for wording in pair if wording]
+        return tuple(sorted(set.intersection(*spoken), key=lambda lang: (lang != "en", lang))) if spoken else ()
 
     def question(self, name: str) -> Question:
         """Return the question called `name`."""
