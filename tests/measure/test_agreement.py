@@ -13,7 +13,7 @@ from davy.core import UserError
 from davy.measure import words
 from davy.measure.agreement import agreement, by_label, coefficient
 from davy.measure.intervals import Bootstrap
-from davy.measure.pairwise import cohen, mean_cohen, pairs
+from davy.measure.pairwise import cohen, pairwise
 from davy.measure.panel import leave_one_out, subsets
 from davy.measure.ratings import Ratings
 
@@ -85,9 +85,40 @@ def test_cohen_equals_scikit_learn_on_the_items_both_answered(seed):
     for a, b in combinations(range(5), 2):
         both = (matrix[:, a] >= 0) & (matrix[:, b] >= 0)
         theirs[str(a + 1), str(b + 1)] = cohen_kappa_score(matrix[both, a], matrix[both, b])
-    ours = pairs(ratings, bootstrap=NONE)
-    assert {pair: metric.value for pair, metric in ours.items()} == pytest.approx(theirs, abs=1e-9)
-    assert mean_cohen(ratings, bootstrap=NONE).value == pytest.approx(np.mean(list(theirs.values())), abs=1e-9)
+    ours = pairwise(ratings, bootstrap=NONE)
+    assert {pair: metric.value for pair, metric in ours.pairs.items()} == pytest.approx(theirs, abs=1e-9)
+    assert ours.mean.value == pytest.approx(np.mean(list(theirs.values())), abs=1e-9)
+
+
+def test_a_crowd_of_many_people_has_the_same_pairs_as_a_small_table():
+    codes = np.full((300, 90), -1)
+    rng = np.random.default_rng(0)
+    for row in codes:
+        row[rng.choice(90, 3, replace=False)] = rng.integers(0, 2, 3)
+    crowd = pairwise(Ratings.from_matrix(codes), bootstrap=NONE)
+    some = tuple(crowd.pairs)[:40]
+    assert len(crowd.pairs) > 500
+    for a, b in some:
+        first, second = codes[:, int(a) - 1], codes[:, int(b) - 1]
+        both = (first >= 0) & (second >= 0)
+        alone = cohen(first, second, labels=2, bootstrap=NONE)
+        assert (crowd.pairs[a, b].value, crowd.pairs[a, b].n) == (alone.value, both.sum())
+
+
+def test_the_mean_kappa_interval_matches_a_loop_over_scikit_learn():
+    codes = random_codes(4, items=120, people=3, labels=2, missing=0.1)
+    ours = pairwise(Ratings.from_matrix(codes), bootstrap=Bootstrap(2000)).mean
+    rng = np.random.default_rng(1)
+    kept = codes[(codes >= 0).sum(axis=1) > 1]
+    draws = []
+    for _ in range(120):
+        drawn = kept[rng.integers(0, len(kept), len(kept))]
+        each = []
+        for a, b in combinations(range(3), 2):
+            both = (drawn[:, a] >= 0) & (drawn[:, b] >= 0)
+            each.append(cohen_kappa_score(drawn[both, a], drawn[both, b]))
+        draws.append(np.mean(each))
+    assert (ours.low, ours.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.05)
 
 
 def test_fleiss_own_example_gives_his_figures():
@@ -145,7 +176,7 @@ def test_everybody_saying_the_same_leaves_kappa_undefined_with_a_reason():
         assert "every answer is the same label" in found[name].note
     assert found["percent"].value == found["ac1"].value == found["randolph"].value == 1
     same = np.zeros(5, dtype=np.int64)
-    assert cohen(same, same, 2).value is None
+    assert cohen(same, same).value is None
 
 
 @pytest.mark.parametrize("counts", [np.zeros((0, 2), int), np.zeros((4, 2), int), np.array([[1, 0], [0, 1]])])
@@ -178,7 +209,9 @@ def test_too_many_people_for_subsets_is_refused():
 
 
 def test_two_answers_of_one_person_to_one_item_are_refused():
-    with pytest.raises(UserError, match=r"1 answers are given twice by one person, first annotator 'ann' on item 'p1'"):
+    with pytest.raises(
+        UserError, match=r"1 of 2 answers are given twice by one person, first annotator 'ann' on item 'p1'"
+    ):
         Ratings.from_rows(["p1", "p1", "p2"], ["ann", "ann", "bob"], ["yes", "no", "yes"])
 
 
@@ -229,7 +262,7 @@ def test_twenty_thousand_items_resample_a_thousand_times_in_under_five_seconds()
     ratings = Ratings.from_matrix(random_codes(9, items=20_000, people=3, labels=4, missing=0.1))
     start = time.process_time()
     agreement(ratings.counts(), bootstrap=Bootstrap(1000))
-    mean_cohen(ratings, bootstrap=Bootstrap(1000))
+    pairwise(ratings, bootstrap=Bootstrap(1000))
     by_label(ratings, bootstrap=Bootstrap(1000))
     leave_one_out(ratings, bootstrap=Bootstrap(1000))
     assert time.process_time() - start < 5

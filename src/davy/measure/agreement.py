@@ -67,13 +67,8 @@ def agreement(
 
 
 def by_label(ratings: Ratings, *, bootstrap: Bootstrap | None = None) -> dict[str, list[Metric]]:
-    """Return the coefficients for each label against the rest; for Fleiss' κ that is his κ for one category."""
-    counts = ratings.counts()
-    answers = counts.sum(axis=1)
-    return {
-        label: agreement(np.stack([counts[:, j], answers - counts[:, j]], axis=1), bootstrap=bootstrap)
-        for j, label in enumerate(ratings.labels)
-    }
+    """Return the coefficients for each single label against the rest; for Fleiss' κ that is his κ for one category."""
+    return {label: agreement(ratings.against_rest(label).counts(), bootstrap=bootstrap) for label in ratings.members()}
 
 
 def coefficient(name: str, counts: Ints, values: Sequence[float] | None = None) -> float:

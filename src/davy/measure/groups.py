@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from davy.core import Metric, UserError
 from davy.core.errors import nearest
-from davy.measure.multilabel import split_labels
+from davy.measure.ratings import split_labels
 
 if TYPE_CHECKING:
     import polars as pl

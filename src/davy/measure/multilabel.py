@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from davy.core import Metric, UserError
 from davy.measure.intervals import Bootstrap, Floats, distinct_rows, proportion
-
-SEPARATOR = "|"
-
-
-def split_labels(joined: str | None) -> tuple[str, ...]:
-    """Return the labels of one cell, each once, in order of name; none for an empty cell."""
-    return tuple(sorted({part.strip() for part in (joined or "").split(SEPARATOR)} - {""}))
+from davy.measure.ratings import split_labels
 
 
 def indicator(cells: Sequence[str | None], labels: Sequence[str]) -> NDArray[np.bool_]:

@@ -7,9 +7,9 @@ subsets of annotators keep it, because chance agreement depends on how many labe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 from davy.core import UserError
 from davy.measure.intervals import Ints
 
+if TYPE_CHECKING:
+    import polars as pl
+
 MISSING = -1
+SEPARATOR = "|"
+"""Joins several labels in one cell, in every file that Davy reads or writes."""
+_ROW = ("item", "annotator", "label")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +42,33 @@ class Ratings:
 
     @classmethod
     def from_rows(
-        cls, items: Sequence[str], annotators: Sequence[str], labels: Sequence[str | None], *, among: Iterable[str] = ()
+        cls,
+        items: Sequence[str] | pl.Series,
+        annotators: Sequence[str] | pl.Series,
+        labels: Sequence[str | None] | pl.Series,
+        *,
+        among: Iterable[str] = (),
     ) -> Ratings:
-        """Return the ratings of a long table; `among` lists labels in order that could have been given.
+        """Return the ratings of a long table's columns; `among` lists, in order, the labels that could be given.
 
         Rows whose label is None are missing answers. Two answers of one person to one item are an error.
         """
-        given = [label is not None for label in labels]
-        kept = [label for label in labels if label is not None]
-        label_names = tuple(among) or in_order(kept)
-        item, item_names = _codes([i for i, ok in zip(items, given, strict=True) if ok], None)
-        person, people = _codes([a for a, ok in zip(annotators, given, strict=True) if ok], None)
-        code, _ = _codes(kept, label_names)
-        found = cls(item, person, code, item_names, people, label_names)
+        import polars as pl
+
+        rows = pl.DataFrame(
+            {"item": items, "annotator": annotators, "label": labels}, schema=dict.fromkeys(_ROW, pl.String)
+        )
+        rows = rows.filter(pl.col("label").is_not_null())
+        names = tuple(among) or in_order(rows["label"].unique().to_list())
+        strange = set(rows["label"].unique().to_list()) - set(names)
+        if strange:
+            raise UserError(
+                f"Label {min(strange)!r} is not among the labels given: {', '.join(names)}. Add it, or correct the file"
+            )
+        item, item_names = _codes(rows["item"])
+        person, people = _codes(rows["annotator"])
+        code, _ = _codes(rows["label"], names)
+        found = cls(item, person, code, item_names, people, names)
         found._refuse_repeats()
         return found
 
@@ -89,15 +109,25 @@ class Ratings:
         kept = places[self.annotator] >= 0
         return Ratings(self.item[kept], places[self.annotator][kept], self.code[kept], self.items, people, self.labels)
 
+    def members(self) -> tuple[str, ...]:
+        """Return the single labels: those of a question with one answer, or the parts of joined ones (`a|b`)."""
+        return in_order({part for label in self.labels for part in split_labels(label)})
+
     def against_rest(self, label: str) -> Ratings:
-        """Return the same answers as yes or no to one label."""
-        code = (self.code != self.labels.index(label)).astype(np.int64)
-        return Ratings(self.item, self.annotator, code, self.items, self.annotators, (label, f"not {label}"))
+        """Return the same answers as yes (code 0) or no to one single label."""
+        lacks = np.array([label not in split_labels(name) for name in self.labels], dtype=np.int64)
+        return Ratings(
+            self.item, self.annotator, lacks[self.code], self.items, self.annotators, (label, f"not {label}")
+        )
 
     def label_counts(self) -> dict[str, int]:
-        """Return how often each label was given."""
+        """Return how often each single label was given."""
         counts = np.bincount(self.code, minlength=len(self.labels))
-        return {label: int(count) for label, count in zip(self.labels, counts, strict=True)}
+        given = dict.fromkeys(self.members(), 0)
+        for label, count in zip(self.labels, counts, strict=True):
+            for part in split_labels(label):
+                given[part] += int(count)
+        return given
 
     def numbers(self) -> NDArray[np.float64] | None:
         """Return the labels as numbers, or None where one of them is not a number."""
@@ -108,14 +138,21 @@ class Ratings:
         return values if len(values) and np.isfinite(values).all() else None
 
     def _refuse_repeats(self) -> None:
-        seen = Counter(zip(self.item.tolist(), self.annotator.tolist(), strict=True))
-        repeats = [pair for pair, times in seen.items() if times > 1]
-        if repeats:
-            item, person = repeats[0]
+        keys, first, times = np.unique(
+            self.item * max(len(self.annotators), 1) + self.annotator, return_index=True, return_counts=True
+        )
+        repeats = np.sort(first[times > 1])
+        if len(repeats):
+            item, person = self.items[self.item[repeats[0]]], self.annotators[self.annotator[repeats[0]]]
             raise UserError(
-                f"{len(repeats)} answers are given twice by one person, first annotator {self.annotators[person]!r} "
-                f"on item {self.items[item]!r}. Name the phase column with --by, or choose --repeats first or last"
+                f"{len(repeats)} of {len(keys)} answers are given twice by one person, first annotator {person!r} on "
+                f"item {item!r}. Name the phase column with --by, or choose --repeats first or last"
             )
+
+
+def split_labels(joined: str | None) -> tuple[str, ...]:
+    """Return the labels of one cell, each once, in order of name; none for an empty cell."""
+    return tuple(sorted({part.strip() for part in (joined or "").split(SEPARATOR)} - {""}))
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
@@ -127,13 +164,9 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(names))
 
 
-def _codes(values: Sequence[str], names: Sequence[str] | None) -> tuple[Ints, tuple[str, ...]]:
+def _codes(values: pl.Series, names: Sequence[str] = ()) -> tuple[Ints, tuple[str, ...]]:
     """Return each value's place among the names (default: in order of first appearance), and the names."""
-    known = {name: i for i, name in enumerate(names if names is not None else dict.fromkeys(values))}
-    try:
-        codes = np.fromiter((known[value] for value in values), dtype=np.int64, count=len(values))
-    except KeyError as missing:
-        raise UserError(
-            f"Label {missing.args[0]!r} is not among the labels given: {', '.join(known)}. Add it, or correct the file"
-        ) from None
-    return codes, tuple(known)
+    import polars as pl
+
+    known = tuple(names) or tuple(values.unique(maintain_order=True).to_list())
+    return values.cast(pl.Enum(known)).to_physical().to_numpy().astype(np.int64), known

@@ -1,0 +1,308 @@
+"""`davy agree`: how far people agree, from a file of their answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.core import Scheme
+    from davy.measure.study import Asked
+
+
+def agree(
+    file: Annotated[str, typer.Argument(help="CSV, TSV, JSONL or Parquet with people's answers; - is stdin.")],
+    item: Annotated[str | None, typer.Option("--item", help="Column that names the item.")] = None,
+    annotator: Annotated[
+        list[str] | None, typer.Option("--annotator", help="Column that names the annotator; wide: each one's column.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="Column of answers, once a question; COLUMN=QUESTION to name it."),
+    ] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Column to split by, such as the phase.")] = None,
+    wide: Annotated[bool, typer.Option("--wide", help="One row an item, one column an annotator.")] = False,
+    scheme: Annotated[
+        str | None, typer.Option("--scheme", help="Scheme that knows the labels, their order and aliases.")
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option("--order", help="Labels from low to high, with commas: adds ordinal α.")
+    ] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option("--missing", help="Cell that means no answer, such as NA; repeatable.")
+    ] = None,
+    repeats: Annotated[
+        str, typer.Option("--repeats", help="One person, one item, two answers: refuse, or count the first or last.")
+    ] = "refuse",
+    coefficient: Annotated[
+        str, typer.Option("--coefficient", help="What one-out tables show: fleiss, alpha, ac1, randolph, percent.")
+    ] = "fleiss",
+    pairs: Annotated[
+        bool | None, typer.Option("--pairs/--no-pairs", help="Print Cohen's κ of each pair (default: without --by).")
+    ] = None,
+    subsets: Annotated[bool, typer.Option("--subsets", help="Measure every subset of annotators too.")] = False,
+    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples; 0 for no intervals.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
+    interval: Annotated[str, typer.Option("--interval", help="Bootstrap interval: percentile or bca.")] = "percentile",
+    format: Annotated[str | None, typer.Option("--format", help="Format, where the name does not say it.")] = None,
+    encoding: Annotated[str | None, typer.Option("--encoding", help="Encoding, where it is not UTF-8.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write all figures: .json, or rows as .csv, .jsonl, .parquet.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure how far people agree: κ (Cohen, Fleiss, Randolph), Krippendorff's α, Gwet's AC1, percent.
+
+    Every figure has a bootstrap interval over items. Printed for each question and group: the coefficients with the
+    words of Landis & Koch and of McHugh, agreement without each annotator, for each label, and for each pair.
+
+    Examples:
+
+        davy agree answers.csv --item post --annotator who --label hate
+
+        davy agree gmhp7k.csv --item tweet_id --annotator annotator_name --label hs --label m_hs --by phase
+
+        davy agree edos.csv --scheme edos --label label_sexist=sexist --label label_category=category
+
+        davy agree ratings.csv --wide --item id --annotator ann --annotator ben --annotator cay --json
+    """
+    from davy.cli.agree_tables import show
+    from davy.measure.agreement import FROM_COUNTS
+    from davy.measure.intervals import Bootstrap
+    from davy.measure.study import REPEATS, studies
+
+    _one_of("--coefficient", coefficient, FROM_COUNTS)
+    _one_of("--repeats", repeats, REPEATS)
+    if out is not None:
+        _writable(out)
+    bootstrap = Bootstrap(resamples, seed, method=interval)
+    known = _scheme(scheme)
+    names = [_named(text) for text in label or []]
+    rows, item, who, asked = _read(file, item, annotator or [], names, by, wide, known, format, encoding)
+    rows, asked = _in_words_of(known, rows, asked, order)
+    found = studies(
+        rows,
+        asked,
+        item=item,
+        annotator=who,
+        by=by,
+        repeats=repeats,
+        missing=missing or [],
+        every_subset=subsets,
+        bootstrap=bootstrap,
+    )
+    settings = {"by": by, "resamples": resamples, "seed": seed, "interval": interval, "level": bootstrap.level}
+    result = {"file": file, "data": _digest(rows), "settings": settings, "studies": [s.to_dict() for s in found]}
+    if out is not None:
+        _write(result, out)
+    if json:
+        console.json(result)
+    else:
+        show(found, by, coefficient, by is None if pairs is None else pairs, bootstrap)
+
+
+def _named(text: str) -> tuple[str, str]:
+    """Return the column and the question of `COLUMN` or `COLUMN=QUESTION`."""
+    column, _, question = text.partition("=")
+    return column, question or column
+
+
+def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
+    from davy.core.errors import nearest
+
+    if value not in known:
+        raise UserError(
+            f"{option} {value!r} is not known. Use one of: {', '.join(known)}.{nearest(value, list(known))}"
+        )
+
+
+def _writable(out: Path) -> None:
+    from davy.collect.formats import format_of
+
+    if out.suffix != ".json":
+        format_of(out)
+    if not out.parent.is_dir():
+        raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
+
+
+def _scheme(name: str | None) -> Scheme | None:
+    if name is None:
+        return None
+    from davy import schemes
+
+    return schemes.load(name)
+
+
+def _read(
+    file: str,
+    item: str | None,
+    people: list[str],
+    names: list[tuple[str, str]],
+    by: str | None,
+    wide: bool,
+    scheme: Scheme | None,
+    format: str | None,
+    encoding: str | None,
+) -> tuple[pl.DataFrame, str, str, list[Asked]]:
+    """Return the answers as a long frame, its item and annotator columns, and its questions."""
+    from davy.collect import files
+    from davy.collect.formats import shown
+    from davy.collect.table import reading
+    from davy.measure import columns as pick
+    from davy.measure.study import Asked, lengthened
+
+    with files.opened(file, format=format, encoding=encoding) as table, reading(table.name):
+        columns, name = table.columns, shown(file)
+        item = pick.item_column(columns, item, name)
+        if by is not None:
+            pick.require(by, columns, name, "--by")
+        kept = [item, *([by] if by is not None and by != item else [])]
+        if wide:
+            cells = pick.wide_columns(columns, [column for column, _ in names], people, kept, name)
+            used = list(dict.fromkeys(column for each in cells.values() for column in each.values()))
+            frame = table.select([*kept, *used]).frame.collect()
+            _refuse_texts(frame, used, name)
+            titles = dict(names)
+            asked = [Asked(titles.get(question, question), question) for question in cells]
+            return lengthened(frame, item, cells, by), item, "annotator", asked
+        if len(people) > 1:
+            raise UserError("A long file has one --annotator column. With a column for each annotator, add --wide")
+        who = pick.annotator_column(columns, people[0] if people else None, name)
+        if not names and scheme is not None:
+            names = [(q.name, q.name) for q in scheme.questions if q.name in columns]
+        chosen = pick.label_columns(columns, [column for column, _ in names], name, [*kept, who])
+        titles = dict(names)
+        used = list(dict.fromkeys([*kept, who, *chosen]))
+        return table.select(used).frame.collect(), item, who, [Asked(titles.get(c, c), c) for c in chosen]
+
+
+def _refuse_texts(frame: pl.DataFrame, used: list[str], name: str) -> None:
+    """Raise where a column of a wide file can't be labels: a text column that nobody named."""
+    for column in used:
+        if frame[column].n_unique() > 200:
+            raise UserError(
+                f"Column {column!r} of {name} has {frame[column].n_unique()} different cells, so it is not an "
+                "annotator's labels. Name the annotators' columns with --annotator"
+            )
+
+
+def _in_words_of(
+    scheme: Scheme | None, rows: pl.DataFrame, asked: list[Asked], order: str | None
+) -> tuple[pl.DataFrame, list[Asked]]:
+    """Return rows and questions with the labels' names and order that the scheme, or `--order`, gives."""
+    from dataclasses import replace
+
+    if order is not None:
+        labels = tuple(part.strip() for part in order.split(",") if part.strip())
+        if len(labels) < 2 or len(set(labels)) < len(labels):
+            raise UserError(f"--order {order!r} must list two or more different labels, from low to high, with commas")
+        return rows, [replace(each, labels=labels, ordered=True) for each in asked]
+    if scheme is None:
+        return rows, asked
+    found = []
+    for each in asked:
+        rows, question = _schemed(scheme, rows, each)
+        found.append(question)
+    return rows, found
+
+
+def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataFrame, Asked]:
+    from dataclasses import replace
+
+    import polars as pl
+
+    from davy.measure.ratings import SEPARATOR, split_labels
+    from davy.measure.study import answers
+
+    known = [question.name for question in scheme.questions]
+    if asked.name not in known:
+        raise UserError(
+            f"Scheme {scheme.name!r} has no question {asked.name!r}; it asks {', '.join(known)}. "
+            f"Name it: --label {asked.column}=QUESTION"
+        )
+    question = scheme.question(asked.name)
+    cells = answers(rows[asked.column])
+    names: dict[str, str | None] = {}
+    for cell in cells.drop_nulls().unique().to_list():
+        try:
+            parts = [question.label(part).name for part in split_labels(cell) if not question.is_absent(part)]
+        except KeyError as error:
+            if not question.open:
+                raise UserError(
+                    f"{error.args[0]!r} in column {asked.column!r} is not a label of {question.name!r}; "
+                    f"it has {', '.join(question.label_names)}"
+                ) from None
+            parts = list(split_labels(cell))
+        names[cell] = SEPARATOR.join(sorted(set(parts))) or None
+    rows = rows.with_columns(cells.replace_strict(names, return_dtype=pl.String).alias(asked.column))
+    joined = question.kind == "many" or question.open
+    return rows, replace(asked, labels=() if joined else question.label_names, ordered=question.kind == "scale")
+
+
+def _digest(rows: pl.DataFrame) -> str:
+    """Return a hash of the answers that the figures rest on, the same for every file format."""
+    import hashlib
+
+    import polars as pl
+
+    return hashlib.sha256(rows.select(pl.all().cast(pl.String)).write_csv().encode()).hexdigest()[:16]
+
+
+def _write(result: dict[str, Any], out: Path) -> None:
+    """Write all figures: the whole as JSON, or one row a figure."""
+    import json
+
+    import polars as pl
+
+    from davy.collect import files
+    from davy.collect.writing import atomic
+
+    if out.suffix == ".json":
+        with atomic(out) as hidden:
+            hidden.write_text(json.dumps(result, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    else:
+        files.write(pl.DataFrame(_flat(result), infer_schema_length=None).lazy(), out)
+    console.note(f"Wrote {out}")
+
+
+def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return one row for each figure, `part` and `of` saying what it is about."""
+    rows: list[dict[str, Any]] = []
+
+    def add(study: dict[str, Any], part: str, of: str, metric: dict[str, Any]) -> None:
+        words = metric["words"]
+        rows.append(
+            {
+                "question": study["question"],
+                "group": study["group"],
+                "part": part,
+                "of": of,
+                "coefficient": metric["name"],
+                **{key: metric[key] for key in ("value", "low", "high", "n", "note")},
+                "landis_koch": words.get("landis-koch"),
+                "mchugh": words.get("mchugh"),
+                "data": result["data"],
+            }
+        )
+
+    for study in result["studies"]:
+        for metric in study["coefficients"]:
+            add(study, "all", "", metric)
+        for entry in study["labels"]:
+            for metric in entry["coefficients"]:
+                add(study, "label", entry["label"], metric)
+        for part, key in (("without", "leave_one_out"), ("subset", "subsets")):
+            for panel in study[key]:
+                who = panel["without"] if part == "without" else panel["annotators"]
+                for metric in panel["coefficients"]:
+                    add(study, part, "|".join(who), metric)
+        for pair in study["pairs"]:
+            add(study, "pair", "|".join(pair["annotators"]), pair)
+    return rows

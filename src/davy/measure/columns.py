@@ -1,0 +1,90 @@
+"""Which column of a table of answers is the item, which the annotator, which the labels.
+
+Column names in, choices out: what the user named, else a name that such files use. An error lists what was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from davy.core import UserError
+from davy.core.errors import nearest
+
+ITEM_NAMES = ("item", "item_id", "post", "post_id", "task", "task_id", "unit", "tweet_id", "rewire_id", "case_id", "id")
+ANNOTATOR_NAMES = ("annotator", "annotator_id", "annotator_name", "worker", "worker_id", "rater", "coder", "user")
+LABEL_NAMES = ("label", "labels", "answer", "annotation", "value")
+
+
+def item_column(columns: Sequence[str], asked: str | None, file: str) -> str:
+    """Return the column that says which item an answer is about."""
+    return _one(columns, asked, ITEM_NAMES, file, "--item", "the item (the post that was labelled)")
+
+
+def annotator_column(columns: Sequence[str], asked: str | None, file: str) -> str:
+    """Return the column that says who gave an answer."""
+    return _one(columns, asked, ANNOTATOR_NAMES, file, "--annotator", "the annotator")
+
+
+def label_columns(columns: Sequence[str], asked: Sequence[str], file: str, taken: Sequence[str]) -> list[str]:
+    """Return the columns that hold answers, one a question: those named, else `label`, else all that begin so."""
+    for name in asked:
+        require(name, columns, file, "--label")
+    if asked:
+        return list(asked)
+    exact = [name for name in columns if name.casefold() in LABEL_NAMES and name not in taken]
+    found = exact[:1] or [n for n in columns if n.casefold().startswith(("label_", "label.")) and n not in taken]
+    if not found:
+        raise UserError(
+            f"{file} has no column that looks like a label; it has {', '.join(columns)}. Name one with --label, "
+            "once a question"
+        )
+    return found
+
+
+def wide_columns(
+    columns: Sequence[str], questions: Sequence[str], people: Sequence[str], taken: Sequence[str], file: str
+) -> dict[str, dict[str, str]]:
+    """Return for each question of a wide table which column holds which annotator's answers.
+
+    With `questions`, a question's columns are named `QUESTION.ANNOTATOR`; else each column of `people` (default: all
+    that are not taken) holds one annotator's answers to the only question.
+    """
+    if questions and not people:
+        found = {q: {c.removeprefix(f"{q}."): c for c in columns if c.startswith(f"{q}.")} for q in questions}
+        for question, each in found.items():
+            if len(each) < 2:
+                raise UserError(
+                    f"{file} needs two or more columns named {question}.ANNOTATOR; it has {', '.join(columns)}. "
+                    "Or name the annotators' columns with --annotator"
+                )
+        return found
+    for name in people:
+        require(name, columns, file, "--annotator")
+    chosen = list(people) or [name for name in columns if name not in taken]
+    if len(chosen) < 2:
+        raise UserError(f"{file} needs two or more annotators' columns; it has {', '.join(columns)}")
+    if len(questions) > 1:
+        raise UserError(
+            "With --annotator columns a wide file has one question. Name one --label, or QUESTION.ANNOTATOR"
+        )
+    return {questions[0] if questions else "label": {name: name for name in chosen}}
+
+
+def require(name: str, columns: Sequence[str], file: str, option: str) -> None:
+    """Raise unless the column is there, with what is there and the nearest."""
+    if name not in columns:
+        seen = ", ".join(columns)
+        raise UserError(f"{file} has no column {name!r} ({option}); it has {seen}.{nearest(name, list(columns))}")
+
+
+def _one(columns: Sequence[str], asked: str | None, known: Sequence[str], file: str, option: str, what: str) -> str:
+    if asked is not None:
+        require(asked, columns, file, option)
+        return asked
+    by_fold = {column.casefold(): column for column in reversed(columns)}
+    found = next((by_fold[name] for name in known if name in by_fold), None)
+    if found is None:
+        raise UserError(
+            f"{file} has no column that looks like {what}; it has {', '.join(columns)}. Name it with {option}"
+        )
+    return found
