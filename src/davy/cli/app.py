@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from davy.cli import console, convert, corpus, scheme, serve
+from davy.cli import agree, console, convert, corpus, scheme, serve
 from davy.core.errors import UserError
 
 app = typer.Typer(
@@ -75,3 +75,4 @@ app.add_typer(scheme.app, name="scheme")
 app.command()(serve.serve)
 app.command()(convert.convert)
 app.add_typer(corpus.app, name="corpus")
+app.command()(agree.agree)
