@@ -23,7 +23,7 @@ from davy.core.errors import UserError
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 MARK = ":json"
-_INTEGER = r"^-?(?:0|[1-9][0-9]{0,17})$"
+_INTEGER = r"^-?(?:0|[1-9][0-9]{0,18})$"
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|inf)$|^NaN$"
 _BOOLEAN = r"^(?:true|false)$"
 _STARTS = np.zeros(256, dtype=bool)
@@ -237,8 +237,9 @@ def _types(text: pl.LazyFrame, columns: list[str], shape: _Shape, name: str) -> 
     for place, column in enumerate(maybe):
         cell = pl.col(column)
         digits = cell.str.replace_all(r"[eE].*$|[^0-9]", "").str.strip_chars_start("0").str.len_bytes()
+        fits = cell.cast(pl.Int64, strict=False).is_not_null()
         tests += [
-            cell.str.contains(_INTEGER).all().alias(f"i{place}"),
+            (cell.is_null() | (cell.str.contains(_INTEGER) & fits)).all().alias(f"i{place}"),
             (cell.str.contains(_NUMBER) & (digits <= 17)).all().alias(f"n{place}"),
             cell.str.contains(_BOOLEAN).all().alias(f"b{place}"),
         ]
