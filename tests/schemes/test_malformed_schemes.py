@@ -181,6 +181,7 @@ BROKEN = {
     "tab for indentation": ("    positive: wet", "\tpositive: wet", 5, "This is not YAML"),
     "open quote": ("Look out of the window.", '"Look out of the window.\n', 21, "This is not YAML"),
     "colon in a text": ("Look out of the window.", "Look out: of the: window.", 21, "This is not YAML"),
+    "escape code for a terminal": ("Look out of the window.", '"\\e[31mLook"', 21, "has an escaped control character"),
     "key is a list": ("    positive: wet", "    ? [a]\n    : b", 5, "A key must be a plain word"),
     "question is a text": (
         "  - name: kind\n",

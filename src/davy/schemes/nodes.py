@@ -8,6 +8,7 @@ text is still a stream of events.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import yaml
@@ -15,6 +16,7 @@ import yaml
 LARGEST = 256 * 1024
 DEEPEST = 12
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -119,6 +121,8 @@ def _unfold(node: yaml.Node, problems: Problems) -> Node:
         if node.tag == "tag:yaml.org,2002:null":
             return None
         value = Text(node.value.strip())
+        if _CONTROL.search(value):  # they could rewrite a terminal that shows the text
+            problems.add(node.start_mark.line + 1, "The text here has an escaped control character. Remove it.")
     elif isinstance(node, yaml.SequenceNode):
         value = List(_unfold(item, problems) for item in node.value)
     else:
