@@ -168,7 +168,8 @@ def _read(
             cells = pick.wide_columns(columns, [column for column, _ in names], people, kept, name)
             used = list(dict.fromkeys(column for each in cells.values() for column in each.values()))
             frame = table.select([*kept, *used]).frame.collect()
-            _refuse_texts(frame, used, name)
+            if not people:
+                _refuse_strangers(frame, used, name)
             titles = dict(names)
             asked = [Asked(titles.get(question, question), question) for question in cells]
             return lengthened(frame, item, cells, by), item, "annotator", asked
@@ -183,13 +184,18 @@ def _read(
         return table.select(used).frame.collect(), item, who, [Asked(titles.get(c, c), c) for c in chosen]
 
 
-def _refuse_texts(frame: pl.DataFrame, used: list[str], name: str) -> None:
-    """Raise where a column of a wide file can't be labels: a text column that nobody named."""
-    for column in used:
-        if frame[column].n_unique() > 200:
+def _refuse_strangers(frame: pl.DataFrame, used: list[str], name: str) -> None:
+    """Raise where a column that nobody named can't be an annotator's: it shares no label with the other columns."""
+    from davy.measure.study import answers
+
+    seen = {column: set(answers(frame[column]).drop_nulls().unique().to_list()) for column in used}
+    for column, labels in seen.items():
+        others = set().union(*(seen[other] for other in used if other != column))
+        if labels and not labels & others:
+            rest = ", ".join(other for other in used if other != column)
             raise UserError(
-                f"Column {column!r} of {name} has {frame[column].n_unique()} different cells, so it is not an "
-                "annotator's labels. Name the annotators' columns with --annotator"
+                f"Column {column!r} of {name} shares no label with the others ({rest}), so it is no annotator's. "
+                "Name the annotators' columns with --annotator"
             )
 
 
@@ -218,7 +224,7 @@ def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataF
 
     import polars as pl
 
-    from davy.measure.ratings import SEPARATOR, split_labels
+    from davy.measure.ratings import SEPARATOR, quoted, split_labels
     from davy.measure.study import answers
 
     known = [question.name for question in scheme.questions]
@@ -230,13 +236,13 @@ def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataF
     question = scheme.question(asked.name)
     cells = answers(rows[asked.column])
     names: dict[str, str | None] = {}
-    for cell in cells.drop_nulls().unique().to_list():
+    for cell in sorted(cells.drop_nulls().unique().to_list()):
         try:
             parts = [question.label(part).name for part in split_labels(cell) if not question.is_absent(part)]
         except KeyError as error:
             if not question.open:
                 raise UserError(
-                    f"{error.args[0]!r} in column {asked.column!r} is not a label of {question.name!r}; "
+                    f"{quoted(error.args[0])} in column {asked.column!r} is not a label of {question.name!r}; "
                     f"it has {', '.join(question.label_names)}"
                 ) from None
             parts = list(split_labels(cell))

@@ -49,24 +49,26 @@ def _print_coefficients(study: Study) -> None:
     if not study["percent"].n:
         console.out().print(f"{_name(study)}: {size}. No item has two answers, so agreement can't be measured.\n")
         return
-    rows, notes = [], []
+    rows = []
+    notes: dict[str, list[str]] = {}
     for metric in study.metrics:
         words = in_words(metric.value) if metric.name != "percent" else {}
         title = COEFFICIENTS[metric.name]
         rows.append((title, _value(metric), _range(metric), words.get("landis-koch", ""), words.get("mchugh", "")))
         if metric.note:
-            notes.append(f"{title}: {metric.note}.")
+            notes.setdefault(metric.note, []).append(title)
     console.table(
         ["coefficient", "value", "95 %", "Landis & Koch", "McHugh"],
         rows,
         title=f"{_name(study)}: {size}",
         right=["value"],
     )
+    lines = [f"{', '.join(titles)}: {note}." for note, titles in notes.items()]
     if study.single:
-        notes.append(f"{study.single:,} items have one answer only; n is {study['percent'].n:,}.")
-    for note in notes:
-        console.out().print(f"  {note}", markup=False)
-    if notes:
+        lines.append(f"{study.single:,} items have one answer only and are left out; n is {study['percent'].n:,}.")
+    for line in lines:
+        console.out().print(f"  {line}", markup=False)
+    if lines:
         console.out().print()
 
 

@@ -63,7 +63,7 @@ class Ratings:
         strange = set(rows["label"].unique().to_list()) - set(names)
         if strange:
             raise UserError(
-                f"Label {min(strange)!r} is not among the labels given: {', '.join(names)}. Add it, or correct the file"
+                f"Label {quoted(min(strange))} is not among the labels given: {', '.join(names)}. Add it, or correct the file"
             )
         item, item_names = _codes(rows["item"])
         person, people = _codes(rows["annotator"])
@@ -148,6 +148,11 @@ class Ratings:
                 f"{len(repeats)} of {len(keys)} answers are given twice by one person, first annotator {person!r} on "
                 f"item {item!r}. Name the phase column with --by, or choose --repeats first or last"
             )
+
+
+def quoted(label: str) -> str:
+    """Return a label as an error names it; a long one is no label but somebody's post, which errors never quote."""
+    return repr(label) if len(label) <= 40 else f"of {len(label)} characters"
 
 
 def split_labels(joined: str | None) -> tuple[str, ...]:

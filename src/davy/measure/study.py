@@ -24,6 +24,7 @@ from davy.measure.words import in_words
 if TYPE_CHECKING:
     import polars as pl
 
+MOST_LABELS = 200
 REPEATS: tuple[str, ...] = ("refuse", "first", "last")
 
 
@@ -118,6 +119,11 @@ def studies(
             key = ["group", "item", "annotator"]
             table = table.unique(key, keep="first" if repeats == "first" else "last", maintain_order=True)
         labels = asked.labels or in_order(table["label"].unique().to_list())
+        if len(labels) > MOST_LABELS:
+            raise UserError(
+                f"Column {asked.column!r} has {len(labels):,} different answers, and {MOST_LABELS} are the most that "
+                "agreement is measured on. Is it a column of labels? Name another with --label"
+            )
         groups = [None] if by is None else list(in_order(table["group"].unique().to_list()))
         for group in groups:
             part = table if group is None else table.filter(pl.col("group") == group)
