@@ -27,9 +27,10 @@ def serve(
 ) -> None:
     """Serve the web workbench and the API.
 
-    Prints the address and runs until Ctrl+C. A database that is not there yet is made;
-    when it has no account, a link to make the first admin is printed. Behind a TLS proxy,
-    say under which address people come in: --base-url. See docs/serving.md.
+    Prints the address and runs until Ctrl+C. A missing database is made. When
+    it has no account, a link to make the first admin is printed. Behind a TLS
+    proxy, say with --base-url under which address people come in. More is in
+    docs/serving.md.
 
     Examples:
 

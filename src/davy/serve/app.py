@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 
 from anyio import to_thread
 from fastapi import FastAPI
@@ -67,8 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
-    # Hashes the decoy once, so that the first unknown login takes as long as the others.
-    await to_thread.run_sync(check_password, "", None)
+    await to_thread.run_sync(_warm_up)
     await context.detector.start()
     worker = Worker(context.store, JOB_KINDS).start() if JOB_KINDS else None
     try:
@@ -78,3 +78,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await to_thread.run_sync(worker.stop)
         await context.detector.stop()
         context.store.close()
+
+
+@cache
+def _warm_up() -> None:
+    """Make the decoy hash, so that the first unknown login takes as long as the others."""
+    check_password("", None)

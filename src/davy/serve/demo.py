@@ -7,6 +7,7 @@ look without showing anybody anything bad. Its passwords are public: loopback on
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
     from davy.lexicons.read import Lexicon
+    from davy.store import Connection
 
 WORD_LIST = "demo word list"
 
@@ -53,12 +55,34 @@ def build(folder: Path) -> str:
                 password_hash=hashed,
                 by=events.SYSTEM,
             )
+        _add_posts(db)
     return url
+
+
+def _add_posts(db: Connection) -> None:
+    """Add the demo's posts with their verdicts, scheme by scheme."""
+    from davy import schemes as shipped
+    from davy.core import Post, Source
+    from davy.store import events, posts, schemes, verdicts
+
+    source = Source("demo", licence="Apache-2.0", found="written by the Davy developers")
+    text = (_folder() / "posts.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    for name in dict.fromkeys(row["scheme"] for row in rows):
+        scheme = shipped.load(name)
+        schemes.save(db, scheme, shipped.text_of(name).decode(), by=events.SYSTEM)
+        gold: dict[str, list[tuple[str, tuple[str, ...]]]] = {question.name: [] for question in scheme.questions}
+        for row in (row for row in rows if row["scheme"] == name):
+            posts.add(db, Post(row["id"], row["text"], row["lang"], row.get("image"), source), by=events.SYSTEM)
+            answers = {question: tuple(labels) for question, labels in row["answers"].items()}
+            for question, labels in scheme.completed(answers).items():
+                gold[question].append((row["id"], labels))
+        verdicts.add_published(db, gold, scheme, by=events.SYSTEM)
 
 
 def image_folder() -> Path:
     """Return the folder with the memes."""
-    return Path(str(resources.files("davy.serve"))) / "demo" / "images"
+    return _folder() / "images"
 
 
 def lexicon() -> Lexicon:
@@ -79,4 +103,8 @@ def scorer() -> Scorer:
 def _words() -> Lexicon:
     from davy.lexicons.read import load
 
-    return load(Path(str(resources.files("davy.serve"))) / "demo" / "words.txt")
+    return load(_folder() / "words.txt")
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("davy.serve"))) / "demo"

@@ -92,6 +92,19 @@ def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dic
     return Answer(title, said, said[0], value, None, False)
 
 
+def verdict_said(scores: Scores, row: int, lang: str) -> str:
+    """Return one post's verdict in a language, such as `Sexist › Derogation`; empty where nothing was found."""
+    found = scores.verdicts()[row]
+    if found == "none":
+        return ""
+    titles = {label: _said(question, label, lang) for question in scores.questions for label in question.label_names}
+    paths = [
+        " › ".join(", ".join(titles.get(label, label) for label in step.split("|")) for step in path.split(" > "))
+        for path in found.split("; ")
+    ]
+    return "; ".join(paths)
+
+
 def _said(question: Question, label: str, lang: str) -> str:
     return question.label(label).title.said_in(lang) or label
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from davy.serve.pages import account, api, audit, health, home, invitation, jobs, keys, people, score, sign_in
+from davy.serve.pages import account, api, audit, health, home, invitation, jobs, keys, people, posts, score, sign_in
 from davy.serve.pages import static as static_files
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -15,6 +15,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     jobs.router,
     audit.router,
     score.router,
+    posts.router,
     api.router,
     health.router,
     static_files.router,

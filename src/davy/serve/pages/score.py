@@ -14,7 +14,7 @@ from davy.core.errors import UserError
 from davy.score.result import repaired
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.detector import answers
+from davy.serve.detector import answers, verdict_said
 from davy.serve.errors import Refused, is_htmx
 from davy.serve.visitor import Form, allowed, limit
 from davy.store.users import User
@@ -58,7 +58,7 @@ async def _result(request: Request, text: str) -> dict[str, object]:
     return {
         "text": shown,
         "masked": await to_thread.run_sync(context.mask, shown),
-        "verdict": scores.verdicts()[0],
+        "verdict": verdict_said(scores, 0, render.words_of(request).lang),
         "answers": answers(scores, 0, render.words_of(request).lang),
         "model": context.detector.model,
     }

@@ -16,8 +16,9 @@ from starlette.responses import RedirectResponse, Response
 
 from davy.serve import cookies, render
 from davy.serve.context import context_of
+from davy.serve.i18n import LANGUAGES
 from davy.serve.passwords import check_password, hash_password, needs_rehash
-from davy.serve.visitor import Anyone, Form, address, field, limit
+from davy.serve.visitor import Anyone, Form, address, field, limit, visitor
 from davy.store import sessions, users
 from davy.store.users import User
 
@@ -52,6 +53,11 @@ def sign_in(request: Request, who: Anyone, form: Form) -> Response:
         fresh = hash_password(password)
         with context.store.write() as db:
             users.rehash_password(db, account.id, fresh)
+    chosen = cookies.read(request, "lang")
+    if chosen in LANGUAGES and chosen != account.language:
+        # Chosen on this browser before signing in: the newer wish.
+        with context.store.write() as db:
+            users.set_language(db, account.id, str(chosen), by=account.id)
     return start_session(request, account, render.see(request, next_path))
 
 
@@ -71,7 +77,10 @@ def start_session(request: Request, account: User, response: Response) -> Respon
     context = context_of(request)
     hours = timedelta(hours=context.settings.session_hours)
     client = _shown_client(request.headers.get("user-agent", ""))
+    before = visitor(request)
     with context.store.write() as db:
+        if before.account and before.session_id:
+            sessions.end(db, before.session_id, by=before.account.id)
         _, token = sessions.start(db, account.id, client=client, lasts=hours)
     context.metrics.count("sign_ins")
     cookies.write(request, response, "session", token, lasts=int(hours.total_seconds()))

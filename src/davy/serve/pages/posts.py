@@ -1,0 +1,74 @@
+"""Browse posts: filtered by language, label and kind; words masked and pictures blurred until asked for."""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, HTTPException, Query
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from davy.serve import render
+from davy.serve.context import Context, context_of
+from davy.serve.visitor import allowed
+from davy.store import browse
+from davy.store.users import User
+
+router = APIRouter(include_in_schema=False)
+
+Browses = Annotated[User, Depends(allowed("browse posts"))]
+Short = Annotated[str, Query(max_length=300)]
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,120}\.(png|jpg|jpeg|webp)")
+_PAGE = 50
+
+
+@router.get("/posts")
+def posts(
+    request: Request, who: Browses, lang: Short = "", label: Short = "", kind: Short = "", after: Short = ""
+) -> Response:
+    """Return one page of the posts that match."""
+    context = context_of(request)
+    wanted = browse.Filter(lang or None, label or None, kind or None)
+    with context.store.read() as db:
+        found = browse.page(db, wanted, after=after, limit=_PAGE)
+        total = browse.count(db, wanted)
+        langs, labels = browse.languages(db), browse.labels(db)
+    chosen = {"lang": lang, "label": label, "kind": kind}
+    older = "/posts?" + urlencode({**chosen, "after": found[-1].id}) if len(found) == _PAGE else None
+    return render.page(
+        request,
+        "posts.html",
+        posts=[_shown(context, post) for post in found],
+        total=total,
+        langs=langs,
+        labels=labels,
+        chosen=chosen,
+        older=older,
+    )
+
+
+@router.get("/images/{key}")
+def image(request: Request, key: str, who: Browses) -> Response:
+    """Return a post's picture from the image folder; a key is a plain file name, so it can't lead out of it."""
+    folder = context_of(request).settings.image_folder
+    if folder is None or not _KEY.fullmatch(key) or not (folder / key).is_file():
+        raise HTTPException(404)
+    return FileResponse(folder / key, headers={"Cache-Control": "private, max-age=3600"})
+
+
+def _shown(context: Context, post: browse.Shown) -> dict[str, Any]:
+    """Return a post for the template, with a line a scheme: its labels from the first question to the last."""
+    paths: dict[str, list[str]] = {}
+    for scheme, _, labels in post.verdicts:
+        paths.setdefault(scheme, []).append(", ".join(labels))
+    return {
+        "id": post.id,
+        "text": post.text,
+        "masked": context.mask(post.text),
+        "lang": post.lang,
+        "image": post.image,
+        "verdicts": [f"{scheme}: {' › '.join(steps)}" for scheme, steps in paths.items()],
+    }

@@ -1,0 +1,120 @@
+"""A whole server for each test: a real database in a temporary folder, three people, a word list as its detector.
+
+`site` talks to the app in this process; `live` is a real uvicorn on a free port, and
+`browser` a real Chromium. A machine without Chromium skips those tests, but in CI they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from web_site import BASE, Site, make_site
+
+from davy.serve.settings import Settings
+from davy.store import open_store
+
+WORDS = "grumblefop\t0.9\nsneezewit\t0.7\n"
+CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+BROWSER_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture
+def words_file(tmp_path: Path) -> Path:
+    """The detector's word list: made-up words."""
+    path = tmp_path / "words.txt"
+    path.write_text(WORDS)
+    return path
+
+
+@pytest.fixture
+def settings(tmp_path: Path, words_file: Path) -> Settings:
+    """Settings over a new database in the test's folder."""
+    return Settings(
+        database=f"sqlite:///{tmp_path / 'test.sqlite'}",
+        model=f"keywords:{words_file}",
+        secret_key="k" * 40,
+        base_url=BASE,
+    )
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with tables and nothing in them, to copy: migrations run once."""
+    path = tmp_path_factory.mktemp("empty") / "empty.sqlite"
+    open_store(f"sqlite:///{path}", create=True).close()
+    return path
+
+
+@pytest.fixture
+def site(settings: Settings, empty_database: Path) -> Iterator[Site]:
+    """A running app with three people."""
+    made = make_site(settings, empty_database)
+    with TestClient(made.app, base_url=BASE):
+        yield made
+
+
+@dataclass(frozen=True)
+class Live:
+    """A real server on a real port."""
+
+    url: str
+    site: Site
+
+
+@pytest.fixture
+def live(settings: Settings, empty_database: Path) -> Iterator[Live]:
+    """Run uvicorn on a free loopback port while the test runs."""
+    import uvicorn
+
+    from davy.serve.start import listen
+
+    listening = listen("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    site = make_site(replace(settings, base_url=url), empty_database)
+    server = uvicorn.Server(uvicorn.Config(site.app, log_config=None, access_log=False, ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    until = time.monotonic() + 10
+    while not server.started and time.monotonic() < until:
+        time.sleep(0.02)
+    yield Live(url, site)
+    server.should_exit = True
+    thread.join(10)
+    listening.close()
+
+
+def find_chromium() -> str | None:
+    """Return the machine's Chromium, or None."""
+    return next((path for path in CHROMIUM if Path(path).exists()), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A real Chromium; without one the tests that need it are skipped, and in CI they fail."""
+    path = find_chromium()
+    if path is None:
+        message = "Chromium is not installed: apt install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=path, args=list(BROWSER_OPTIONS))
+        yield made
+        made.close()

@@ -1,0 +1,84 @@
+"""What the web tests share: a site under test, the people in it, and how a browser sends a form."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from davy.serve.app import create_app
+from davy.serve.passwords import hash_password
+from davy.serve.settings import Settings
+from davy.store import Store, events, sessions, users
+
+BASE = "http://127.0.0.1:8460"
+PASSWORD = "three warm lamps"
+
+
+@cache
+def hashed_password() -> str:
+    """Return the hash of PASSWORD, made once: argon2 is slow on purpose."""
+    return hash_password(PASSWORD)
+
+
+@dataclass
+class Site:
+    """An app under test, and who is in it."""
+
+    app: Any
+    settings: Settings
+    store: Store
+    people: dict[str, users.User]
+
+    def visitor(self, **headers: str) -> TestClient:
+        """Return a browser-like client that is not signed in."""
+        return TestClient(
+            self.app,
+            base_url=self.settings.base_url,
+            headers={"accept": "text/html", **headers},
+            follow_redirects=False,
+            client=("203.0.113.7", 5000),
+        )
+
+    def as_(self, role: str, **headers: str) -> TestClient:
+        """Return a client that is signed in as the person with this role."""
+        with self.store.write() as db:
+            _, token = sessions.start(db, self.people[role].id)
+        client = self.visitor(**headers)
+        client.cookies.set("davy-session", token, domain="127.0.0.1")
+        return client
+
+
+def make_site(settings: Settings, empty_database: Path) -> Site:
+    """Return a site with an admin, an expert and an annotator."""
+    shutil.copyfile(empty_database, settings.database.removeprefix("sqlite:///"))
+    app = create_app(settings)
+    store: Store = app.state.context.store
+    with store.write() as db:
+        people = {
+            role: users.add(
+                db, login=role, name=f"{role} person", role=role, by=events.SHELL, password_hash=hashed_password()
+            )
+            for role in ("admin", "expert", "annotator")
+        }
+    return Site(app, settings, store, people)
+
+
+def token_in(html: str) -> str:
+    """Return the CSRF token of a page's forms."""
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', html)
+    assert found, "the page has no form with a token"
+    return found.group(1)
+
+
+def post(
+    client: TestClient, path: str, data: dict[str, Any] | None = None, *, page: str | None = None, **more: Any
+) -> Any:
+    """Send a form as a browser would: load the page, take its token, post."""
+    token = token_in(client.get(page or "/").text)
+    return client.post(path, data={"csrf": token, **(data or {})}, **more)
