@@ -53,25 +53,25 @@ def blocks(path: Path, name: str, *, cap: int = LINE_CAP, size: int = 4 * _PIECE
     """Yield (byte offset, whole lines) of a UTF-8 file, about `size` bytes at a time."""
     newline = line_end(path)
     offset = 0
-    rest = b""
+    rest: list[bytes] = []
     with path.open("rb") as file:
         while piece := file.read(size):
             cut = piece.rfind(newline) + 1
             if not cut:
-                rest += piece
-                if len(rest) > cap:
+                rest.append(piece)
+                if sum(map(len, rest)) > cap:
                     raise UserError(
                         f"{name}: a line that starts at byte {offset} is longer than {cap // _PIECE or 1} MiB."
                         " Is this the right file and format?"
                     )
                 continue
-            block, rest = rest + piece[:cut], piece[cut:]
+            block, rest = b"".join([*rest, piece[:cut]]), [piece[cut:]]
             _check_utf8(block, offset, name)
             yield offset, block
             offset += len(block)
-    if rest:
-        _check_utf8(rest, offset, name)
-        yield offset, rest
+    if last := b"".join(rest):
+        _check_utf8(last, offset, name)
+        yield offset, last
 
 
 def line_end(path: Path) -> bytes:
