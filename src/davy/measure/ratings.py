@@ -63,7 +63,8 @@ class Ratings:
         strange = set(rows["label"].unique().to_list()) - set(names)
         if strange:
             raise UserError(
-                f"Label {quoted(min(strange))} is not among the labels given: {', '.join(names)}. Add it, or correct the file"
+                f"Label {quoted(min(strange))} is not among the labels given: {', '.join(names)}. "
+                "Add it, or correct the file"
             )
         item, item_names = _codes(rows["item"])
         person, people = _codes(rows["annotator"])
