@@ -13,10 +13,6 @@ def frame(start, stop):
     return pl.DataFrame({"id": list(range(start, stop)), "text": [None if i % 3 else "" for i in range(start, stop)]})
 
 
-def write(frames, out):
-    pl.concat(frames).write_parquet(out)
-
-
 def test_a_run_goes_on_after_the_rows_that_were_kept(tmp_path):
     out = tmp_path / "out.parquet"
     with opened(out, RUN) as parts:
@@ -27,7 +23,7 @@ def test_a_run_goes_on_after_the_rows_that_were_kept(tmp_path):
         assert parts.rows == 14
         for rest in skipped([frame(0, 12), frame(12, 20)], parts.rows):
             parts.add(rest)
-        finish(parts, out, write)
+        finish(parts, lambda frames: pl.concat(frames).write_parquet(out))
     assert pl.read_parquet(out).equals(frame(0, 20))
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from davy.cli import agree, console, convert, corpus, scheme, serve
+from davy.cli import agree, console, convert, corpus, model, scheme, score, serve
 from davy.core.errors import UserError
 
 app = typer.Typer(
@@ -76,3 +76,5 @@ app.command()(serve.serve)
 app.command()(convert.convert)
 app.add_typer(corpus.app, name="corpus")
 app.command()(agree.agree)
+app.command()(score.score)
+app.add_typer(model.app, name="model")

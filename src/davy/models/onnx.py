@@ -32,7 +32,7 @@ class OnnxScorer:
     """Scores texts with the network in a folder. `threads` is how many cores one batch uses (None: all)."""
 
     def __init__(
-        self, folder: Path, manifest: folders.Manifest | None = None, *, threads: int | None = None, tokens: int = 2048
+        self, folder: Path, manifest: folders.Manifest | None = None, *, threads: int | None = None, tokens: int = 512
     ) -> None:
         manifest = manifest or folders.read(folder)
         self.folder = folder

@@ -26,8 +26,11 @@ WINDOW_BYTES = 64_000_000
 
 @dataclass(frozen=True)
 class Settings:
-    """How a stream is scored. `window` and `memory` are in posts; `prefix` goes before each added column's name."""
+    """How a stream is scored. `text` is the column to read; `window` and `memory` are in posts;
+    `prefix` goes before each added column's name; `replace` lets scoring write over columns that are there.
+    """
 
+    text: str = "text"
     batch: int = 256
     window: int = 8192
     memory: int = 200_000
@@ -102,8 +105,8 @@ def added_columns(scorer: Scorer, prefix: str = "") -> list[str]:
 
 def check_columns(columns: Sequence[str], scorer: Scorer, settings: Settings) -> None:
     """Raise where posts have no text, or where scoring would write over what they hold."""
-    if "text" not in columns:
-        raise UserError(f"There is no column 'text' to score; the columns are {', '.join(columns)}.")
+    if settings.text not in columns:
+        raise UserError(f"There is no column {settings.text!r} to score; the columns are {', '.join(columns)}.")
     taken = [name for name in added_columns(scorer, settings.prefix) if name in columns]
     if taken and not settings.replace:
         raise UserError(
@@ -118,8 +121,10 @@ def _scored(
     import numpy as np
     import polars as pl
 
-    rows = np.flatnonzero(window["text"].is_not_null().to_numpy())
-    posts = window.select(name for name in ("text", "lang", "image") if name in window.columns)[rows]
+    texts = window[settings.text].cast(pl.String).alias("text")
+    rows = np.flatnonzero(texts.is_not_null().to_numpy())
+    seen = [texts, *(window[name] for name in ("lang", "image") if name in window.columns)]
+    posts = pl.DataFrame(seen)[rows]
     told = 0
 
     def tell(more: int) -> None:

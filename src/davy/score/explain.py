@@ -7,16 +7,20 @@ so that the cost stays at `most` more texts.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores
 from davy.score.result import repaired
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -70,6 +74,29 @@ def explain(
         for (start, end), without in zip(spans, column[1:], strict=True)
     )
     return Explanation(text, asked.name, label, round(base, 6), weights)
+
+
+def with_reasons(
+    frames: Iterable[pl.DataFrame], scorer: Scorer, *, text: str = "text", name: str = "why"
+) -> Iterator[pl.DataFrame]:
+    """Yield frames with one more column: the strongest words of each post as JSON, `[["word", weight], …]`."""
+    import polars as pl
+
+    for frame in frames:
+        if name in frame.columns:
+            raise UserError(
+                f"The file has a column {name!r} already, which --explain would add. Keep both with --prefix."
+            )
+        langs = frame["lang"].to_list() if "lang" in frame.columns else [None] * len(frame)
+        reasons = [
+            None if post is None else json.dumps(_words(explain(post, scorer, lang=lang)), ensure_ascii=False)
+            for post, lang in zip(frame[text].cast(pl.String).to_list(), langs, strict=True)
+        ]
+        yield frame.with_columns(pl.Series(name, reasons, dtype=pl.String))
+
+
+def _words(explanation: Explanation) -> list[tuple[str, float]]:
+    return [(explanation.text[it.start : it.end], it.weight) for it in explanation.strongest()]
 
 
 def deciding(scores: Scores, row: int = 0) -> Question:

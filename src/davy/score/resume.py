@@ -23,7 +23,7 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
-    Writer = Callable[[Iterable[pl.DataFrame], Path], Any]
+    Writer = Callable[[Iterable[pl.DataFrame]], Any]
 
 STATE = "state.json"
 
@@ -80,9 +80,9 @@ def opened(out: Path, run: Mapping[str, Any], *, resume: bool | None = None) -> 
         yield Parts(folder)
 
 
-def finish(parts: Parts, out: Path, write: Writer) -> None:
+def finish(parts: Parts, write: Writer) -> None:
     """Write all parts to the output, then remove them."""
-    write(parts.frames(), out)
+    write(parts.frames())
     shutil.rmtree(parts.folder)
 
 

@@ -1,0 +1,95 @@
+"""`davy model`: which detectors there are, and what one answers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+
+if TYPE_CHECKING:
+    from davy.core.scorer import Scorer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at the detectors.\n\nExamples:\n\n  davy model list\n\n  davy model show majority@edos",
+)
+
+KEYS = {"perspective": "PERSPECTIVE_API_KEY", "openai": "OPENAI_API_KEY"}
+
+
+@app.command("list")
+def list_(json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
+    """List the names that --model takes, and whether each can be used here.
+
+    Examples:
+
+      davy model list
+    """
+    from davy.models.load import NAMES
+
+    rows = [(name, what, _state(name)) for name, what in NAMES.items()]
+    if json:
+        console.json([{"name": name, "what": what, "state": state} for name, what, state in rows])
+        return
+    console.table(["name", "what", "here"], rows)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The model, as --model takes it.")],
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Show a model: its version, the questions it answers with their labels, and its card.
+
+    Examples:
+
+      davy model show keywords:words.txt
+
+      davy model show my-model/ --json
+    """
+    from davy.collect import files
+    from davy.models.folder import CARD, question_to_json
+    from davy.models.load import load
+
+    scorer = load(name, read=files.batches)
+    card = _card(scorer, CARD)
+    questions = [question_to_json(question) for question in scorer.questions]
+    if json:
+        console.json({"name": scorer.name, "version": scorer.version, "questions": questions, "card": card})
+        return
+    typer.echo(f"{scorer.name} (version {scorer.version})")
+    rows = [(q["name"], q["kind"], ", ".join(_labels(q)), q.get("positive"), _under(q)) for q in questions]
+    console.table(["question", "kind", "labels", "yes is", "asked under"], rows)
+    typer.echo(f"card: {card}" if card else "It has no model card.")
+
+
+def _state(name: str) -> str:
+    from davy.models.embedded import shipped
+
+    held = shipped()
+    if name == "embedded":
+        return f"routes to {', '.join(held)}" if held else "no weights in this installation"
+    if name.startswith("embedded-"):
+        return "ready" if name in held else "no weights in this installation"
+    if name in KEYS:
+        return "key is set" if os.environ.get(KEYS[name]) else f"needs {KEYS[name]}"
+    return ""
+
+
+def _card(scorer: Scorer, card: str) -> str | None:
+    folder = getattr(scorer, "folder", None)
+    path = Path(folder) / card if folder else None
+    return str(path) if path and path.is_file() else None
+
+
+def _labels(question: dict[str, Any]) -> list[str]:
+    return [label if isinstance(label, str) else label["name"] for label in question["labels"]]
+
+
+def _under(question: dict[str, Any]) -> str:
+    parent, labels = question.get("under", ("", ()))
+    return f"{parent}: {', '.join(labels)}" if parent else ""

@@ -1,0 +1,270 @@
+"""`davy score`: score a file of posts, or one text."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.text import Text
+
+    from davy.collect.table import Table
+    from davy.core.scorer import Scorer
+    from davy.score.batch import Settings
+    from davy.score.explain import Explanation
+
+BAR = 20
+
+
+def score(
+    file: Annotated[str | None, typer.Argument(metavar="F", help="Posts to score; '-' is stdin.")] = None,
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="M", help="The detector: davy model list.")
+    ] = "embedded",
+    out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; '-' is stdout.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Score this text instead of a file.")] = None,
+    lang: Annotated[str | None, typer.Option(help="The language of --text, such as de; else detected.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say which words carried the decision.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    text_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
+    ] = None,
+    prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Write over score columns that are there.")] = False,
+    batch: Annotated[int, typer.Option(metavar="N", help="How many posts the detector gets at once.")] = 256,
+    resume: Annotated[
+        bool | None,
+        typer.Option("--resume/--no-resume", help="Insist on going on where a run stopped, or start afresh."),
+    ] = None,
+) -> None:
+    """Score a file of posts, or one text.
+
+    The output keeps the input's columns and adds Q (the probability of yes), Q.label and verdict. A run that
+    was stopped goes on when the same command is given again.
+
+    Examples:
+
+      davy score posts.csv --model embedded --out scored.parquet
+
+      davy score --text "What a day" --explain
+
+      davy score posts.jsonl --model keywords:words.txt@edos --prefix words --out scored.jsonl
+
+      cat posts.csv | davy score - --format csv --model majority --out -
+    """
+    from davy.collect import files
+    from davy.models.load import load
+    from davy.score.batch import Settings
+
+    if (file is None) == (text is None):
+        raise UserError("Give a file or --text, one of the two: davy score posts.csv --out scored.csv")
+    if text is not None and out is not None:
+        raise UserError("--out goes with a file. For one text, --json prints what HTTP would return.")
+    if file is not None and out is None:
+        raise UserError("Say where to write: --out scored.csv, or --out - for stdout.")
+    if json and out == "-":
+        raise UserError("--json and --out - both want stdout. Write the posts to a file.")
+    settings = Settings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
+    scorer = load(model, read=files.batches)
+    if text is not None:
+        _one(text, lang, scorer, explain=explain, json=json)
+    else:
+        _File(str(file), str(out), format, scorer, settings, text_column, explain=explain).run(json=json, resume=resume)
+
+
+class _File:
+    """One run over a file: reads, scores, writes, and says what was found."""
+
+    def __init__(
+        self,
+        file: str,
+        out: str,
+        format: str | None,
+        scorer: Scorer,
+        settings: Settings,
+        text_column: str | None,
+        *,
+        explain: bool,
+    ) -> None:
+        from davy.collect.formats import format_of
+
+        self.file, self.out, self.scorer, self.settings = file, out, scorer, settings
+        self.text_column, self.explain = text_column, explain
+        self.format = None if _says(file) else format
+        self.out_format = None if _says(out) else format
+        format_of(out, self.out_format)
+        self.verdicts: Counter[str | None] = Counter()
+        self.began = time.perf_counter()
+
+    def run(self, *, json: bool, resume: bool | None) -> None:
+        """Score the file and print a summary."""
+        from davy.collect import columns, files
+        from davy.score.batch import check_columns
+
+        with files.opened(self.file, format=self.format) as table:
+            text = columns.text_column(table, self.text_column)
+            self.settings = _with_text(self.settings, text)
+            check_columns(table.columns, self.scorer, self.settings)
+            with console.progress(f"Scoring {Path(self.file).name}", total=table.rows) as advance:
+                if "-" in (self.file, self.out):
+                    if resume:
+                        raise UserError("--resume needs files: stdin and stdout can't be taken up again.")
+                    self._write(self._scored(_frames(table), advance), table)
+                else:
+                    self._write_in_parts(table, advance, resume)
+        self._say(json)
+
+    def _write_in_parts(self, table: Table, advance: Any, resume: bool | None) -> None:
+        from davy.score.resume import finish, input_hash, opened, skipped
+
+        if not Path(self.out).parent.is_dir():
+            raise UserError(f"The folder {Path(self.out).parent} does not exist. Make it first.")
+        run = {
+            "input": input_hash(Path(self.file)),
+            "model": self.scorer.name,
+            "version": self.scorer.version,
+            "columns": [self.settings.text, self.settings.prefix, self.explain],
+        }
+        with opened(Path(self.out), run, resume=resume) as parts:
+            if parts.rows:
+                console.note(f"Going on after {parts.rows:,} posts that were scored before.")
+                advance(parts.rows)
+            for frame in self._scored(skipped(_frames(table), parts.rows), advance):
+                if len(frame) or not parts.rows:
+                    parts.add(frame)
+            finish(parts, lambda frames: self._write(self._counted(frames), table))
+
+    def _scored(self, frames: Iterable[pl.DataFrame], advance: Any) -> Iterator[pl.DataFrame]:
+        from davy.score.batch import score_frames
+        from davy.score.explain import with_reasons
+
+        scored = score_frames(frames, self.scorer, self.settings, progress=advance)
+        if not self.explain:
+            return scored
+        return with_reasons(scored, self.scorer, text=self.settings.text, name=f"{self.settings.prefix}why")
+
+    def _counted(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            self.verdicts.update(frame[f"{self.settings.prefix}verdict"].to_list())
+            yield frame
+
+    def _write(self, frames: Iterable[pl.DataFrame], table: Table) -> None:
+        from davy.collect import files
+
+        json_columns = {*table.json, *([f"{self.settings.prefix}why"] if self.explain else [])}
+        files.write(frames, self.out, format=self.out_format, json=json_columns)
+
+    def _say(self, json: bool) -> None:
+        from davy.score.result import model_of
+
+        if "-" in (self.file, self.out):
+            return
+        rows, seconds = self.verdicts.total(), time.perf_counter() - self.began
+        unread = self.verdicts.pop(None, 0)
+        if json:
+            record = {"model": model_of(self.scorer), "out": self.out, "posts": rows, "without_text": unread}
+            console.json({**record, "verdicts": dict(self.verdicts.most_common()), "seconds": round(seconds, 3)})
+            return
+        share = max(1, rows)
+        found = [(verdict, f"{n:,}", f"{n / share:.1%}") for verdict, n in self.verdicts.most_common(12)]
+        console.table(["verdict", "posts", "share"], found, right=("posts", "share"))
+        more = len(self.verdicts) - len(found)
+        console.note(
+            (f"and {more} more verdicts. " if more > 0 else "")
+            + (f"Without text, so without score: {unread:,}. " if unread else "")
+            + f"{rows:,} posts scored by {_called(self.scorer)} in {seconds:.1f} s: {self.out}"
+        )
+
+
+def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bool) -> None:
+    """Print one text's verdict and each question's answer."""
+    from davy.score.explain import explain as explained
+    from davy.score.result import model_of, one_post, records
+
+    scores = scorer.score(one_post(text, lang))
+    record = records(scores)[0]
+    reasons = explained(text, scorer, lang=lang) if explain else None
+    if json:
+        why = None if reasons is None else {"question": reasons.question, "label": reasons.label}
+        spans = [] if reasons is None else [asdict(weight) for weight in reasons.weights]
+        console.json({"model": model_of(scorer), **record, **({"why": {**why, "spans": spans}} if why else {})})
+        return
+    out = console.out()
+    out.print(_styled(record["verdict"], "bold"))
+    for name, answer in record["questions"].items():
+        out.print(_line(name, answer))
+    if reasons is not None:
+        out.print(_marked(reasons))
+    out.print(_styled(_called(scorer), "dim"))
+
+
+def _called(scorer: Scorer) -> str:
+    return f"{scorer.name} (version {scorer.version})"
+
+
+def _line(name: str, answer: dict[str, Any]) -> Text:
+    """Return a question's name, a bar, the probability and the label."""
+    likeliest = answer.get("probability", max(answer["labels"].values()))
+    filled = round(likeliest * BAR)
+    bar = "█" * filled + "░" * (BAR - filled)
+    return _styled(f"{name:<14} {bar} {likeliest:5.3f}  {answer['label'] or 'none'}", "")
+
+
+def _marked(reasons: Explanation) -> Text:
+    """Return the text, masked, with the words that carried the decision set off."""
+    strongest = sorted(reasons.strongest(), key=lambda weight: weight.start)
+    line = _styled(f"{reasons.question}: {reasons.label} — ", "")
+    at = 0
+    for weight in strongest:
+        line.append(console.shown(_shortened(reasons.text[at : weight.start])))
+        line.append(f"[{console.shown(reasons.text[weight.start : weight.end])} {weight.weight:+.2f}]", "bold reverse")
+        at = weight.end
+    line.append(console.shown(_shortened(reasons.text[at:])))
+    return line
+
+
+def _shortened(text: str, most: int = 400) -> str:
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
+
+
+def _styled(text: str, style: str) -> Text:
+    from rich.text import Text
+
+    return Text(text, style)
+
+
+def _frames(table: Table) -> Iterator[pl.DataFrame]:
+    """Yield the table's rows; an empty frame first, so that a file without rows still has its columns."""
+    from davy.collect.table import reading
+
+    with reading(table.name):
+        yield table.frame.head(0).collect()
+        yield from table.frame.collect_batches(chunk_size=10_000, maintain_order=True, engine="streaming")
+
+
+def _with_text(settings: Settings, text: str) -> Settings:
+    from dataclasses import replace
+
+    return replace(settings, text=text)
+
+
+def _says(path: str) -> bool:
+    """Return whether a file's name says its format."""
+    from davy.collect.formats import format_of
+
+    try:
+        format_of(path)
+    except UserError:
+        return False
+    return True

@@ -1,0 +1,175 @@
+"""`davy score` and `davy model`, as typed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+from davy.cli.app import run
+
+ROWS = 'id,tweet,label\n7,hello there,0\n8,"you GRUMBLEFOP, you",1\n9,,0\n10,hello there,1\n'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "posts.csv").write_text(ROWS)
+    (tmp_path / "words.txt").write_text("grumblefop\n")
+    (tmp_path / "empty.csv").write_text("id,text\n")
+    return tmp_path
+
+
+def test_a_file_keeps_its_columns_and_gains_scores(folder, capsys):
+    assert run(["score", "posts.csv", "--model", "keywords:words.txt", "--out", "out.parquet"]) == 0
+    out = pl.read_parquet("out.parquet")
+    assert out.columns == ["id", "tweet", "label", "hate", "hate.label", "verdict"]
+    assert out["verdict"].to_list() == ["none", "hateful", None, "none"]
+    shown = capsys.readouterr()
+    assert "hateful" in shown.out
+    assert "4 posts scored by keywords:words.txt" in shown.err
+    assert sorted(path.name for path in folder.iterdir()) == ["empty.csv", "out.parquet", "posts.csv", "words.txt"]
+
+
+def test_the_summary_as_json(folder, capsys):
+    assert run(["score", "posts.csv", "--model", "keywords:words.txt@edos", "--out", "out.csv", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["posts"] == 4
+    assert record["without_text"] == 1
+    assert record["verdicts"] == {"none": 2, "sexist": 1}
+    assert record["model"]["name"] == "keywords:words.txt@edos"
+
+
+def test_a_second_model_beside_the_first(folder):
+    assert run(["score", "posts.csv", "--model", "uniform", "--out", "one.csv"]) == 0
+    assert run(["score", "one.csv", "--model", "keywords:words.txt", "--out", "two.csv"]) == 2
+    assert not (folder / "two.csv").exists()
+    assert run(["score", "one.csv", "--model", "keywords:words.txt", "--prefix", "words", "--out", "two.csv"]) == 0
+    assert pl.read_csv("two.csv").columns[-6:] == [
+        "hate", "hate.label", "verdict", "words.hate", "words.hate.label", "words.verdict",
+    ]  # fmt: skip
+
+
+def test_explaining_a_file_adds_the_words_that_carried_each_decision(folder):
+    assert run(["score", "posts.csv", "--model", "keywords:words.txt", "--explain", "--out", "out.jsonl"]) == 0
+    rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    assert rows[1]["why"] == [["GRUMBLEFOP", 1.0]]
+    assert rows[2]["why"] is None
+
+
+def test_one_text_shows_verdict_bars_and_reasons(folder, capsys):
+    assert run(["score", "--text", "you grumblefop", "--model", "keywords:words.txt", "--explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "hateful"
+    assert "████████████████████ 1.000  hateful" in lines[1]
+    assert "[grumblefop +1.00]" in lines[2]
+    assert lines[3].startswith("keywords:words.txt (version ")
+
+
+@pytest.mark.parametrize("text", ["", "\x00", "\udce4 lone \ud83d", "🦞", "\u202e", "word " * 200_000])
+def test_odd_texts_are_scored(folder, capsys, text):
+    assert run(["score", "--text", text, "--model", "keywords:words.txt", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "none"
+
+
+BAD = {
+    "no file and no text": (["score"], "Give a file or --text"),
+    "both": (["score", "posts.csv", "--text", "x", "--model", "majority"], "one of the two"),
+    "no out": (["score", "posts.csv", "--model", "majority"], "--out"),
+    "no such file": (["score", "nope.csv", "--model", "majority", "--out", "o.csv"], "nope.csv"),
+    "no such column": (
+        ["score", "posts.csv", "--model", "majority", "--text-column", "twet", "--out", "o.csv"],
+        "Did you mean 'tweet'",
+    ),
+    "no such model": (["score", "posts.csv", "--model", "majorty", "--out", "o.csv"], "Did you mean 'majority'"),
+    "no such scheme": (["score", "posts.csv", "--model", "majority@eods", "--out", "o.csv"], "edos"),
+    "no such list": (["score", "posts.csv", "--model", "keywords:no.txt", "--out", "o.csv"], "no.txt"),
+    "no such folder": (["score", "posts.csv", "--model", "./gone", "--out", "o.csv"], "no model folder"),
+    "odd seed": (["score", "posts.csv", "--model", "uniform:x", "--out", "o.csv"], "whole number"),
+    "nothing to resume": (
+        ["score", "posts.csv", "--model", "majority", "--resume", "--out", "o.csv"],
+        "nothing to resume",
+    ),
+    "no weights": (["score", "posts.csv", "--model", "embedded-xx", "--out", "o.csv"], "Did you mean 'embedded"),
+    "odd format": (["score", "posts.csv", "--model", "majority", "--out", "o.doc"], "o.doc"),
+    "no rows": (["score", "empty.csv", "--model", "majority", "--out", "o.csv"], "no rows"),
+    "no batch": (["score", "posts.csv", "--model", "majority", "--batch", "0", "--out", "o.csv"], "at least one"),
+    "folder of out": (["score", "posts.csv", "--model", "majority", "--out", "gone/o.csv"], "gone"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD.keys())
+def test_what_the_user_can_fix_is_one_line_and_leaves_nothing(folder, capsys, arguments, message):
+    before = sorted(folder.iterdir())
+    assert run(arguments) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert len(shown.strip().splitlines()) == 1
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_ends_as_if_it_had_not_been_killed(folder, capsys):
+    texts = [f"text {i} " + "grumblefop" * (i % 3 == 0) for i in range(20_000)]
+    pl.DataFrame({"id": range(20_000), "text": texts}).write_parquet("many.parquet")
+    command = ["score", "many.parquet", "--model", "keywords:words.txt", "--batch", "8", "--out", "out.parquet"]
+    first = subprocess.Popen([sys.executable, "-m", "davy", *command], stderr=subprocess.DEVNULL, cwd=folder)
+    parts = folder / "out.parquet.parts"
+    try:
+        deadline = time.monotonic() + 60
+        while not list(parts.glob("*.arrow")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+    assert list(parts.glob("*.arrow"))
+    assert not (folder / "out.parquet").exists()
+    assert run(command) == 0
+    assert "Going on after" in capsys.readouterr().err
+    assert run([*command[:-1], "whole.parquet"]) == 0
+    assert pl.read_parquet("out.parquet").equals(pl.read_parquet("whole.parquet"))
+
+
+def test_a_resumed_run_ends_as_an_uninterrupted_one_does(folder, capsys):
+    from davy.score.resume import input_hash, opened
+
+    texts = [f"text {i % 900} " + "grumblefop" * (i % 7 == 0) for i in range(30_000)]
+    pl.DataFrame({"id": [str(i) for i in range(30_000)], "text": texts}).write_parquet("many.parquet")
+    command = ["score", "many.parquet", "--model", "keywords:words.txt"]
+    assert run([*command, "--out", "whole.parquet"]) == 0
+    whole = pl.read_parquet("whole.parquet")
+    from davy.models.load import load
+
+    scorer = load("keywords:words.txt")
+    state = {
+        "input": input_hash(folder / "many.parquet"),
+        "model": scorer.name,
+        "version": scorer.version,
+        "columns": ["text", "", False],
+    }
+    with opened(folder / "again.parquet", state) as parts:
+        parts.add(whole[:8192])
+        parts.add(whole[8192:11_111])
+    capsys.readouterr()
+    assert run([*command, "--out", "again.parquet", "--resume"]) == 0
+    assert "Going on after 11,111 posts" in capsys.readouterr().err
+    assert pl.read_parquet("again.parquet").equals(whole)
+    assert not (folder / "again.parquet.parts").exists()
+
+
+def test_models_are_listed_and_shown(folder, capsys):
+    assert run(["model", "list", "--json"]) == 0
+    names = [row["name"] for row in json.loads(capsys.readouterr().out)]
+    assert "embedded" in names
+    assert "keywords:FILE" in names
+    assert run(["model", "list"]) == 0
+    capsys.readouterr()
+    assert run(["model", "show", "majority@gmhp7k", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert [question["name"] for question in record["questions"]][:2] == ["hate", "misogynistic"]
+    assert run(["model", "show", "uniform"]) == 0
+    assert "hateful" in capsys.readouterr().out
