@@ -286,3 +286,17 @@ def test_twenty_thousand_items_resample_a_thousand_times_in_under_five_seconds()
 )
 def test_words_are_those_of_the_published_scales(kappa, landis_koch, mchugh):
     assert words.in_words(kappa) == {"landis-koch": landis_koch, "mchugh": mchugh}
+
+
+@pytest.mark.parametrize(
+    ("kappa", "scale", "word"),
+    [
+        (0.5904, "landis-koch", "moderate"),  # GMHP7k, phase 2a, hate speech
+        (0.7655, "landis-koch", "substantial"),  # GMHP7k, phase 2b, hate speech
+        (0.8258, "landis-koch", "almost perfect"),  # GMHP7k, phase 2c, misogynistic
+        (0.85, "landis-koch", "almost perfect"),  # Hatemoji, §2.4
+        (0.684, "mchugh", "moderate"),  # Hateful Memes, §2.4
+    ],
+)
+def test_the_papers_use_the_words_that_we_give(kappa, scale, word):
+    assert words.in_words(kappa)[scale] == word

@@ -90,7 +90,7 @@ def _print_panels(found: list[Study], title: str, coefficient: str) -> None:
 
 def _print_labels(found: list[Study], by: str | None) -> None:
     """Print each label's figures, for questions with more than two: the two of a yes/no question have the same."""
-    shown = {"percent": "percent", "fleiss": "Fleiss' κ", "alpha": "α", "ac1": "AC1"}
+    shown = {"fleiss": "Fleiss' κ", "alpha": "α", "ac1": "AC1"}
     rows = []
     for study in found:
         counts = study.ratings.label_counts()
@@ -100,7 +100,7 @@ def _print_labels(found: list[Study], by: str | None) -> None:
             rows.append((*where, label, counts[label], *(_value(values[name]) for name in shown)))
     heads = ["question", *([by] if by else []), "label", "answers", *shown.values()]
     if rows:
-        console.table(heads, rows, title="Each label against the rest", right=heads[-5:])
+        console.table(heads, rows, title="Each label against the rest", right=heads[-4:])
 
 
 def _print_pairs(study: Study) -> None:
