@@ -142,6 +142,27 @@ def test_a_scheme_knows_spellings_order_and_where_a_question_does_not_apply(davy
     assert coefficients(category)["randolph"] == pytest.approx(((1 + 1 / 3) / 2 - 1 / 4) / (3 / 4))
 
 
+def test_lists_of_labels_in_jsonl_are_sets_and_an_empty_one_is_an_answer(davy, tmp_path):
+    path = tmp_path / "sets.jsonl"
+    cells = [["x", "y"], ["y", "x"], ["x"], [], None]
+    rows = [{"item": f"{i // 2}", "annotator": "ab"[i % 2], "label": cell} for i, cell in enumerate(cells)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, err = davy("agree", path, "--json")
+    assert code == 0, err
+    study = json.loads(out)["studies"][0]
+    assert (study["answers"], coefficients(study)["percent"]) == (4, 0.5)
+    assert {entry["label"]: entry["answers"] for entry in study["labels"]} == {"none": 1, "x": 3, "y": 2}
+
+
+def test_missing_numbers_that_pandas_wrote_are_missing_answers(davy, tmp_path):
+    path = tmp_path / "pandas.parquet"
+    pl.DataFrame(
+        {"item": [1, 1, 2, 2], "annotator": ["a", "b"] * 2, "label": [1.0, 1.0, float("nan"), 0.0]}
+    ).write_parquet(path)
+    study = json.loads(davy("agree", path, "--json")[1])["studies"][0]
+    assert (study["answers"], [entry["label"] for entry in study["labels"]]) == (3, ["0", "1"])
+
+
 def test_ratings_on_a_scale_get_ordinal_and_interval_alpha(davy, tmp_path):
     rng = np.random.default_rng(1)
     truth = rng.integers(1, 6, (40, 1))

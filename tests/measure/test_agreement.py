@@ -189,6 +189,12 @@ def test_one_label_alone_leaves_everything_but_percent_undefined():
     assert found == {"percent": 1.0, "fleiss": None, "randolph": None, "alpha": None, "ac1": None}
 
 
+def test_rows_with_their_number_give_what_the_full_table_gives():
+    counts = counts_of(random_codes(2), 4)
+    rows, copies = np.unique(counts, axis=0, return_counts=True)
+    assert agreement(rows, copies=copies, bootstrap=NONE) == agreement(counts, bootstrap=NONE)
+
+
 def test_subsets_and_one_out_are_the_coefficients_of_the_people_left():
     codes = random_codes(3, people=4, labels=2, missing=0)
     ratings = Ratings.from_matrix(codes, annotators=["ada", "ben", "cay", "dan"])

@@ -13,6 +13,7 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
+    from davy.collect.table import Table
     from davy.core import Scheme
     from davy.measure.study import Asked
 
@@ -87,17 +88,19 @@ def agree(
     names = [_named(text) for text in label or []]
     rows, item, who, asked = _read(file, item, annotator or [], names, by, wide, known, format, encoding)
     rows, asked = _in_words_of(known, rows, asked, order)
-    found = studies(
-        rows,
-        asked,
-        item=item,
-        annotator=who,
-        by=by,
-        repeats=repeats,
-        missing=missing or [],
-        every_subset=subsets,
-        bootstrap=bootstrap,
-    )
+    with console.progress("Measuring agreement") as step:
+        found = studies(
+            rows,
+            asked,
+            item=item,
+            annotator=who,
+            by=by,
+            repeats=repeats,
+            missing=missing or [],
+            every_subset=subsets,
+            bootstrap=bootstrap,
+            progress=step,
+        )
     settings = {"by": by, "resamples": resamples, "seed": seed, "interval": interval, "level": bootstrap.level}
     result = {"file": file, "data": _digest(rows), "settings": settings, "studies": [s.to_dict() for s in found]}
     if out is not None:
@@ -167,7 +170,7 @@ def _read(
         if wide:
             cells = pick.wide_columns(columns, [column for column, _ in names], people, kept, name)
             used = list(dict.fromkeys(column for each in cells.values() for column in each.values()))
-            frame = table.select([*kept, *used]).frame.collect()
+            frame = _collected(table.select([*kept, *used]))
             if not people:
                 _refuse_strangers(frame, used, name)
             titles = dict(names)
@@ -181,7 +184,15 @@ def _read(
         chosen = pick.label_columns(columns, [column for column, _ in names], name, [*kept, who])
         titles = dict(names)
         used = list(dict.fromkeys([*kept, who, *chosen]))
-        return table.select(used).frame.collect(), item, who, [Asked(titles.get(c, c), c) for c in chosen]
+        return _collected(table.select(used)), item, who, [Asked(titles.get(c, c), c) for c in chosen]
+
+
+def _collected(table: Table) -> pl.DataFrame:
+    """Return the rows, with lists of labels in JSON cells joined by `|`."""
+    from davy.measure.study import unpacked
+
+    frame = table.frame.collect()
+    return frame.with_columns(unpacked(frame[column]) for column in sorted(table.json))
 
 
 def _refuse_strangers(frame: pl.DataFrame, used: list[str], name: str) -> None:

@@ -35,16 +35,18 @@ MOST_ORDERED_LABELS = 40
 def agreement(
     counts: Ints,
     *,
+    copies: Ints | None = None,
     values: Sequence[float] | None = None,
     ordered: bool = False,
     bootstrap: Bootstrap | None = None,
 ) -> list[Metric]:
     """Return the coefficients that a count table gives, each over the items with two or more answers.
 
-    `ordered` adds ordinal α (columns are in order); `values`, one number a column, adds interval α.
+    `copies` says how many items each row stands for (default: one), so that a database can do the counting. `ordered`
+    adds ordinal α (columns are in order); `values`, one number a column, adds interval α.
     """
     bootstrap = bootstrap or Bootstrap()
-    rows, copies = distinct_rows(counts)
+    rows, copies = distinct_rows(counts) if copies is None else (counts, copies)
     answers = rows.sum(axis=1)
     rows, copies = rows[answers > 0], copies[answers > 0]
     width = counts.shape[1]

@@ -7,7 +7,8 @@ by `|`: then a whole set counts as one label, and each label is measured on its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -96,10 +97,12 @@ def studies(
     missing: Iterable[str] = (),
     every_subset: bool = False,
     bootstrap: Bootstrap | None = None,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> list[Study]:
     """Return a study for each question and group of a long table, groups in order of name or number.
 
-    `repeats` says which answer counts when one person answered one item twice; cells in `missing` are no answers.
+    `repeats` says which answer counts when one person answered one item twice; cells in `missing` are no answers;
+    `progress` is told of each study and each subset that is done.
     """
     import polars as pl
 
@@ -128,12 +131,18 @@ def studies(
         for group in groups:
             part = table if group is None else table.filter(pl.col("group") == group)
             ratings = Ratings.from_rows(part["item"], part["annotator"], part["label"], among=labels)
-            found.append(study(asked, group, _by_name(ratings), every_subset, bootstrap))
+            found.append(study(asked, group, _by_name(ratings), every_subset, bootstrap, progress))
+            progress(1)
     return found
 
 
 def study(
-    asked: Asked, group: str | None, ratings: Ratings, every_subset: bool = False, bootstrap: Bootstrap | None = None
+    asked: Asked,
+    group: str | None,
+    ratings: Ratings,
+    every_subset: bool = False,
+    bootstrap: Bootstrap | None = None,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> Study:
     """Return the study of one question's ratings."""
     numbers = ratings.numbers() if len(ratings.labels) > 2 else None
@@ -142,6 +151,10 @@ def study(
         ratings.counts(), values=None if numbers is None else numbers.tolist(), ordered=ordered, bootstrap=bootstrap
     )
     couples = pairwise(ratings, bootstrap=bootstrap)
+    panels = []
+    for panel in subsets(ratings, bootstrap=bootstrap) if every_subset else ():
+        panels.append(panel)
+        progress(1)
     return Study(
         asked.name,
         group,
@@ -150,7 +163,7 @@ def study(
         by_label(ratings, bootstrap=bootstrap),
         leave_one_out(ratings, bootstrap=bootstrap),
         couples,
-        tuple(subsets(ratings, bootstrap=bootstrap)) if every_subset else (),
+        tuple(panels),
     )
 
 
@@ -158,9 +171,12 @@ def answers(column: pl.Series, missing: Iterable[str] = ()) -> pl.Series:
     """Return a column as labels: text without outer space, null where missing, several labels in one order."""
     import polars as pl
 
-    if column.dtype.is_float() and column.drop_nulls().is_finite().all():
+    if column.dtype.is_float():
+        column = column.fill_nan(None)  # pandas writes a missing number so
         whole = column.cast(pl.Int64, strict=False)
         column = whole if bool((whole == column).all()) else column  # 1.0 and 1 are one label
+    if column.dtype == pl.List(pl.String):
+        column = column.list.join(SEPARATOR)
     text = column.cast(pl.String).str.strip_chars()
     absent = ["", *(value.strip() for value in missing)]
     text = text.to_frame("x").select(pl.when(~pl.col("x").is_in(absent)).then(pl.col("x")))["x"]
@@ -168,6 +184,18 @@ def answers(column: pl.Series, missing: Iterable[str] = ()) -> pl.Series:
         return text
     kinds = {cell: SEPARATOR.join(split_labels(cell)) or None for cell in text.drop_nulls().unique().to_list()}
     return text.replace_strict(kinds, return_dtype=pl.String)
+
+
+def unpacked(column: pl.Series) -> pl.Series:
+    """Return a column of JSON cells with lists of labels joined by `|`; an empty list is the answer `none`."""
+    import polars as pl
+
+    cells = {}
+    for cell in column.drop_nulls().unique().to_list():
+        value = json.loads(cell)
+        labels = [str(part) for part in value] if isinstance(value, list) else [str(value)]
+        cells[cell] = SEPARATOR.join(labels) or "none"
+    return column.replace_strict(cells, return_dtype=pl.String)
 
 
 def lengthened(rows: pl.DataFrame, item: str, columns: Mapping[str, Mapping[str, str]], by: str | None) -> pl.DataFrame:
