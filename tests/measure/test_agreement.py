@@ -158,6 +158,26 @@ def test_ac1_fleiss_and_randolph_with_missing_answers_follow_gwets_worked_exampl
     assert coefficient("randolph", counts) == pytest.approx(0.77273, abs=5e-6)
 
 
+@pytest.mark.parametrize(
+    ("seed", "fleiss", "ac1", "randolph", "alpha"),
+    [
+        (0, 0.31750591087, 0.323511724113, 0.32202020202, 0.340509399636),
+        (1, 0.44512107578, 0.457616172859, 0.454545454545, 0.456752090961),
+        (2, 0.380903372318, 0.384139086933, 0.383333333333, 0.372593273705),
+    ],
+)
+def test_coefficients_equal_irrcacs_where_answers_are_missing(seed, fleiss, ac1, randolph, alpha):
+    """The figures are those of irrCAC 0.4.4, which pins an old scipy and so can't be installed beside us:
+
+    CAC(table, categories=[1.0, 2.0, 3.0, 4.0], digits=12), its `fleiss`, `gwet`, `bp` (Brennan and Prediger's κ is
+    Randolph's) and `krippendorff`; the table is `random_codes(seed, missing=0.4)` + 1 with nan for -1, without the
+    items that nobody answered.
+    """
+    counts = counts_of(random_codes(seed, missing=0.4), 4)
+    ours = [coefficient(name, counts) for name in ("fleiss", "ac1", "randolph", "alpha")]
+    assert ours == pytest.approx([fleiss, ac1, randolph, alpha], abs=1e-9)
+
+
 def test_ac1_stays_high_where_kappa_collapses():
     """Gwet 2008's point, worked by hand: 125 items, 118 both yes, 5 + 2 split, none both no.
 
