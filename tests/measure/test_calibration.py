@@ -81,3 +81,5 @@ def test_numbers_that_are_no_probabilities_are_refused():
         calibration_error([0.5], [1], bins=0)
     with pytest.raises(UserError, match="not finite"):
         fit_temperature([float("inf")], [1])
+    with pytest.raises(UserError, match="codes from 0 to 1; got 0 to 5"):
+        log_loss(np.zeros((2, 2)), [0, 5])

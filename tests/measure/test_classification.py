@@ -255,6 +255,8 @@ def test_paired_auroc_gives_both_areas_and_a_sign():
         (lambda: Bootstrap(resamples=-1), "-1 resamples"),
         (lambda: Bootstrap(level=95), "not at 95"),
         (lambda: mcnemar([], []), "0 and 0 items"),
+        (lambda: paired_bootstrap([], [], []), "no items to compare"),
+        (lambda: paired_auroc([True, True], [0.1, 0.2], [0.3, 0.4]), "one side has one label only"),
     ],
 )
 def test_bad_input_is_named(call, message):

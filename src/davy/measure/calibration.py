@@ -159,4 +159,7 @@ def _checked(logits: ArrayLike, gold: ArrayLike) -> tuple[Floats, Ints]:
         raise UserError(f"{len(values)} rows of logits and {len(answers)} answers can't be compared")
     if not np.isfinite(values).all():
         raise UserError("Some logits are not finite numbers. Score those rows again, or drop them")
+    known = 2 if values.ndim == 1 else values.shape[1]
+    if answers.min() < 0 or answers.max() >= known:
+        raise UserError(f"Answers must be label codes from 0 to {known - 1}; got {answers.min()} to {answers.max()}")
     return values, answers

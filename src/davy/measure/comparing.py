@@ -60,6 +60,8 @@ def paired_bootstrap(
     """Return the difference in a figure of the confusion matrix, resampling items with both predictions together."""
     bootstrap = bootstrap or Bootstrap()
     (g, a, b), names = coded(labels, gold, first, second)
+    if not len(g):
+        raise UserError("There are no items to compare the two detectors on; give gold labels and both predictions")
     width = len(names)
     rows, copies = distinct_rows(np.stack([g, a, b], axis=1))
     features = np.zeros((len(rows), 2, width * width))
@@ -105,7 +107,7 @@ def _compared(metric: str, values: Floats, draws: list[Floats], n: int, bootstra
     drawn = np.concatenate(draws) if draws else np.empty((0, 2))
     gaps = drawn[:, 0] - drawn[:, 1]
     if not np.isfinite(values).all():
-        raise UserError(f"{metric} is not defined for both detectors on these {n} items; a label is missing from gold")
+        raise UserError(f"{metric} is not defined for both detectors on these {n} items; one side has one label only")
     difference = bootstrap.metric(metric, float(values[0] - values[1]), gaps, n)
     gaps = gaps[np.isfinite(gaps)]
     fewer = min((gaps <= 0).sum(), (gaps >= 0).sum())
