@@ -75,10 +75,11 @@ def test_a_job_longer_than_its_lease_is_not_taken_by_another_worker(store):
 
     def long(context: JobContext) -> None:
         runs.append(1)
-        time.sleep(2.5)
+        time.sleep(3)
 
     job_id = add(store, "long")
-    with worker(store, long=long), worker(store, long=long):
+    options = {"poll_seconds": 0.05, "lease_seconds": 2}
+    with Worker(store, {"long": long}, **options), Worker(store, {"long": long}, **options):
         assert wait_for(store, job_id).state == "done"
     assert runs == [1]
 
@@ -266,11 +267,8 @@ def test_nothing_is_run_before_its_time(store):
 @pytest.fixture(autouse=True)
 def _no_thread_is_left():
     yield
-    left = [
-        thread.name for thread in threading.enumerate() if thread.name.startswith("davy-job-") and thread.is_alive()
-    ]
     for _ in range(100):
-        left = [t.name for t in threading.enumerate() if t.name.startswith("davy-job-") and t.is_alive()]
+        left = [t.name for t in threading.enumerate() if t.name.startswith("davy-job-")]
         if not left:
             return
         time.sleep(0.02)

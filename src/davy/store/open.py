@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL
 
 from davy.core.errors import UserError
 from davy.store import versions
-from davy.store.store import Store, clear_errors, make_engine
+from davy.store.store import Store, make_engine
 from davy.store.url import default_url, parse_url, shown, sqlite_path
 
 
@@ -118,8 +118,7 @@ def _copy_aside(path: Path, version: str) -> Path:
 
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     target = path.with_name(f"{path.name}.{version}-{stamp}.bak")
-    with clear_errors(URL.create("sqlite", database=str(path))):
-        copy_file(path, target)
+    copy_file(path, target)
     return target
 
 

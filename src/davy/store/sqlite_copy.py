@@ -23,6 +23,8 @@ def copy_file(source: Path, target: Path) -> None:
         with part.open("rb") as done:
             os.fsync(done.fileno())
         part.replace(target)
+    except sqlite3.DatabaseError as error:
+        raise UserError(f"{source} could not be copied to {target}: {error}. Nothing was changed.") from None
     except OSError as error:
         raise UserError(
             f"{target} can't be written: {error.strerror}. Free some space or name another place."

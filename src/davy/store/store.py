@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, StatementError
 
 from davy.core.errors import UserError
 from davy.store.url import shown
@@ -92,17 +92,25 @@ class Store:
 
 
 def make_engine(url: URL) -> Engine:
-    """Return an engine for the URL with our settings; nothing is opened yet."""
+    """Return an engine for the URL with our settings; nothing is opened yet.
+
+    Parameters stay out of error texts: they may be a post's words or a hash.
+    """
     if url.get_backend_name() != "sqlite":
         return create_engine(
             url,
+            hide_parameters=True,
             pool_pre_ping=True,
             pool_size=20,
             max_overflow=20,
             connect_args={"connect_timeout": 10, "application_name": "davy"},
         )
     engine = create_engine(
-        url, pool_size=20, max_overflow=40, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
+        url,
+        hide_parameters=True,
+        pool_size=20,
+        max_overflow=40,
+        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -134,7 +142,11 @@ def clear_errors(url: URL) -> Iterator[None]:
     """Turn what the database says into a line that a user can act on, where they can."""
     try:
         yield
-    except DBAPIError as error:
+    except StatementError as error:
+        if isinstance(error.orig, UserError):  # raised by a column's own check, in columns.py
+            raise error.orig from None
+        if not isinstance(error, DBAPIError):
+            raise
         said = " ".join(str(error.orig).split())
         for words, message, status in _KNOWN:
             if words in said:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Integer,
     MetaData,
     Table,
+    UniqueConstraint,
     text,
 )
 
@@ -126,7 +127,7 @@ posts = Table(
     Column("image", Words),
     Column("source", Words),
     Column("licence", Words),
-    Column("collected_at", Moment),
+    Column("collected_at", Words),
     Column("found", Words),
     Column("parent", Words),
     Column("meta", Words),
@@ -173,7 +174,8 @@ annotations = Table(
     Column("seconds", Float),
     Column("flags", Words, nullable=False),
     Column("comment", Words),
-    Column("replaces", Words, ForeignKey("annotations.id"), unique=True),
+    # Deferrable, so that a restore can add rows in any order.
+    Column("replaces", Words, ForeignKey("annotations.id", deferrable=True, initially="IMMEDIATE"), unique=True),
     ForeignKeyConstraint(["scheme", "scheme_version"], ["schemes.name", "schemes.version"]),
     _index("ix_annotations_post", "post", "id"),
     _index("ix_annotations_annotator", "annotator", "id"),
@@ -202,10 +204,10 @@ verdicts = Table(
     Column("reason", Words),
     Column("at", Moment, nullable=False),
     Column("by", Words, nullable=False),
-    Column("replaces", Words, ForeignKey("verdicts.id"), unique=True),
+    Column("turn", Integer, nullable=False),
+    UniqueConstraint("scheme", "scheme_version", "question", "post", "turn", name="uq_verdicts_turn"),
     ForeignKeyConstraint(["scheme", "scheme_version"], ["schemes.name", "schemes.version"]),
     _index("ix_verdicts_post", "post", "id"),
-    _index("ix_verdicts_question", "scheme", "scheme_version", "question", "post"),
 )
 
 verdict_annotations = Table(

@@ -117,7 +117,7 @@ def _posts() -> None:
         sa.Column("image", _WORDS),
         sa.Column("source", _WORDS),
         sa.Column("licence", _WORDS),
-        sa.Column("collected_at", _MOMENT),
+        sa.Column("collected_at", _WORDS),
         sa.Column("found", _WORDS),
         sa.Column("parent", _WORDS),
         sa.Column("meta", _WORDS),
@@ -175,7 +175,13 @@ def _answers() -> None:
         sa.Column("comment", _WORDS),
         sa.Column("replaces", _WORDS),
         sa.ForeignKeyConstraint(["post"], ["posts.id"], name=op.f("fk_annotations_post")),
-        sa.ForeignKeyConstraint(["replaces"], ["annotations.id"], name=op.f("fk_annotations_replaces")),
+        sa.ForeignKeyConstraint(
+            ["replaces"],
+            ["annotations.id"],
+            name=op.f("fk_annotations_replaces"),
+            initially="IMMEDIATE",
+            deferrable=True,
+        ),
         sa.ForeignKeyConstraint(
             ["scheme", "scheme_version"], ["schemes.name", "schemes.version"], name=op.f("fk_annotations_scheme")
         ),
@@ -206,17 +212,15 @@ def _answers() -> None:
         sa.Column("reason", _WORDS),
         sa.Column("at", _MOMENT, nullable=False),
         sa.Column("by", _WORDS, nullable=False),
-        sa.Column("replaces", _WORDS),
+        sa.Column("turn", sa.Integer(), nullable=False),
         sa.ForeignKeyConstraint(["post"], ["posts.id"], name=op.f("fk_verdicts_post")),
-        sa.ForeignKeyConstraint(["replaces"], ["verdicts.id"], name=op.f("fk_verdicts_replaces")),
         sa.ForeignKeyConstraint(
             ["scheme", "scheme_version"], ["schemes.name", "schemes.version"], name=op.f("fk_verdicts_scheme")
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_verdicts")),
-        sa.UniqueConstraint("replaces", name=op.f("uq_verdicts_replaces")),
+        sa.UniqueConstraint("scheme", "scheme_version", "question", "post", "turn", name="uq_verdicts_turn"),
     )
     op.create_index("ix_verdicts_post", "verdicts", ["post", "id"])
-    op.create_index("ix_verdicts_question", "verdicts", ["scheme", "scheme_version", "question", "post"])
     op.create_table(
         "verdict_annotations",
         sa.Column("verdict", _WORDS, nullable=False),

@@ -1,0 +1,192 @@
+"""Annotations: what people answered, one row an answer and label. Rows are only ever added.
+
+A second thought is a new annotation that names the one it replaces; each can be
+replaced once. "Current" are those that nothing replaces. A question answered
+with no label at all (a `many` question) is kept as the empty label, since
+"none of these" is an answer and "was not asked" is not.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, exists, func, insert, select
+from sqlalchemy.engine import Row
+from sqlalchemy.exc import IntegrityError
+
+from davy.core import Annotation, Scheme, UserError
+from davy.store import events
+from davy.store.tables import annotations, answers, guidelines, posts, schemes
+
+NONE = ""
+"""The label that stands for "none of these"."""
+
+
+def add(db: Connection, annotation: Annotation, scheme: Scheme) -> bool:
+    """Add an annotation; return False where the very same one is there already, as when a form is sent twice.
+
+    `scheme` is the scheme that it answers; answers that don't fit it are refused.
+    """
+    _check(annotation, scheme)
+    if known := _by_id(db, annotation.id):
+        if known == annotation:
+            return False
+        raise UserError(f"Annotation {annotation.id!r} is there already, with other answers.", status=409)
+    _check_references(db, annotation)
+    values = {name: getattr(annotation, name) for name in _OWN}
+    try:
+        db.execute(insert(annotations).values(**values, flags="|".join(annotation.flags)))
+    except IntegrityError:  # someone else replaced it between the look and the insert
+        raise _replaced(annotation) from None
+    rows = [
+        {"annotation": annotation.id, "question": question, "label": label, "position": position}
+        for question, labels in annotation.answers.items()
+        for position, label in enumerate(labels or (NONE,))
+    ]
+    if rows:
+        db.execute(insert(answers), rows)
+    events.record(db, by=annotation.annotator, what="post annotated", about=f"annotation {annotation.id}")
+    return True
+
+
+def get(db: Connection, annotation_id: str) -> Annotation:
+    """Return the annotation with this id."""
+    found = _by_id(db, annotation_id)
+    if found is None:
+        raise UserError(f"There is no annotation {annotation_id!r}.", status=404)
+    return found
+
+
+def of_post(db: Connection, post: str, *, scheme: str, version: int, replaced: bool = False) -> list[Annotation]:
+    """Return a post's current annotations under a version of a scheme, oldest first; `replaced` adds the others."""
+    query = select(annotations).where(
+        annotations.c.post == post, annotations.c.scheme == scheme, annotations.c.scheme_version == version
+    )
+    query = query if replaced else query.where(current())
+    return _filled(db, db.execute(query.order_by(annotations.c.id)).all())
+
+
+def of_annotator(db: Connection, annotator: str, *, before: str | None = None, limit: int = 50) -> list[Annotation]:
+    """Return a person's annotations from newest to oldest; page on with `before` set to the last one's id."""
+    query = select(annotations).where(annotations.c.annotator == annotator)
+    query = query if before is None else query.where(annotations.c.id < before)
+    return _filled(db, db.execute(query.order_by(annotations.c.id.desc()).limit(limit)).all())
+
+
+def label_counts(db: Connection, *, scheme: str, version: int, question: str) -> Iterator[tuple[str, str, int]]:
+    """Yield (post, label, how many chose it) from current annotations, by post: what agreement is computed from."""
+    query = (
+        select(annotations.c.post, answers.c.label, func.count())
+        .select_from(annotations.join(answers))
+        .where(*_answering(scheme, version, question))
+        .group_by(annotations.c.post, answers.c.label)
+        .order_by(annotations.c.post, answers.c.label)
+    )
+    for post, label, n in db.execute(query):
+        yield post, label, int(n)
+
+
+def answer_rows(db: Connection, *, scheme: str, version: int, question: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (post, annotator, label) from current annotations: one row a label."""
+    query = (
+        select(annotations.c.post, annotations.c.annotator, answers.c.label)
+        .select_from(annotations.join(answers))
+        .where(*_answering(scheme, version, question))
+        .order_by(annotations.c.id, answers.c.position)
+    )
+    yield from (tuple(row) for row in db.execute(query))
+
+
+def count(db: Connection, *, scheme: str, version: int) -> int:
+    """Return how many current annotations there are under a version of a scheme."""
+    query = select(func.count()).select_from(annotations)
+    return db.execute(
+        query.where(annotations.c.scheme == scheme, annotations.c.scheme_version == version, current())
+    ).scalar_one()
+
+
+def current() -> ColumnElement[bool]:
+    """Return the condition that nothing replaces an annotation."""
+    later = annotations.alias("later")
+    return ~exists().where(later.c.replaces == annotations.c.id)
+
+
+_OWN = (
+    "id post annotator scheme scheme_version guideline_version at seconds comment replaces".split()  # noqa: SIM905
+)
+
+
+def _answering(scheme: str, version: int, question: str) -> Sequence[ColumnElement[bool]]:
+    return (
+        annotations.c.scheme == scheme,
+        annotations.c.scheme_version == version,
+        answers.c.question == question,
+        current(),
+    )
+
+
+def _check(annotation: Annotation, scheme: Scheme) -> None:
+    if (annotation.scheme, annotation.scheme_version) != (scheme.name, scheme.version):
+        raise ValueError(f"an annotation under {annotation.scheme!r} was checked against {scheme.name!r}")
+    faults = scheme.faults(annotation.answers)
+    if faults:
+        raise UserError(f"The answers don't fit scheme {scheme.name!r}: {faults[0]}")
+    if annotation.replaces == annotation.id:
+        raise UserError("An annotation can't replace itself.")
+
+
+def _check_references(db: Connection, annotation: Annotation) -> None:
+    if not db.execute(select(posts.c.id).where(posts.c.id == annotation.post)).first():
+        raise UserError(f"There is no post {annotation.post!r} in this database.", status=404)
+    name, version = annotation.scheme, annotation.scheme_version
+    # Held against a change of its questions until this answer is in.
+    scheme = select(schemes.c.name).where(schemes.c.name == name, schemes.c.version == version)
+    if not db.execute(scheme.with_for_update(read=True, key_share=True)).first():
+        raise UserError(f"Scheme {name!r} version {version} is not in this database. Add it first.", status=404)
+    if annotation.guideline_version:
+        key = (guidelines.c.scheme == name, guidelines.c.scheme_version == version)
+        found = select(guidelines.c.version).where(*key, guidelines.c.version == annotation.guideline_version)
+        if not db.execute(found).first():
+            raise UserError(f"Scheme {name!r} has no guideline {annotation.guideline_version}.", status=404)
+    if annotation.replaces is not None:
+        _check_replaced(db, annotation)
+
+
+def _check_replaced(db: Connection, annotation: Annotation) -> None:
+    old = db.execute(select(annotations).where(annotations.c.id == annotation.replaces)).one_or_none()
+    if old is None:
+        raise UserError(f"There is no annotation {annotation.replaces!r} to replace.", status=404)
+    same = ("post", "annotator", "scheme", "scheme_version")
+    if any(getattr(old, name) != getattr(annotation, name) for name in same):
+        raise UserError("An annotation replaces only one by the same person about the same post.", status=403)
+    if db.execute(select(annotations.c.id).where(annotations.c.replaces == annotation.replaces)).first():
+        raise _replaced(annotation)
+
+
+def _replaced(annotation: Annotation) -> UserError:
+    return UserError(
+        f"Annotation {annotation.replaces!r} was replaced already. Look at the newest and change that.", status=409
+    )
+
+
+def _by_id(db: Connection, annotation_id: str) -> Annotation | None:
+    rows = db.execute(select(annotations).where(annotations.c.id == annotation_id)).all()
+    return _filled(db, rows)[0] if rows else None
+
+
+def _filled(db: Connection, rows: Sequence[Row[Any]]) -> list[Annotation]:
+    """Return the annotations of these rows with their answers, in one more query."""
+    given: dict[str, dict[str, tuple[str, ...]]] = {row.id: {} for row in rows}
+    query = (
+        select(answers).where(answers.c.annotation.in_(list(given))).order_by(answers.c.question, answers.c.position)
+    )
+    for row in db.execute(query) if rows else ():
+        before = given[row.annotation].get(row.question, ())
+        given[row.annotation][row.question] = before if row.label == NONE else (*before, row.label)
+    return [
+        Annotation(
+            **{name: getattr(row, name) for name in _OWN},
+            answers=given[row.id],
+            flags=tuple(flag for flag in row.flags.split("|") if flag),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,160 @@
+"""Write all of a database into one file, as it is at one moment, while people go on working.
+
+The file is a zip of one JSON-lines file a table and a manifest with the
+version, the columns, the row counts and checksums. It is the same for SQLite
+and PostgreSQL, so that a backup of one restores into the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    DateTime,
+    Float,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    func,
+    select,
+    type_coerce,
+)
+from sqlalchemy.types import TypeEngine
+
+from davy import __version__
+from davy.core.errors import UserError
+from davy.store import versions
+from davy.store.columns import Moment, now
+from davy.store.store import Store
+
+FORMAT = "davy backup"
+FORMAT_VERSION = 1
+CHUNK = 2_000
+
+KINDS: dict[str, TypeEngine[Any]] = {"text": Text(), "time": Moment(), "integer": BigInteger(), "number": Float()}
+"""What a column can hold in a backup file, and the type that it is read and written with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup file holds."""
+
+    database_version: str
+    davy: str
+    made_at: datetime
+    rows: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """All rows of all tables."""
+        return sum(self.rows.values())
+
+
+def write_backup(store: Store, target: Path, *, progress: Callable[[int], object] = lambda _: None) -> Backup:
+    """Write a backup to `target`, which appears only when it is complete, and return what it holds.
+
+    `progress` is called with how many more rows were written.
+    """
+    if target.exists():
+        raise UserError(f"{target} is there already. Name another file, or move it away.")
+    part = target.with_name(target.name + ".part")
+    try:
+        # Only its owner may read it: it holds password hashes.
+        handle = os.open(part, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600)
+        with os.fdopen(handle, "w+b") as file, store.read() as db:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                manifest = _write_tables(db, archive, progress)
+                archive.writestr("manifest.json", json.dumps(manifest, indent=1))
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except OSError as error:
+        raise UserError(
+            f"{target} can't be written: {error.strerror}. Free some space or name another place."
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
+    return backup_of(manifest)
+
+
+def backup_of(manifest: dict[str, Any]) -> Backup:
+    """Return what a manifest says."""
+    rows = {name: int(table["rows"]) for name, table in manifest["tables"].items()}
+    made_at = datetime.fromisoformat(manifest["made_at"])
+    return Backup(manifest["database_version"], manifest["davy"], made_at, rows)
+
+
+def row_counts(db: Connection) -> dict[str, int]:
+    """Return how many rows each of a database's tables has, whatever its version."""
+    return {
+        table.name: db.execute(select(func.count()).select_from(table)).scalar_one() for table in tables_as_they_are(db)
+    }
+
+
+def tables_as_they_are(db: Connection) -> list[Table]:
+    """Return the tables of a database of any version, parents before children."""
+    found = MetaData()
+    found.reflect(db, only=lambda name, _: name != versions.VERSION_TABLE)
+    return found.sorted_tables
+
+
+def kind_of(column_type: TypeEngine[Any]) -> str:
+    """Return the kind that a backup file gives to a column of this type."""
+    for kind, known in (("time", DateTime), ("number", Float), ("integer", Integer)):
+        if isinstance(column_type, known):
+            return kind
+    return "text"
+
+
+def _write_tables(db: Connection, archive: zipfile.ZipFile, progress: Callable[[int], object]) -> dict[str, Any]:
+    version = versions.version_of(db)
+    tables: dict[str, Any] = {}
+    for table in tables_as_they_are(db):
+        kinds = {column.name: kind_of(column.type) for column in table.columns}
+        file, checksum, size, rows = f"tables/{table.name}.jsonl", hashlib.sha256(), 0, 0
+        with archive.open(file, "w", force_zip64=True) as out:
+            for lines in _lines(db, table, kinds):
+                block = "".join(lines).encode()
+                out.write(block)
+                checksum.update(block)
+                size, rows = size + len(block), rows + len(lines)
+                progress(len(lines))
+        tables[table.name] = {
+            "file": file,
+            "columns": kinds,
+            "rows": rows,
+            "bytes": size,
+            "sha256": checksum.hexdigest(),
+        }
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "database_version": version,
+        "davy": __version__,
+        "made_at": now().isoformat(),
+        "tables": tables,
+    }
+
+
+def _lines(db: Connection, table: Table, kinds: dict[str, str]) -> Iterator[list[str]]:
+    """Yield a table's rows as lines of JSON, in order of its key, some thousand at a time."""
+    columns = [type_coerce(column, KINDS[kinds[column.name]]).label(column.name) for column in table.columns]
+    query = select(*columns).order_by(*table.primary_key.columns)
+    result = db.execution_options(yield_per=CHUNK).execute(query)
+    for rows in result.partitions():
+        yield [json.dumps([_plain(value) for value in row], ensure_ascii=True) + "\n" for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
