@@ -19,6 +19,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Scores
 from davy.models import folder as folders
 from davy.models.asked import Asked
+from davy.models.gold import gold_questions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,17 +132,6 @@ def uniform(asked: Asked) -> Uniform:
     except ValueError:
         raise UserError(f"{asked.name!r} needs a whole number as its seed, such as uniform:7.") from None
     return Uniform(asked.questions(), seed, asked.name)
-
-
-def gold_questions(questions: tuple[Question, ...], posts: pl.DataFrame) -> list[Question]:
-    """Return the questions that the posts have settled answers to; none is an error."""
-    found = [question for question in questions if f"{question.name}.gold" in posts.columns]
-    if not found:
-        wanted = ", ".join(f"{question.name}.gold" for question in questions)
-        raise UserError(
-            f"No settled answers to learn from: wanted {wanted}; the columns are {', '.join(posts.columns)}."
-        )
-    return found
 
 
 def content_hash(questions: tuple[Question, ...], content: Mapping[str, Any]) -> str:
