@@ -170,19 +170,17 @@ mass embarrass harass compass cassette Massachusetts title titan constitution co
 document cucumber accumulate scum raccoon tycoon cocoon Nigeria Niger Nigerien snigger niggling retardant custard mustard
 leotard Goddard Arsenal arsenic arsenal parse sparse hoarse shiitake mishit Matsushita Pakistan Japan japanese spice
 spicy suspicious hospice auspices homogeneous homophobia homosexual homeowner shoe phoebe whoever who're she'll he/she
-manuscript Cummings Fuchs Fuchsia buckfast Bangkok pussycat-like swatch kitchen bitcoin witch glitch Moses
-Moose mussel mongoose brochure Schwarzenegger unutterable wristwatch skyscraper prickly dyker slogan slagheap-like gay
+manuscript Cummings Fuchs Fuchsia buckfast Bangkok swatch kitchen bitcoin witch glitch Moses
+Moose mussel mongoose brochure Schwarzenegger unutterable wristwatch skyscraper prickly dyker slogan gay
 lesbian queer Jew Jewish Muslim black white trans woman women girl breast chicken Uranus Sussex-born Saturday evaluate
-Marsch Barsch harsch marschieren dick dicke Dicker Sauer sauer genau Mister Puffer Wichtel wichtig Nutzen nutzlos
-Hurrikan hurra scheitern Scheitel Scheit Spast-frei Spaten Spaß Minute Schwanzfeder Assistent Asien Analyse Kanal Ficus
+Marsch Barsch harsch marschieren dicke Dicker Sauer sauer genau Mister Puffer Wichtel wichtig Nutzen nutzlos
+Hurrikan hurra scheitern Scheitel Scheit Spaten Spaß Minute Schwanzfeder Assistent Asien Analyse Kanal Ficus
 Mongolei Musik Müsli Muslimin Jude Jüdin schwul Lesbe Türke Neugier Abendrot Huhn Fuchs Schiffer Schuss
 """
 
 
 def test_innocent_words_that_hold_a_listed_string_are_left_alone() -> None:
-    innocent = [
-        word for word in INNOCENT.split() if word not in ("dick", "Spast-frei", "pussycat-like", "slagheap-like")
-    ]
+    innocent = INNOCENT.split()
     shown = [mask(word) for word in innocent]
     assert [word for word, after in zip(innocent, shown, strict=True) if word != after] == []
     assert mask("Das Buch ist dick und der Mann ist nicht dick") == "Das Buch ist dick und der Mann ist nicht dick"

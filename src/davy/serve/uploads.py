@@ -1,0 +1,174 @@
+"""Check what strangers upload before anything reads it.
+
+A stream of bytes in, an `Upload` out: a temporary file of a known kind within
+every limit. The type is what the content says; the name is only for display.
+Nothing is unpacked to disk, and what fails leaves no file behind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import unicodedata
+from collections.abc import AsyncIterable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from davy.core.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is too much. Sizes are bytes; unpacked sizes count what an archive would grow to."""
+
+    size: int = 200_000_000
+    unpacked: int = 2_000_000_000
+    ratio: int = 200
+    """How many times larger than packed an archive may get, once past 10 MB."""
+    members: int = 10_000
+    columns: int = 1_000
+    line: int = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A checked file. `kind` is csv, tsv, jsonl, parquet, zip or image; `gzip` says that the text in it is packed."""
+
+    path: Path
+    name: str
+    kind: str
+    size: int
+    sha256: str
+    gzip: bool = False
+
+    def discard(self) -> None:
+        """Remove the temporary file; once is enough, twice does no harm."""
+        self.path.unlink(missing_ok=True)
+
+
+TEXT_KINDS: tuple[str, ...] = ("csv", "tsv", "jsonl")
+KINDS: tuple[str, ...] = (*TEXT_KINDS, "parquet", "zip", "image")
+
+
+@dataclass
+class _Receiver:
+    """Writes chunks to a temporary file and stops at the size limit."""
+
+    limits: Limits
+    path: Path
+    size: int = 0
+    digest: Any = field(default_factory=sha256)
+
+    def take(self, chunk: bytes, file: Any) -> None:
+        self.size += len(chunk)
+        if self.size > self.limits.size:
+            raise UserError(f"The upload is larger than {megabytes(self.limits.size)}. Split it up.", status=413)
+        self.digest.update(chunk)
+        file.write(chunk)
+
+
+def receive(
+    chunks: Iterable[bytes],
+    name: str,
+    *,
+    kinds: tuple[str, ...] = KINDS,
+    limits: Limits | None = None,
+    folder: Path | None = None,
+) -> Upload:
+    """Store and check an upload that comes in chunks; raises `UserError` and leaves nothing when it is refused."""
+    limits = limits or Limits()
+    with _kept_when_good(folder) as path:
+        receiver = _Receiver(limits, path)
+        with path.open("wb") as file:
+            for chunk in chunks:
+                receiver.take(chunk, file)
+        return _checked(receiver, name, kinds)
+
+
+async def receive_async(
+    chunks: AsyncIterable[bytes],
+    name: str,
+    *,
+    kinds: tuple[str, ...] = KINDS,
+    limits: Limits | None = None,
+    folder: Path | None = None,
+) -> Upload:
+    """The same for an asynchronous stream; the checks run in a thread, off the event loop."""
+    import asyncio
+
+    limits = limits or Limits()
+    with _kept_when_good(folder) as path:
+        receiver = _Receiver(limits, path)
+        with path.open("wb") as file:
+            async for chunk in chunks:
+                receiver.take(chunk, file)
+        return await asyncio.to_thread(_checked, receiver, name, kinds)
+
+
+@contextmanager
+def _kept_when_good(folder: Path | None) -> Iterator[Path]:
+    handle, name = tempfile.mkstemp(prefix="davy-upload-", dir=folder)
+    os.close(handle)
+    path = Path(name)
+    try:
+        yield path
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _checked(receiver: _Receiver, name: str, kinds: tuple[str, ...]) -> Upload:
+    from davy.serve.contents import check
+
+    if not receiver.size:
+        raise UserError("The upload is empty. Choose a file with content.", status=422)
+    clean = safe_name(name)
+    kind, packed = check(receiver.path, clean, receiver.limits)
+    if kind not in kinds:
+        raise UserError(f"The upload is a {kind} file; expected {' or '.join(kinds)}.", status=415)
+    return Upload(receiver.path, clean, kind, receiver.size, receiver.digest.hexdigest(), packed)
+
+
+_RESERVED = re.compile(r"^(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+
+
+def safe_name(name: str, fallback: str = "upload") -> str:
+    """Return a file name that is safe to show and to store: no folders, no controls, no leading dot, 100 characters."""
+    base = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
+    base = "".join(char for char in base if char.isprintable() and char not in '<>:"|?*' and char != "\ufffd")
+    base = re.sub(r"\s+", " ", base).strip(" .")
+    stem, dot, ending = base.rpartition(".")
+    if len(base) > 100:
+        base = f"{stem[: 99 - len(ending)]}.{ending}" if dot and len(ending) <= 10 else base[:100]
+    return fallback if not base or _RESERVED.match(base) else base
+
+
+def neutral_cell(value: object) -> object:
+    """Return a cell that a spreadsheet shows and does not run: an apostrophe before what could start a formula.
+
+    Numbers pass as they are; texts that are plain numbers, such as "-3.5", stay too.
+    """
+    if not isinstance(value, str) or not value:
+        return value
+    start = value.lstrip(" \u00a0\ufeff")[:1] or value[:1]
+    if start in "=+-@\t\r\n|%＝＋－＠" and not re.fullmatch(r"[+-]?\d+([.,]\d+)?", value):
+        return "'" + value
+    return value
+
+
+def neutral_frame(frame: Any) -> Any:
+    """Return a polars frame for export whose text cells and column names can't be run as formulas."""
+    import polars as pl
+
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    cells = [frame[name].map_elements(neutral_cell, return_dtype=pl.String) for name in texts]
+    return frame.with_columns(cells).rename({name: str(neutral_cell(name)) for name in frame.columns})
+
+
+def megabytes(size: int) -> str:
+    """Return a size for people."""
+    return f"{size / 1_000_000:,.0f} MB" if size >= 1_000_000 else f"{size:,} bytes"
