@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from davy.cli import agree, console, convert, corpus, model, scheme, score, serve
+from davy.cli import agree, console, convert, corpus, database, job, key, model, scheme, score, serve, user
 from davy.core.errors import UserError
 
 app = typer.Typer(
@@ -78,3 +78,7 @@ app.add_typer(corpus.app, name="corpus")
 app.command()(agree.agree)
 app.command()(score.score)
 app.add_typer(model.app, name="model")
+app.add_typer(database.app, name="database")
+app.add_typer(user.app, name="user")
+app.add_typer(key.app, name="key")
+app.add_typer(job.app, name="job")

@@ -38,15 +38,20 @@ def open_store(url: str | None = None, *, create: bool = False, upgrade: bool = 
     return store
 
 
-def look(url: str | None = None) -> tuple[str | None, str]:
-    """Return the version of the database at `url` (None where it is empty) and the one that we need."""
+def open_as_it_is(url: str | None = None) -> Store:
+    """Return the store at `url` whatever its version: for backups and for looking, not for work."""
     parsed = parse_url(url or default_url())
     if parsed.get_backend_name() == "sqlite":
         _sqlite_file(parsed, create=False)
-    with Store(parsed, make_engine(parsed)) as store, store.read() as db:
+    return Store(parsed, make_engine(parsed))
+
+
+def look(url: str | None = None) -> tuple[str | None, str]:
+    """Return the version of the database at `url` (None where it is empty) and the one that we need."""
+    with open_as_it_is(url) as store, store.read() as db:
         found = versions.version_of(db)
         if found is None and versions.tables_in(db):
-            raise _foreign(parsed)
+            raise _foreign(store.url)
     return found, versions.newest()
 
 

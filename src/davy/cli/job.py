@@ -1,0 +1,140 @@
+"""`davy job`: look at background jobs, stop them, run them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.cli.database import Database, Json
+
+if TYPE_CHECKING:
+    from davy.store.jobs import Job
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at background jobs, stop them, run them again.\n\nJobs run inside `davy serve`.",
+)
+
+Id = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, as `davy job list` shows it.")]
+
+
+@app.command("list")
+def list_(
+    state: Annotated[
+        str | None, typer.Option("--state", help="Only waiting, running, done, failed or cancelled ones.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="How many, newest first.", min=1, max=10_000)] = 50,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """List background jobs, newest first.
+
+    Examples:
+
+        davy job list
+
+        davy job list --state failed --json
+    """
+    from davy.store import jobs, open_store
+
+    with open_store(database) as store, store.read() as db:
+        found = jobs.latest(db, state=state, limit=limit)
+    if json:
+        console.json([_plain(job) for job in found])
+        return
+    if not found:
+        console.note("There are no jobs." if state is None else f"There are no {state} jobs.")
+        return
+    rows = [
+        (job.id, job.kind, job.state, _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}", job.error or job.note or "")
+        for job in found
+    ]
+    console.table(["job", "kind", "state", "done", "since", "note"], rows, right=["done"])
+
+
+@app.command()
+def show(job: Id, database: Database = None, json: Json = False) -> None:
+    """Show a job: how far it is, why it failed, and its log.
+
+    Examples:
+
+        davy job show 1m7f8j497zcy3pf5af43
+
+        davy job show 1m7f8j497zcy3pf5af43 --json
+    """
+    from davy.store import jobs, open_store
+
+    with open_store(database) as store, store.read() as db:
+        found, lines = jobs.get(db, job), jobs.log_lines(db, job)
+    if json:
+        log = [{"at": it.at.isoformat(), "line": it.line} for it in lines]
+        console.json({**_plain(found), "arguments": found.arguments, "result": found.result, "log": log})
+        return
+    facts = {
+        "job": found.id,
+        "kind": found.kind,
+        "state": found.state + (", asked to cancel" if found.state == "running" and found.cancel_asked_at else ""),
+        "progress": _progress(found),
+        "note": found.note,
+        "attempt": f"{found.attempts} of {found.max_attempts}",
+        "added": f"{found.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        "ended": f"{found.finished_at:%Y-%m-%d %H:%M:%S} UTC" if found.finished_at else None,
+        "error": found.error,
+    }
+    console.table(["", ""], [(name, value) for name, value in facts.items() if value])
+    for it in lines:
+        console.out().print(f"{it.at:%H:%M:%S}  {console.shown(it.line)}", markup=False)
+
+
+@app.command()
+def cancel(job: Id, database: Database = None) -> None:
+    """Cancel a job. A running one stops at its next step.
+
+    Examples:
+
+        davy job cancel 1m7f8j497zcy3pf5af43
+    """
+    from davy.store import events, jobs, open_store
+
+    with open_store(database) as store, store.write() as db:
+        found = jobs.ask_cancel(db, job, by=events.SHELL)
+    console.note("It is cancelled." if found.state == "cancelled" else "It stops at its next step.")
+
+
+@app.command()
+def retry(job: Id, database: Database = None) -> None:
+    """Run a failed or cancelled job again, from its last checkpoint.
+
+    Examples:
+
+        davy job retry 1m7f8j497zcy3pf5af43
+    """
+    from davy.store import events, jobs, open_store
+
+    with open_store(database) as store, store.write() as db:
+        jobs.retry(db, job, by=events.SHELL)
+    console.note("It waits for a worker; `davy serve` runs one.")
+
+
+def _progress(job: Job) -> str:
+    return f"{job.done:,} of {job.total:,}" if job.total else f"{job.done:,}" if job.done else ""
+
+
+def _plain(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "state": job.state,
+        "owner": job.owner,
+        "done": job.done,
+        "total": job.total,
+        "note": job.note,
+        "error": job.error,
+        "attempts": job.attempts,
+        "max_attempts": job.max_attempts,
+        "created_at": job.created_at.isoformat(),
+        "started_at": job.started_at and job.started_at.isoformat(),
+        "finished_at": job.finished_at and job.finished_at.isoformat(),
+    }

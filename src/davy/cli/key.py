@@ -1,0 +1,124 @@
+"""`davy key`: API keys, which let programs in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from davy.cli import console
+from davy.cli.database import Database, Json
+from davy.core.errors import UserError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Make, list and revoke API keys, which let programs in.\n\nScopes are score, read, annotate and admin.",
+)
+
+
+@app.command()
+def create(
+    owner: Annotated[str, typer.Option("--owner", help="Login of the account that the key acts for.")],
+    scope: Annotated[list[str], typer.Option("--scope", help="What it may do. Repeat for more.")],
+    name: Annotated[str, typer.Option("--name", help="What it is for.")] = "made in the shell",
+    days: Annotated[float | None, typer.Option("--days", help="How long it works; without it, until revoked.")] = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Make an API key and print it. It is shown only now.
+
+    Examples:
+
+        davy key create --owner lin@example.org --scope score --name "comment filter"
+
+        davy key create --owner lin@example.org --scope score --scope read --days 90 --json
+    """
+    from datetime import timedelta
+
+    from davy.store import events, keys, open_store, users
+
+    if days is not None and not 0 < days <= 36_500:
+        raise UserError(f"--days is {days:g}. A key lasts more than 0 and at most 36500 days.")
+    lasts = None if days is None else timedelta(days=days)
+    with open_store(database) as store, store.write() as db:
+        user = users.find(db, owner)
+        key, secret = keys.create(db, name=name, owner=user.id, scopes=scope, by=events.SHELL, lasts=lasts)
+    if json:
+        about = {"id": key.id, "prefix": key.prefix, "name": key.name, "owner": user.login, "scopes": key.scopes}
+        console.json({**about, "expires_at": key.expires_at and key.expires_at.isoformat(), "key": secret})
+        return
+    print(secret)
+    ends = f"until {key.expires_at:%Y-%m-%d %H:%M} UTC" if key.expires_at else "until it is revoked"
+    console.note(f"For {user.login}, may {', '.join(key.scopes)}, {ends}. It is not shown again.")
+
+
+@app.command("list")
+def list_(
+    owner: Annotated[str | None, typer.Option("--owner", help="Only this login's keys.")] = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """List the API keys: whose, what they may do, when last used. The keys themselves are not kept.
+
+    Examples:
+
+        davy key list
+
+        davy key list --owner lin@example.org --json
+    """
+    from davy.store import keys, open_store, users
+
+    with open_store(database) as store, store.read() as db:
+        found = keys.everyones(db, owner=users.find(db, owner).id if owner else None)
+        logins = {user.id: user.login for user in users.everyone(db)}
+    if json:
+        console.json(
+            [
+                {
+                    "id": it.id,
+                    "prefix": it.prefix,
+                    "name": it.name,
+                    "owner": logins[it.owner],
+                    "scopes": it.scopes,
+                    "state": it.state,
+                    "created_at": it.created_at.isoformat(),
+                    "expires_at": it.expires_at and it.expires_at.isoformat(),
+                    "used_at": it.used_at and it.used_at.isoformat(),
+                }
+                for it in found
+            ]
+        )
+        return
+    if not found:
+        console.note("There are no API keys. Make one: davy key create --owner LOGIN --scope score")
+        return
+    rows = [
+        (
+            it.prefix,
+            it.name,
+            logins[it.owner],
+            " ".join(it.scopes),
+            it.state,
+            f"{it.used_at:%Y-%m-%d %H:%M}" if it.used_at else "never",
+        )
+        for it in found
+    ]
+    console.table(["key", "name", "owner", "scopes", "state", "last used"], rows)
+
+
+@app.command()
+def revoke(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The eight characters that `davy key list` shows.")],
+    database: Database = None,
+) -> None:
+    """Stop an API key for good.
+
+    Examples:
+
+        davy key revoke 7k2m9x4q
+    """
+    from davy.store import events, keys, open_store
+
+    with open_store(database) as store, store.write() as db:
+        found = keys.revoke(db, key, by=events.SHELL)
+    console.note(f"Key {found.prefix} ({found.name}) is revoked.")

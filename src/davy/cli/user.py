@@ -1,0 +1,191 @@
+"""`davy user`: invite people, and say what they may do."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from davy.cli import console
+from davy.cli.database import Database, Json
+from davy.core.errors import UserError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Invite people, and say what they may do.\n\nRoles are admin, expert and annotator.",
+)
+
+Login = Annotated[str, typer.Argument(metavar="LOGIN", help="The user's login or id.")]
+
+
+@app.command()
+def invite(
+    role: Annotated[str, typer.Option("--role", help="admin, expert or annotator.")] = "annotator",
+    login: Annotated[str | None, typer.Option("--login", help="The only login that may use it.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Their name, to start the form with.")] = None,
+    days: Annotated[float, typer.Option("--days", help="How long the link works.")] = 7,
+    base_url: Annotated[
+        str, typer.Option("--base-url", help="Where people reach the server, to print the whole link.")
+    ] = "",
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Make an invitation and print its link. It works once, and it is shown only now.
+
+    Examples:
+
+        davy user invite --role expert
+
+        davy user invite --login lin@example.org --days 2 --base-url https://davy.example.org
+    """
+    from datetime import timedelta
+
+    from davy.store import events, invitations, open_store
+
+    if not 0 < days <= 365:
+        raise UserError(f"--days is {days:g}. An invitation lasts more than 0 and at most 365 days.")
+    with open_store(database) as store, store.write() as db:
+        made, token = invitations.create(
+            db, role=role, by=events.SHELL, login=login, name=name, lasts=timedelta(days=days)
+        )
+    link = f"{base_url.rstrip('/')}/invitation/{token}"
+    if json:
+        about = {"id": made.id, "role": made.role, "login": made.login, "expires_at": made.expires_at.isoformat()}
+        console.json({**about, "link": link})
+        return
+    print(link)
+    console.note(f"For one {made.role}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again.")
+
+
+@app.command("list")
+def list_(database: Database = None, json: Json = False) -> None:
+    """List the accounts, and the invitations that nobody has used yet.
+
+    Examples:
+
+        davy user list
+
+        davy user list --json
+    """
+    from davy.store import invitations, open_store, users
+
+    with open_store(database) as store, store.read() as db:
+        people, open_ones = users.everyone(db), invitations.unused(db)
+    if json:
+        console.json(
+            {
+                "users": [
+                    {
+                        "id": it.id,
+                        "login": it.login,
+                        "name": it.name,
+                        "role": it.role,
+                        "language": it.language,
+                        "created_at": it.created_at.isoformat(),
+                        "disabled": it.disabled,
+                    }
+                    for it in people
+                ],
+                "invitations": [
+                    {"id": it.id, "role": it.role, "login": it.login, "expires_at": it.expires_at.isoformat()}
+                    for it in open_ones
+                ],
+            }
+        )
+        return
+    if not people and not open_ones:
+        console.note("Nobody is here yet. Invite an admin: davy user invite --role admin")
+        return
+    rows = [
+        (it.login, it.name, it.role, "disabled" if it.disabled else "", f"{it.created_at:%Y-%m-%d}") for it in people
+    ]
+    rows += [
+        (it.login or "anyone", it.name, it.role, f"invitation, {it.state}", f"{it.created_at:%Y-%m-%d}")
+        for it in open_ones
+    ]
+    console.table(["login", "name", "role", "state", "since"], rows)
+
+
+@app.command()
+def disable(login: Login, database: Database = None) -> None:
+    """Switch an account off at once. What the person did stays.
+
+    Examples:
+
+        davy user disable lin@example.org
+    """
+    from davy.store import events, open_store, users
+
+    with open_store(database) as store, store.write() as db:
+        user = users.find(db, login)
+        users.disable(db, user.id, by=events.SHELL)
+    console.note(f"{user.login} is switched off: sessions ended, API keys stopped.")
+
+
+@app.command()
+def enable(login: Login, database: Database = None) -> None:
+    """Switch an account on again.
+
+    Examples:
+
+        davy user enable lin@example.org
+    """
+    from davy.store import events, open_store, users
+
+    with open_store(database) as store, store.write() as db:
+        user = users.find(db, login)
+        users.enable(db, user.id, by=events.SHELL)
+    console.note(f"{user.login} is switched on.")
+
+
+@app.command()
+def role(
+    login: Login,
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="admin, expert or annotator.")],
+    database: Database = None,
+) -> None:
+    """Change what a person may do.
+
+    Examples:
+
+        davy user role lin@example.org expert
+    """
+    from davy.store import events, open_store, users
+
+    with open_store(database) as store, store.write() as db:
+        user = users.find(db, login)
+        users.set_role(db, user.id, role, by=events.SHELL)
+    console.note(f"{user.login} was {user.role} and is now {role}.")
+
+
+@app.command()
+def password(login: Login, database: Database = None) -> None:
+    """Set a person's password and sign them out everywhere. It is asked for, or read from standard input.
+
+    Examples:
+
+        davy user password lin@example.org
+
+        davy user password lin@example.org < password.txt
+    """
+    from davy.serve.passwords import hash_password
+    from davy.store import events, open_store, users
+
+    with open_store(database) as store:
+        with store.read() as db:
+            user = users.find(db, login)
+        # Hashed before the write begins: it takes long, and a write holds up others.
+        hashed = hash_password(_ask_password())
+        with store.write() as db:
+            users.set_password(db, user.id, hashed, by=events.SHELL)
+    console.note(f"{user.login} has a new password; their sessions ended.")
+
+
+def _ask_password() -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt("New password", hide_input=True, confirmation_prompt=True, err=True))
+    line = sys.stdin.readline(5000).rstrip("\r\n")
+    if not line:
+        raise UserError("No password came on standard input. Write it there on one line.")
+    return line
