@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -155,7 +156,7 @@ def restore(
     _say(about, f"{made.total:,} rows of {made.made_at:%Y-%m-%d %H:%M} UTC are back.{kept}", json=json)
 
 
-def _say(about: dict[str, object], line: str, *, json: bool) -> None:
+def _say(about: Mapping[str, object], line: str, *, json: bool) -> None:
     if json:
         console.json(about)
     else:

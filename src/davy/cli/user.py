@@ -98,10 +98,11 @@ def list_(database: Database = None, json: Json = False) -> None:
         console.note("Nobody is here yet. Invite an admin: davy user invite --role admin")
         return
     rows = [
-        (it.login, it.name, it.role, "disabled" if it.disabled else "", f"{it.created_at:%Y-%m-%d}") for it in people
+        (it.login, str(it.name), it.role, "disabled" if it.disabled else "", f"{it.created_at:%Y-%m-%d}")
+        for it in people
     ]
     rows += [
-        (it.login or "anyone", it.name, it.role, f"invitation, {it.state}", f"{it.created_at:%Y-%m-%d}")
+        (it.login or "anyone", it.name or "", it.role, f"invitation, {it.state}", f"{it.created_at:%Y-%m-%d}")
         for it in open_ones
     ]
     console.table(["login", "name", "role", "state", "since"], rows)

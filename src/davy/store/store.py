@@ -147,7 +147,7 @@ def clear_errors(url: URL) -> Iterator[None]:
             raise error.orig from None
         if not isinstance(error, DBAPIError):
             raise
-        said = " ".join(str(error.orig).split())
+        said = " ".join(str(error.orig).split()).split(" Is the server running")[0]
         for words, message, status in _KNOWN:
             if words in said:
                 raise UserError(message.format(url=shown(url), said=said[:200]), status=status) from error
@@ -170,6 +170,9 @@ _KNOWN = (
     ("password authentication failed", "{url} refused the name or the password. Correct the URL.", 400),
     ("does not exist", "{url}: {said}. Create it in PostgreSQL, or correct the URL.", 400),
     ("connection failed", "{url} can't be reached: {said}. See that PostgreSQL runs there.", 503),
+    ("connection is bad", "{url} can't be reached: {said}. See that PostgreSQL runs there.", 503),
+    ("server closed the connection", "{url} ended the connection. See that PostgreSQL runs there.", 503),
+    ("terminating connection", "{url} ended the connection. See that PostgreSQL runs there.", 503),
     ("connection timeout", "{url} did not answer in 10 seconds. See that PostgreSQL runs there.", 503),
     ("failed to resolve host", "{url}: that host is not known. Correct the URL.", 400),
     ("permission denied", "{url}: {said}. Ask its owner for the right, or use another account.", 403),
