@@ -1,0 +1,186 @@
+"""Plots in one house style, light and dark: SVG and PNG, offline, without a browser.
+
+Plain values in, a `Plot` out. One series is amber because it matters; others
+are greys. Nothing is drawn until a picture is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from davy.core.metric import Metric
+from davy.report.theme import Plot
+
+WIDTH = 640
+ROW = 28
+
+
+def bars(
+    metrics: Sequence[Metric], *, title: str = "", x: str = "", scale: tuple[float, float] | None = (0, 1)
+) -> Plot:
+    """Return horizontal bars with intervals, one for each metric, in the order given; a missing value says why."""
+    import altair as alt
+
+    rows = [{"name": m.name, "value": m.value, "low": m.low, "high": m.high, "label": _label(m)} for m in metrics]
+    domain = alt.Undefined if scale is None else list(scale)
+    base = _chart(rows).encode(y=alt.Y("name:N", sort=None, title=None))
+    bar = base.mark_bar(height=14, color="$fill").encode(
+        x=alt.X("value:Q", title=x or None, scale=alt.Scale(domain=domain), axis=alt.Axis(grid=True))
+    )
+    rule = base.mark_rule(strokeWidth=2, color="$ink").encode(x="low:Q", x2="high:Q")
+    dot = base.mark_point(filled=True, size=60, color="$amber", opacity=1).encode(x="value:Q")
+    words = base.mark_text(align="left", baseline="middle", color="$quiet").encode(
+        text="label:N", x=alt.value(WIDTH + 12)
+    )
+    return _plot(alt.layer(bar, rule, dot, words).properties(width=WIDTH, height=ROW * max(len(rows), 1)), title)
+
+
+def heat(
+    cells: Sequence[tuple[str, str, float | None]], *, title: str = "", x: str = "", y: str = "", digits: int = 2,
+    domain: tuple[float, float] | None = None,
+) -> Plot:  # fmt: skip
+    """Return a heat map of (row, column, value) with the value in each cell; None is an empty cell marked –."""
+    import altair as alt
+
+    values = [value for _, _, value in cells if value is not None]
+    low, high = domain or (min(values, default=0.0), max(values, default=1.0))
+    rows = [{"row": r, "column": c, "value": v, "label": "–" if v is None else f"{v:,.{digits}f}"} for r, c, v in cells]
+    order = {"x": list(dict.fromkeys(c for _, c, _ in cells)), "y": list(dict.fromkeys(r for r, _, _ in cells))}
+    step = max(44, 12 + 8 * max((len(str(row["label"])) for row in rows), default=0))
+    base = _chart(rows).encode(
+        x=alt.X("column:N", sort=order["x"], title=x or None, axis=alt.Axis(labelAngle=-40, orient="top")),
+        y=alt.Y("row:N", sort=order["y"], title=y or None),
+    )
+    rect = base.mark_rect().encode(
+        color=alt.Color("value:Q", scale=alt.Scale(domain=[low, high], range=["$ramp"]), legend=None)
+    )
+    text = base.mark_text(fontSize=13, color="$ink").encode(text="label:N")
+    return _plot(alt.layer(rect, text).properties(width=alt.Step(step), height=alt.Step(34)), title)
+
+
+def confusion(counts: Mapping[tuple[str, str], int], labels: Sequence[str], *, title: str = "") -> Plot:
+    """Return a confusion matrix of (gold, predicted) counts: numbers are counts, shade is the gold label's share."""
+    totals = {gold: sum(counts.get((gold, said), 0) for said in labels) for gold in labels}
+    cells = [(g, p, counts.get((g, p), 0) / totals[g] if totals[g] else None) for g in labels for p in labels]
+    plot = heat(cells, title=title, x="predicted", y="gold", domain=(0, 1))
+    spec = dict(plot.spec)
+    for row, (gold, said, _) in zip(_values(spec), cells, strict=True):
+        row["label"] = f"{counts.get((gold, said), 0):,}"
+    return Plot(spec, plot.title)
+
+
+def line(
+    series: Mapping[str, Sequence[tuple[float, float]]], *, title: str = "", x: str = "", y: str = "",
+    bands: Mapping[str, Sequence[tuple[float, float, float]]] | None = None, diagonal: bool = False,
+) -> Plot:  # fmt: skip
+    """Return curves, the first in amber.
+
+    `bands` are (x, low, high) around a series; `diagonal` draws the guide of ROC and calibration curves.
+    """
+    import altair as alt
+
+    rows = [{"series": name, "x": a, "y": b} for name, points in series.items() for a, b in points]
+    names = list(series)
+    layers = []
+    if diagonal:
+        guide = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
+        layers.append(_chart(guide).mark_line(color="$edge", strokeDash=[3, 3], strokeWidth=1).encode(x="x:Q", y="y:Q"))
+    legend = alt.Legend(title=None, orient="top", symbolSize=300, symbolStrokeWidth=2.5) if len(names) > 1 else None
+    colour = alt.Color("series:N", scale=alt.Scale(domain=names, range=["$series"]), legend=legend)
+    if bands:
+        wide = [{"series": n, "x": a, "low": lo, "high": hi} for n, points in bands.items() for a, lo, hi in points]
+        ground = alt.Fill("series:N", scale=alt.Scale(domain=names, range=["$series"]), legend=None)
+        layers.append(_chart(wide).mark_area(opacity=0.18).encode(x="x:Q", y="low:Q", y2="high:Q", fill=ground))
+    layers.append(
+        _chart(rows).mark_line(strokeWidth=2.5, interpolate="linear").encode(
+            x=alt.X("x:Q", title=x or None, scale=alt.Scale(zero=False)),
+            y=alt.Y("y:Q", title=y or None, scale=alt.Scale(zero=False)),
+            order="x:Q",
+            color=colour,
+            strokeDash=alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=["$dashes"]), legend=legend),
+        )
+    )  # fmt: skip
+    return _plot(alt.layer(*layers).properties(width=WIDTH, height=320), title)
+
+
+def histogram(
+    values: Mapping[str, Sequence[float]] | Sequence[float], *, title: str = "", x: str = "", bins: int = 30
+) -> Plot:
+    """Return the distribution of values; several groups are drawn one under the other on one scale."""
+    import altair as alt
+    import numpy as np
+
+    groups = values if isinstance(values, Mapping) else {"": values}
+    clean = {name: [float(v) for v in group if isfinite(v)] for name, group in groups.items()}
+    every = [v for group in clean.values() for v in group]
+    edges = np.histogram_bin_edges(every or [0.0, 1.0], bins=bins)
+    rows = []
+    for name, group in clean.items():
+        found, _ = np.histogram(group, edges)
+        label = f"{name} (n = {len(group):,})" if name else f"n = {len(group):,}"
+        rows += [
+            {"group": label, "from": float(a), "to": float(b), "count": int(n)}
+            for a, b, n in zip(edges, edges[1:], found, strict=False)
+        ]
+    ends = alt.Scale(domain=[float(edges[0]), float(edges[-1])], nice=False)
+    chart = _chart(rows).mark_bar(color="$amber", binSpacing=1).encode(
+        x=alt.X("from:Q", bin="binned", title=x or None, scale=ends),
+        x2="to:Q",
+        y=alt.Y("count:Q", title="count"),
+    )  # fmt: skip
+    height = 260 if len(clean) == 1 else 120
+    order = list(dict.fromkeys(str(row["group"]) for row in rows))
+    faceted = chart.properties(width=WIDTH, height=height).facet(
+        row=alt.Row("group:N", sort=order, title=None, header=alt.Header(orient="top", labelAnchor="start"))
+    )
+    return _plot(faceted, title)
+
+
+def funnel(steps: Sequence[tuple[str, int]], *, title: str = "") -> Plot:
+    """Return what is left after each step: (step, posts left), the first being what came in."""
+    import altair as alt
+
+    start = steps[0][1] if steps else 0
+    rows = []
+    before = start
+    for name, left in steps:
+        share = f"{left / start:.1%}" if start else "–"
+        rows.append({"step": name, "left": left, "lost": before - left, "before": before,
+                     "label": f"{left:,}  ({share})" + (f"  −{before - left:,}" if before > left else "")})  # fmt: skip
+        before = left
+    base = _chart(rows).encode(y=alt.Y("step:N", sort=None, title=None))
+    axis = alt.Axis(labels=False, ticks=False, grid=False, domain=False)
+    kept = base.mark_bar(height=16, color="$amber").encode(
+        x=alt.X("left:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, max(start, 1)], nice=False))
+    )
+    lost = base.mark_bar(height=16, color="$line").encode(x="left:Q", x2="before:Q")
+    words = base.mark_text(align="left", baseline="middle", color="$quiet").encode(
+        text="label:N", x=alt.value(WIDTH + 12)
+    )
+    return _plot(alt.layer(lost, kept, words).properties(width=WIDTH, height=ROW * max(len(rows), 1)), title)
+
+
+def _chart(rows: Sequence[Mapping[str, Any]]) -> Any:
+    import altair as alt
+
+    data: Any = alt.Data
+    return alt.Chart(data(values=rows))
+
+
+def _plot(chart: Any, title: str) -> Plot:
+    return Plot(chart.to_dict(validate=False), title)
+
+
+def _label(metric: Metric) -> str:
+    if metric.value is None:
+        return f"{metric.note} (n={metric.n:,})"
+    return f"{metric.value:.3f} (n={metric.n:,})"
+
+
+def _values(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a spec's data, wherever altair put them."""
+    named = spec.get("datasets") or {}
+    found: list[dict[str, Any]] = next(iter(named.values())) if named else spec["data"]["values"]
+    return found

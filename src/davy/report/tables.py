@@ -1,0 +1,255 @@
+"""Tables that know what their columns are, for the shell, pages, spreadsheets and papers.
+
+Rows in; rich, HTML, CSV, Markdown or LaTeX out. A `Metric` in a cell brings its
+n and its interval along; texts are masked wherever people read them, and left
+as they are only in CSV, which is data.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from davy.core.metric import Metric
+from davy.text.mask import mask
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+KINDS: tuple[str, ...] = ("text", "name", "number", "count", "share", "metric")
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; its kind sets alignment and format: text (masked), name, number, count, share (in %), metric."""
+
+    name: str
+    kind: str = "name"
+    digits: int | None = None
+    """Digits after the point; by kind when not given (number and metric 3, share 1)."""
+    scale: tuple[float, float] = (0.0, 1.0)
+    """The ends of the picture that a metric's interval is drawn on."""
+    best: str = ""
+    """`high` or `low`: print the best value of the column in bold."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"column {self.name!r}: kind {self.kind!r}; one of {', '.join(KINDS)}")
+
+    @property
+    def right(self) -> bool:
+        """Whether cells line up at the right."""
+        return self.kind not in ("text", "name")
+
+    def shown(self, cell: Any) -> str:
+        """Return a cell as a person reads it."""
+        if cell is None:
+            return MISSING
+        if isinstance(cell, Metric):
+            return self._metric(cell)
+        if self.kind == "text":
+            return mask(str(cell))
+        if self.kind in ("name", "metric") or isinstance(cell, str):
+            return str(cell)
+        return self.number(cell)
+
+    def number(self, value: float) -> str:
+        """Return a number in the column's format."""
+        if value != value:  # NaN
+            return MISSING
+        if self.kind == "count":
+            return f"{value:,.0f}"
+        if self.kind == "share":
+            return f"{100 * value:.{1 if self.digits is None else self.digits}f} %"
+        return f"{value:.{3 if self.digits is None else self.digits}f}"
+
+    def _metric(self, metric: Metric) -> str:
+        if metric.value is None:
+            return metric.note or MISSING
+        if metric.low is None or metric.high is None:
+            return self.number(metric.value)
+        return f"{self.number(metric.value)} [{self.number(metric.low)}, {self.number(metric.high)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, columns and rows; every row has a cell for each column."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    title: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows, 1):
+            if len(row) != len(self.columns):
+                raise ValueError(f"row {number} has {len(row)} cells for {len(self.columns)} columns")
+
+    @staticmethod
+    def of(columns: Sequence[str | Column], rows: Iterable[Sequence[Any]], *, title: str = "", note: str = "") -> Table:
+        """Return a table; a column given by name alone gets its kind from its cells."""
+        cells = tuple(tuple(row) for row in rows)
+        made = [
+            column if isinstance(column, Column) else Column(column, _kind([row[i] for row in cells if i < len(row)]))
+            for i, column in enumerate(columns)
+        ]
+        return Table(tuple(made), cells, title, note)
+
+    def rich(self, *, plain: bool = False) -> RichTable:
+        """Return a table for the shell; with `plain`, texts are not masked."""
+        from rich import box
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        grid = RichTable(title=self.title or None, caption=self.note or None, box=box.SIMPLE_HEAD, title_justify="left")
+        for column in self.columns:
+            grid.add_column(column.name, justify="right" if column.right else "left", overflow="fold")
+        for row, bold in zip(self.rows, self._bold(), strict=True):
+            cells = (
+                str(cell) if plain and column.kind == "text" and cell is not None else column.shown(cell)
+                for column, cell in zip(self.columns, row, strict=True)
+            )
+            grid.add_row(*(Text(cell, style="bold" if best else "") for cell, best in zip(cells, bold, strict=True)))
+        return grid
+
+    def html(self) -> str:
+        """Return an HTML table that scrolls on its own on a narrow screen; all texts escaped and veiled."""
+        from davy.report.markup import interval, veiled
+
+        def cell(column: Column, value: Any, best: bool) -> str:
+            after = ""
+            inner = veiled(str(value)) if column.kind == "text" and value is not None else escape(column.shown(value))
+            if isinstance(value, Metric):
+                inner = MISSING if value.value is None else escape(column.number(value.value))
+                after = interval(value, column.scale, column.number)
+            inner = f"<strong>{inner}</strong>" if best else inner
+            return f'<td class="{_css(column)}">{inner}{after}</td>'
+
+        head = "".join(f'<th scope="col" class="{_css(c)}">{escape(c.name)}</th>' for c in self.columns)
+        body = "".join(
+            "<tr>" + "".join(cell(c, v, b) for c, v, b in zip(self.columns, row, bold, strict=True)) + "</tr>\n"
+            for row, bold in zip(self.rows, self._bold(), strict=True)
+        )
+        empty = (
+            f'<tr><td colspan="{len(self.columns)}" class="quiet">Nothing to show.</td></tr>' if not self.rows else ""
+        )
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        note = f'<p class="quiet">{escape(self.note)}</p>' if self.note else ""
+        return (
+            f'<div class="table" role="region" tabindex="0" aria-label="{escape(self.title or "Table")}">'
+            f"<table>{caption}"
+            f"<thead><tr>{head}</tr></thead>\n<tbody>{body}{empty}</tbody></table></div>{note}\n"
+        )
+
+    def csv(self) -> str:
+        """Return the data, unrounded and unmasked; a metric becomes four columns (value, low, high, n)."""
+        target = io.StringIO()
+        writer = csv.writer(target, lineterminator="\n")
+        wide = [
+            column.kind == "metric" or any(isinstance(row[i], Metric) for row in self.rows)
+            for i, column in enumerate(self.columns)
+        ]
+        ends = ("", ".low", ".high", ".n")
+        writer.writerow(
+            [c.name + end for c, w in zip(self.columns, wide, strict=True) for end in (ends if w else ("",))]
+        )
+        for row in self.rows:
+            writer.writerow([cell for value, w in zip(row, wide, strict=True) for cell in _raw(value, w)])
+        return target.getvalue()
+
+    def markdown(self) -> str:
+        """Return a GitHub-flavoured Markdown table, masked."""
+        lines = [
+            [c.name for c in self.columns],
+            ["---:" if c.right else "---" for c in self.columns],
+            *self._marked(lambda text: f"**{text}**"),
+        ]
+        body = ["| " + " | ".join(_one_line(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+        return (
+            "\n".join(
+                [*([f"**{self.title}**", ""] if self.title else []), *body, *(["", self.note] if self.note else [])]
+            )
+            + "\n"
+        )
+
+    def latex(self) -> str:
+        """Return a LaTeX table for booktabs, masked and escaped."""
+        columns = "".join("r" if column.right else "l" for column in self.columns)
+        head = " & ".join(_latex(column.name) for column in self.columns)
+        rows = [" & ".join(line) + r" \\" for line in self._marked(lambda text: rf"\textbf{{{text}}}", _latex)]
+        caption = [rf"\caption{{{_latex(self.title)}}}"] if self.title else []
+        return "\n".join(
+            [
+                r"\begin{table}",
+                r"\centering",
+                *caption,
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                head + r" \\",
+                r"\midrule",
+                *rows,
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
+        )
+
+    def _marked(self, strong: Callable[[str], str], clean: Callable[[str], str] = str) -> list[list[str]]:
+        return [
+            [
+                strong(clean(c.shown(v))) if b else clean(c.shown(v))
+                for c, v, b in zip(self.columns, row, bold, strict=True)
+            ]
+            for row, bold in zip(self.rows, self._bold(), strict=True)
+        ]
+
+    def _bold(self) -> list[tuple[bool, ...]]:
+        """Return for each cell whether it is the best of a column that has a best."""
+        best = []
+        for i, column in enumerate(self.columns):
+            values = [v for row in self.rows if (v := _value(row[i])) is not None] if column.best else []
+            best.append((max if column.best == "high" else min)(values) if len(values) > 1 else None)
+        return [tuple(b is not None and _value(v) == b for v, b in zip(row, best, strict=True)) for row in self.rows]
+
+
+def _kind(cells: Sequence[Any]) -> str:
+    known = [cell for cell in cells if cell is not None]
+    if not known:
+        return "name"
+    if any(isinstance(cell, Metric) for cell in known):
+        return "metric"
+    if all(isinstance(cell, int) for cell in known):
+        return "count"
+    return "number" if all(isinstance(cell, int | float) for cell in known) else "name"
+
+
+def _value(cell: Any) -> float | None:
+    value = cell.value if isinstance(cell, Metric) else cell
+    return float(value) if isinstance(value, int | float) and value == value else None
+
+
+def _raw(value: Any, wide: bool) -> list[Any]:
+    if not wide:
+        return [value]
+    if isinstance(value, Metric):
+        return [value.value, value.low, value.high, value.n]
+    return [value, None, None, None]
+
+
+def _css(column: Column) -> str:
+    return "number" if column.right else "post" if column.kind == "text" else "name"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _latex(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+    return _one_line("".join(special.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in text))
