@@ -1,0 +1,86 @@
+"""Fit a network to answers, and read its answers off: the loop with posts instead of batches.
+
+Tokens and targets in, a trained network and its history out. The order of an
+epoch is given from outside, so that over- and undersampling and copies of posts
+stay out of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from davy.models.network import Network
+from davy.train.data import Targets, Tokens, by_length, in_order
+from davy.train.loop import History, Loop, Schedule
+from davy.train.losses import agreement_loss, masked_loss
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to fit: the schedule, the batch, and how much two passes through dropout must agree (R-Drop)."""
+
+    schedule: Schedule
+    batch: int = 32
+    agreement: float = 0.0
+    seed: int = 0
+
+
+def fit(
+    network: Network,
+    tokens: Tokens,
+    targets: Targets,
+    recipe: Recipe,
+    *,
+    order: Callable[[np.random.Generator], np.ndarray],
+    evaluate: Callable[[], dict[str, Any]] | None = None,
+    folder: Path | None = None,
+    save_every: int = 0,
+    tell: Callable[[dict[str, Any]], None] = lambda record: None,
+    wrap_up: Callable[[float], None] = lambda share: None,
+) -> History:
+    """Train the network in place and return the history; `order(rng)` gives the rows of one epoch."""
+    lengths = tokens.lengths.cpu().numpy()
+    device = tokens.flat.device
+
+    def batches(epoch: int) -> list[np.ndarray]:
+        rng = np.random.default_rng((recipe.seed, epoch))
+        return by_length(order(rng), lengths, recipe.batch, rng)
+
+    def loss(batch: np.ndarray) -> Tensor:
+        rows = torch.from_numpy(batch).to(device)
+        ids, mask = tokens.batch(rows)
+        values, weights = targets.values[rows], targets.weights[rows]
+        logits = network(ids, mask)
+        value = masked_loss(logits, values, weights, targets.heads)
+        if recipe.agreement:
+            again = network(ids, mask)
+            value = (value + masked_loss(again, values, weights, targets.heads)) / 2
+            value = value + recipe.agreement * agreement_loss(logits, again, targets.heads, weights)
+        return value
+
+    return Loop(network, recipe.schedule, batches, loss, evaluate, recipe.seed, folder, save_every, tell, wrap_up).run()
+
+
+@torch.inference_mode()
+def predict(network: nn.Module, tokens: Tokens, *, batch: int = 64, precision: str = "fp32") -> Tensor:
+    """Return the logits for all posts in their order, on the tokens' device."""
+    network.eval()
+    lengths = tokens.lengths.cpu().numpy()
+    device = tokens.flat.device
+    out: Tensor | None = None
+    for rows in in_order(lengths, batch):
+        index = torch.from_numpy(rows.copy()).to(device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+            logits = network(*tokens.batch(index)).float()
+        if out is None:
+            out = logits.new_empty(len(tokens), logits.shape[1])
+        out[index] = logits
+    assert out is not None, "no posts to score"
+    return out
