@@ -211,11 +211,14 @@ def test_a_verdict_that_does_not_fit_is_refused(ready, verdict, said):
 
 
 def test_a_corpus_brings_its_own_verdicts(ready):
-    gold = {"grumpy": [("p0", ("yes",)), ("p1", ("no",))], "about": [("p0", ("tea", "rain"))]}
+    gold = [("p0", "grumpy", ("yes",)), ("p0", "about", ("tea", "rain")), ("p1", "grumpy", ("no",))]
+    published = (Verdict(post, question, labels, "published") for post, question, labels in gold)
     with ready.write() as db:
-        assert verdicts.add_published(db, gold, SCHEME, by="shell") == 3
+        assert verdicts.add_published(db, published, SCHEME, by="shell") == 3
         assert verdicts.of_post(db, "p0", scheme="grumble", version=1)["about"].labels == ("tea", "rain")
-    with pytest.raises(UserError, match="nothing was added"), ready.write() as db:
-        verdicts.add_published(db, {"grumpy": [("p2", ("no",)), ("p0", ("no",))]}, SCHEME, by="shell")
+    for post in ("p0", "p9"):
+        more = [Verdict("p2", "grumpy", ("no",), "published"), Verdict(post, "grumpy", ("no",), "published")]
+        with pytest.raises(UserError, match="none was added"), ready.write() as db:
+            verdicts.add_published(db, more, SCHEME, by="shell")
     with ready.read() as db:
         assert len(list(verdicts.settled(db, scheme="grumble", version=1, question="grumpy"))) == 2

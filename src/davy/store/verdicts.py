@@ -4,8 +4,9 @@ The first verdict on a question about a post has turn 1; deciding again adds
 turn 2. The newest turn counts. Two who decide at once can't both be next.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, exists, func, insert, select
@@ -16,6 +17,8 @@ from davy.core import Scheme, UserError, Verdict
 from davy.store import events
 from davy.store.columns import new_id, now
 from davy.store.tables import annotations, posts, verdict_annotations, verdicts
+
+CHUNK = 5_000
 
 
 def add(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: bool = False) -> str:
@@ -42,26 +45,21 @@ def add(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: boo
     return str(row["id"])
 
 
-def add_published(
-    db: Connection, gold: Mapping[str, Sequence[tuple[str, tuple[str, ...]]]], scheme: Scheme, *, by: str
-) -> int:
-    """Add a corpus's own labels, question → (post, labels), as verdicts with basis `published`; return how many."""
+def add_published(db: Connection, published: Iterable[Verdict], scheme: Scheme, *, by: str) -> int:
+    """Add the verdicts that a corpus came with, in one pass, and return how many."""
     at, n = now(), 0
-    for question, pairs in gold.items():
-        rows = []
-        for post, labels in pairs:
-            verdict = Verdict(post, question, labels, "published")
+    for part in _parts(published, CHUNK):
+        for verdict in part:
             _check(verdict, scheme)
-            rows.append(_row(verdict, scheme, by=by, turn=1, at=at))
         try:
-            for start in range(0, len(rows), 5_000):
-                db.execute(insert(verdicts), rows[start : start + 5_000])
+            db.execute(insert(verdicts), [_row(it, scheme, by=by, turn=1, at=at) for it in part])
         except IntegrityError:
             raise UserError(
-                f"A post has a verdict on {question!r} already, or is not in this database; nothing was added.",
+                f"Of the verdicts {n + 1:,} to {n + len(part):,}, one is about a post that is not in this database "
+                "or has a verdict on that question already; none was added.",
                 status=409,
             ) from None
-        n += len(rows)
+        n += len(part)
     events.record(db, by=by, what="verdicts published", about=f"scheme {scheme.name} {scheme.version}", n=n)
     return n
 
@@ -140,3 +138,10 @@ def _verdict(db: Connection, row: Row[Any]) -> Verdict:
     query = select(verdict_annotations.c.annotation).where(verdict_annotations.c.verdict == row.id)
     rests_on = tuple(db.scalars(query.order_by(verdict_annotations.c.annotation)))
     return Verdict(row.post, row.question, tuple(row.labels), row.basis, rests_on, row.reason)
+
+
+def _parts(verdicts: Iterable[Verdict], size: int) -> Iterator[list[Verdict]]:
+    """Yield the verdicts in lists of `size`."""
+    rest = iter(verdicts)
+    while part := list(islice(rest, size)):
+        yield part

@@ -1,0 +1,132 @@
+"""Queries that run often find their rows by an index, so that their cost does not grow with the tables."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import event, text
+
+from davy.core import Annotation, Label, Post, Question, Scheme, Verdict
+from davy.store import (
+    Store,
+    annotations,
+    columns,
+    events,
+    invitations,
+    jobs,
+    keys,
+    posts,
+    schemes,
+    sessions,
+    users,
+    verdicts,
+)
+
+SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
+
+
+def everyday(store: Store) -> None:
+    """What a busy server does all day."""
+    with store.write() as db:
+        ada = users.add(db, login="ada", name="Ada", role="expert", by="shell")
+        users.find(db, "ada")
+        _, invitation = invitations.create(db, role="annotator", by=ada.id)
+        lin = invitations.accept(db, invitation, login="lin", name="Lin", password_hash="h")
+        session, token = sessions.start(db, ada.id)
+        sessions.find(db, token)
+        sessions.touch(db, session.id)
+        sessions.of_user(db, ada.id)
+        sessions.end_all(db, lin.id, by=ada.id)
+        sessions.sweep(db)
+        key, secret = keys.create(db, name="k", owner=ada.id, scopes=["score"], by=ada.id)
+        keys.check(db, secret, "score")
+        keys.touch(db, key.id)
+        keys.everyones(db, owner=ada.id)
+        schemes.save(db, SCHEME, "name: grumble\n", by=ada.id)
+        posts.add(db, Post("p", "x"), by=ada.id)
+        posts.get(db, "p")
+        list(posts.frames(db))
+        list(posts.frames(db, source="forum"))
+        given = Annotation(columns.new_id(), "p", ada.id, "grumble", 1, 0, {"grumpy": ("yes",)}, columns.now())
+        annotations.add(db, given, SCHEME)
+        annotations.of_post(db, "p", scheme="grumble", version=1)
+        annotations.of_annotator(db, ada.id)
+        verdicts.add(db, Verdict("p", "grumpy", ("yes",), "single", (given.id,)), SCHEME, by=ada.id)
+        verdicts.of_post(db, "p", scheme="grumble", version=1)
+        list(verdicts.settled(db, scheme="grumble", version=1, question="grumpy"))
+        schemes.has_answers(db, "grumble", 1)
+        events.latest(db)
+        events.latest(db, about=f"user {ada.id}")
+        events.latest(db, by=ada.id)
+        jobs.enqueue(db, "count", {}, owner=ada.id, key="k")
+        jobs.anything_due(db, ["count"])
+        job = jobs.lease(db, ["count"], worker="w", seconds=60)
+        jobs.renew(db, job, seconds=60)
+        jobs.log(db, job, "x")
+        jobs.log_lines(db, job.id)
+        jobs.held(db, ["count"])
+        jobs.fail(db, job, "x", again_in=timedelta(0))
+        jobs.latest(db)
+        jobs.latest(db, owner=ada.id)
+
+
+def test_no_everyday_query_reads_a_whole_table(tmp_path, sqlite_template, monkeypatch):
+    import shutil
+
+    from davy.store import open_store
+
+    path = tmp_path / "davy.sqlite"
+    shutil.copy(sqlite_template, path)
+    with open_store(f"sqlite:///{path}") as store:
+        ran: dict[str, object] = {}
+
+        def note(_db, _cursor, statement, parameters, _context, many):
+            ran.setdefault(statement, parameters[0] if many else parameters)
+
+        event.listen(store.engine, "before_cursor_execute", note)
+        everyday(store)
+        event.remove(store.engine, "before_cursor_execute", note)
+        scans = []
+        with store.read() as db:
+            for statement, parameters in ran.items():
+                if not statement.startswith(("SELECT", "UPDATE", "DELETE")):
+                    continue
+                plan = [row[3] for row in db.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+                # A scan along an index stops at the query's limit; one without reads every row.
+                scans += [
+                    (step, statement)
+                    for step in plan
+                    if "SCAN" in step and "USING" not in step and not_newest(step, statement)
+                ]
+                scans += [(step, statement) for step in plan if "TEMP B-TREE" in step and "LIMIT" in statement]
+    assert len(ran) > 50
+    assert scans == []
+
+
+def not_newest(step: str, statement: str) -> bool:
+    """Events from newest to oldest go backwards through the table itself, up to the limit."""
+    return not (step == "SCAN events" and "LIMIT" in statement)
+
+
+@pytest.mark.postgres
+def test_postgresql_uses_the_partial_index_of_waiting_jobs(postgres, postgres_url):
+    from davy.store import open_store
+
+    with open_store(postgres_url, create=True) as store, store.write() as db:
+        db.execute(
+            text(
+                "INSERT INTO jobs"
+                " (id, kind, arguments, owner, state, created_at, run_after, attempts, max_attempts, done)"
+                " SELECT 'j' || n, 'count', '{}', 'o', 'done', now(), now(), 1, 1, 0 FROM generate_series(1, 20000) n"
+            )
+        )
+        db.execute(text("ANALYZE jobs"))
+        plan = "\n".join(
+            row[0]
+            for row in db.execute(
+                text(
+                    "EXPLAIN SELECT id FROM jobs WHERE jobs.state = 'waiting' AND run_after <= now() "
+                    "AND kind IN ('count') ORDER BY run_after, id LIMIT 1 FOR UPDATE SKIP LOCKED"
+                )
+            )
+        )
+    assert "ix_jobs_waiting" in plan
