@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Languages = Callable[[list[str]], list[str]]
 
 WEIGHTS = Path(__file__).parent / "weights"
+SURE = 0.5
 ROUTES: Mapping[str, str] = {"en": "embedded-en", "de": "embedded-de"}
 
 
@@ -54,6 +55,11 @@ class Routed:
             for question in scorer.questions:
                 found.setdefault(question.name, question)
         return tuple(found.values())
+
+    @property
+    def cascaded(self) -> bool:
+        """Whether one of the scorers has a screen that clears posts without reading them."""
+        return any(getattr(scorer, "cascaded", False) for scorer in self.scorers.values())
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scores of each post by the scorer for its language: its `lang`, or what is detected."""
@@ -117,12 +123,12 @@ def shipped() -> list[str]:
 
 
 def detected(texts: list[str]) -> list[str]:
-    """Return each text's language code, as `davy.text.language` sees it."""
+    """Return each text's language code; nothing where `davy.text.language` is not sure of it."""
     if not texts:
         return []
-    from davy.text.language import detect  # type: ignore[import-untyped,unused-ignore]
+    from davy.text.language import detect_many
 
-    return [detect(text) for text in texts]
+    return [lang if probability >= SURE else "" for lang, probability in detect_many(texts)]
 
 
 def _absent(name: str) -> UserError:

@@ -72,7 +72,7 @@ def read(folder: Path, *, check: bool = True) -> Manifest:
 
 def refuse_pickles(folder: Path) -> None:
     """Raise where a folder holds pickled weights: unpickling a stranger's file runs the stranger's code."""
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.glob("*")):
         if path.suffix.lower() in PICKLES:
             raise UserError(
                 f"{path} may be a pickle, and Davy loads only .safetensors and .onnx. "

@@ -74,13 +74,13 @@ def load(name: str = DEFAULT, *, read: Reader | None = None) -> Scorer:
         scorer: Scorer = _found(MAKERS[asked.kind])(asked)
         return scorer
     path = Path(name).expanduser()
-    if path.is_dir():
+    if name and path.is_dir():
         return open_folder(path)
     if path.suffix.lower() in folders.PICKLES:
         raise UserError(f"{path} may be a pickle, which is never loaded. Convert it once: davy model convert {path}")
     if path.is_file():
         raise UserError(f"{path} is a file, and a model is a folder with a manifest.json. Name its folder.")
-    if path.parent != Path() or name.startswith((".", "~")):
+    if "/" in name or name.startswith((".", "~")):
         raise UserError(f"There is no model folder {path}.")
     raise UserError(f"There is no model {name!r}.{nearest(name, list(MAKERS))} Known: {', '.join(NAMES)}.")
 
