@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "davy"
 
-SHARED = {"text", "image", "measure", "split", "report", "schemes", "lexicons"}
+SHARED = {"text", "image", "measure", "split", "report", "schemes", "lexicons", "suites"}
 STAGES = {
     "collect",
     "clean",

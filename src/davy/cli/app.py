@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from davy.cli import agree, console, convert, corpus, database, job, key, model, scheme, score, serve, user
+from davy.cli import agree, console, convert, corpus, database, evaluate, job, key, model, scheme, score, serve, suite, user
 from davy.core.errors import UserError
 
 app = typer.Typer(
@@ -82,3 +82,5 @@ app.add_typer(database.app, name="database")
 app.add_typer(user.app, name="user")
 app.add_typer(key.app, name="key")
 app.add_typer(job.app, name="job")
+app.add_typer(suite.app, name="suite")
+app.command()(evaluate.evaluate)

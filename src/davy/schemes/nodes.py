@@ -34,10 +34,12 @@ class Problem:
 
 @dataclass
 class Problems:
-    """Collects what is wrong with one file."""
+    """Collects what is wrong with one file; `what` and `example` word the advice for the kind of file it is."""
 
     file: str
     found: list[Problem] = field(default_factory=list)
+    what: str = "scheme"
+    example: str = "davy scheme show edos"
 
     def add(self, line: int, message: str) -> None:
         """Note a problem at a line, counted from 1; the same one twice counts once."""
@@ -85,7 +87,9 @@ Node = Text | List | Map | None
 def decode(raw: bytes, problems: Problems) -> str | None:
     """Return the text of a file's bytes, or None with a problem noted."""
     if len(raw) > LARGEST:
-        problems.add(1, f"The file has more than {LARGEST:,} bytes, too many for a scheme. Is this the right file?")
+        problems.add(
+            1, f"The file has more than {LARGEST:,} bytes, too many for a {problems.what}. Is it the right file?"
+        )
         return None
     try:
         return raw.decode("utf-8-sig")
@@ -106,10 +110,11 @@ def tree(text: str, problems: Problems) -> Map | None:
         return None
     value = None if root is None else _unfold(root, problems)
     if not value:
-        problems.add(1, "The file is empty. Start from a shipped scheme: davy scheme copy edos --out FILE")
+        problems.add(1, f"The file is empty. Look at a shipped {problems.what} first: {problems.example}")
         return None
     if not isinstance(value, Map):
-        problems.add(value.line, "A scheme is a mapping that starts with `name: …`. See: davy scheme show edos")
+        what, example = problems.what, problems.example
+        problems.add(value.line, f"A {what} is a mapping that starts with `name: …`. See: {example}")
         return None
     return value
 
@@ -150,10 +155,10 @@ def _harmless(text: str, problems: Problems) -> bool:
         documents += isinstance(event, yaml.DocumentStartEvent)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if documents > 1:
-            problems.add(line, "A second document starts here (`---`). Put each scheme into its own file.")
+            problems.add(line, f"A second document starts here (`---`). Put each {problems.what} into its own file.")
             return False
         if depth > DEEPEST:
-            problems.add(line, f"More than {DEEPEST} levels are nested here; a scheme needs no more than 6.")
+            problems.add(line, f"More than {DEEPEST} levels are nested here; a {problems.what} needs no more than 6.")
             return False
         if getattr(event, "anchor", None):
             problems.add(line, f"Anchors and aliases (&{event.anchor}, *{event.anchor}) are not read. Write it out.")
