@@ -23,6 +23,8 @@ def bars(
     """Return horizontal bars with intervals, one for each metric, in the order given; a missing value says why."""
     import altair as alt
 
+    if not metrics:
+        return _nothing(title)
     rows = [{"name": m.name, "value": m.value, "low": m.low, "high": m.high, "label": _label(m)} for m in metrics]
     domain = alt.Undefined if scale is None else list(scale)
     base = _chart(rows).encode(y=alt.Y("name:N", sort=None, title=None))
@@ -34,7 +36,7 @@ def bars(
     words = base.mark_text(align="left", baseline="middle", color="$quiet").encode(
         text="label:N", x=alt.value(WIDTH + 12)
     )
-    return _plot(alt.layer(bar, rule, dot, words).properties(width=WIDTH, height=ROW * max(len(rows), 1)), title)
+    return _plot(alt.layer(bar, rule, dot, words).properties(width=WIDTH, height=ROW * len(rows)), title)
 
 
 def heat(
@@ -44,6 +46,8 @@ def heat(
     """Return a heat map of (row, column, value) with the value in each cell; None is an empty cell marked –."""
     import altair as alt
 
+    if not cells:
+        return _nothing(title)
     values = [value for _, _, value in cells if value is not None]
     low, high = domain or (min(values, default=0.0), max(values, default=1.0))
     rows = [{"row": r, "column": c, "value": v, "label": "–" if v is None else f"{v:,.{digits}f}"} for r, c, v in cells]
@@ -81,6 +85,8 @@ def line(
     """
     import altair as alt
 
+    if not any(series.values()):
+        return _nothing(title)
     rows = [{"series": name, "x": a, "y": b} for name, points in series.items() for a, b in points]
     names = list(series)
     layers = []
@@ -115,7 +121,9 @@ def histogram(
     groups = values if isinstance(values, Mapping) else {"": values}
     clean = {name: [float(v) for v in group if isfinite(v)] for name, group in groups.items()}
     every = [v for group in clean.values() for v in group]
-    edges = np.histogram_bin_edges(every or [0.0, 1.0], bins=bins)
+    if not every:
+        return _nothing(title)
+    edges = np.histogram_bin_edges(every, bins=bins)
     rows = []
     for name, group in clean.items():
         found, _ = np.histogram(group, edges)
@@ -142,7 +150,9 @@ def funnel(steps: Sequence[tuple[str, int]], *, title: str = "") -> Plot:
     """Return what is left after each step: (step, posts left), the first being what came in."""
     import altair as alt
 
-    start = steps[0][1] if steps else 0
+    if not steps:
+        return _nothing(title)
+    start = steps[0][1]
     rows = []
     before = start
     for name, left in steps:
@@ -159,7 +169,7 @@ def funnel(steps: Sequence[tuple[str, int]], *, title: str = "") -> Plot:
     words = base.mark_text(align="left", baseline="middle", color="$quiet").encode(
         text="label:N", x=alt.value(WIDTH + 12)
     )
-    return _plot(alt.layer(lost, kept, words).properties(width=WIDTH, height=ROW * max(len(rows), 1)), title)
+    return _plot(alt.layer(lost, kept, words).properties(width=WIDTH, height=ROW * len(rows)), title)
 
 
 def _chart(rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -167,6 +177,14 @@ def _chart(rows: Sequence[Mapping[str, Any]]) -> Any:
 
     data: Any = alt.Data
     return alt.Chart(data(values=rows))
+
+
+def _nothing(title: str) -> Plot:
+    """Return a picture that says it has nothing to show: better than a blank one that looks broken."""
+    import altair as alt
+
+    words = _chart([{"words": "Nothing to show."}]).mark_text(color="$quiet").encode(text="words:N", x=alt.value(60))
+    return _plot(words.properties(width=WIDTH, height=ROW), title)
 
 
 def _plot(chart: Any, title: str) -> Plot:

