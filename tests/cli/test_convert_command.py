@@ -111,7 +111,7 @@ def test_reading_a_2_gb_line_holds_only_a_little_of_it(here):
     huge_line(here / "a.jsonl")
     code = "import sys; from davy.cli.app import run; sys.exit(run(['convert', 'a.jsonl', '--out', 'b.csv']))"
     limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (1024**3, 1024**3))  # noqa: E731
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, preexec_fn=limit, check=False)  # noqa: PLW1509
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, preexec_fn=limit, check=False)
     assert done.returncode == 2, done.stderr
     assert b"longer than 64 MiB" in done.stderr
 
@@ -125,7 +125,10 @@ def test_reading_a_2_gb_line_holds_only_a_little_of_it(here):
         (["good.csv", "--out", "."], "the extension does not say"),
         (["good.csv", "--out", "folder.csv"], "folder.csv is a folder. Name the file to write in it."),
         (["good.csv", "--out", "out.xlsx"], "the extension does not say which format it is. Known: csv, tsv"),
-        (["good.csv", "--out", "o.csv", "--text-column", "txt"], "no column 'txt'; it has id, text. Did you mean 'text'?"),
+        (
+            ["good.csv", "--out", "o.csv", "--text-column", "txt"],
+            "no column 'txt'; it has id, text. Did you mean 'text'?",
+        ),
         (["good.csv", "--out", "o.csv", "--id-column", "nr"], "has no column 'nr'; it has id, text."),
         (["good.csv", "--out", "o.csv", "--encoding", "utf-9"], "Encoding 'utf-9' is not known"),
         (["good.csv", "--out", "o.csv", "--encoding", "utf-16"], "good.csv is not utf-16"),

@@ -19,7 +19,9 @@ def test_the_usual_names_of_the_text_column_are_known(name):
 
 
 def test_a_table_without_a_text_column_lists_what_it_has():
-    with pytest.raises(UserError, match=r"posts\.csv has no column that looks like the text; it has a, b\. Name it with"):
+    with pytest.raises(
+        UserError, match=r"posts\.csv has no column that looks like the text; it has a, b\. Name it with"
+    ):
         columns.text_column(table(a=[1], b=[2]))
 
 

@@ -89,7 +89,11 @@ EXPECTED = {
             ("7", "hateful", "hateful", "offensive"),
         ],
     ),
-    "founta2018": ("hate", ["hate.gold", "split"], [("train_2-1", "hateful", "train"), ("dev_1-1", "not hateful", "dev")]),
+    "founta2018": (
+        "hate",
+        ["hate.gold", "split"],
+        [("train_2-1", "hateful", "train"), ("dev_1-1", "not hateful", "dev")],
+    ),
     "kennedy2020": ("hate", ["hate.gold", "split"], [("train_2-1", "hateful", "train")]),
     "guest2021": (
         "misogyny",

@@ -4,12 +4,13 @@ import csv
 import gzip
 import io
 import json
-from datetime import date, datetime, timezone
+import os
+from datetime import UTC, date, datetime
 
 import polars as pl
 import pytest
 
-from davy.collect import files
+from davy.collect import files, jsonl
 from davy.core import UserError
 
 TEXTS = [
@@ -40,7 +41,7 @@ TEXTS = [
     "Grüße – ﷽ 𝔘𝔫𝔦𝔠𝔬𝔡𝔢",
 ]
 METAS = [
-    {"z": 1, "a": {"deep": [1, None, {"k": "v\n\t\"\\\x01"}]}, "empty": {}, "none": None},
+    {"z": 1, "a": {"deep": [1, None, {"k": 'v\n\t"\\\x01'}]}, "empty": {}, "none": None},
     None,
     {},
     {"big": 123456789012345678901234567890, "small": 1e-7, "one": 1.0, "flag": True},
@@ -121,7 +122,9 @@ def test_null_is_nothing_between_commas_and_empty_text_is_two_quotes(tmp_path):
 
 
 def test_a_text_column_of_digits_stays_text_and_a_foreign_number_column_becomes_numbers(tmp_path):
-    (tmp_path / "a.csv").write_text('id,zip,n,x,code,long\n1,"01",2,0.50,007,12345678901234567890\n2,"3",-4,1e-07,1,2\n')
+    (tmp_path / "a.csv").write_text(
+        'id,zip,n,x,code,long\n1,"01",2,0.50,007,12345678901234567890\n2,"3",-4,1e-07,1,2\n'
+    )
     frame = files.scan(tmp_path / "a.csv").collect()
     assert [str(dtype) for dtype in frame.dtypes] == ["String", "String", "Int64", "Float64", "String", "String"]
     assert frame["x"].to_list() == [0.5, 1e-07]
@@ -144,7 +147,7 @@ def test_types_that_json_lacks_are_spelt_as_iso_text(tmp_path):
         {
             "id": ["1"],
             "day": [date(2024, 2, 29)],
-            "at": [datetime(2024, 2, 29, 12, 0, 0, 500, tzinfo=timezone.utc)],
+            "at": [datetime(2024, 2, 29, 12, 0, 0, 500, tzinfo=UTC)],
             "tags": [["a", "b"]],
             "inner": [{"x": 1, "y": None}],
             "kind": pl.Series(["k"], dtype=pl.Categorical),
@@ -215,3 +218,19 @@ def test_batches_come_in_order_and_columns_can_be_chosen(tmp_path):
 def test_gzip_output_is_gzip(tmp_path):
     files.write(pl.LazyFrame({"id": ["1"], "text": ["x"]}), tmp_path / "a.csv.gz")
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).decode() == 'id,text\n"1","x"\n'
+
+
+def test_a_file_read_by_several_processes_is_the_same_and_errors_name_the_line_in_the_file(tmp_path, monkeypatch):
+    rows = [{"id": str(i), "text": f"wörds {i}", "meta": {"n": i}, "late": None} for i in range(5_000)]
+    rows[-1]["late"], rows[2_500]["late"] = 5, "five"
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setattr(jsonl, "PART", path.stat().st_size // 3 - 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
+    files.convert(path, tmp_path / "b.csv")
+    files.convert(tmp_path / "b.csv", tmp_path / "c.jsonl")
+    assert lines_of(tmp_path / "c.jsonl") == rows
+    with path.open("a") as file:
+        file.write("{oh\n")
+    with pytest.raises(UserError, match="line 5001 is not JSON"):
+        files.scan(path)

@@ -7,6 +7,7 @@ that it can be found again.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,8 @@ def posts(table: Table, *, text: str | None = None, id: str | None = None) -> Ta
     frame = table.frame.with_row_index(place, offset=1).select(
         ids.alias("id"), pl.col(text_from).cast(pl.String).alias("text"), *rest
     )
-    return Table(table.name, frame, table.json - {"id", "text"}, table.rows)
+    told = {"id", "text", text_from, id_from}
+    return replace(table, frame=frame, json=table.json - told, unproven=table.unproven - told)
 
 
 class IdCheck:

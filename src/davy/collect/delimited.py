@@ -67,8 +67,7 @@ def read(
     frame = _scan(path, shape, types)
     if shape.blanks and len(columns) > 1:
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines between rows
-    _refuse_bad_json(text, json_columns, name)
-    return Table(name, frame, json_columns, shape.rows)
+    return Table(name, frame, json_columns, shape.rows, unproven=json_columns)
 
 
 def lines(frame: pl.LazyFrame, json_columns: frozenset[str], format: str) -> tuple[str, pl.LazyFrame]:
@@ -261,15 +260,3 @@ def _refuse_repeats(columns: list[str], name: str) -> None:
         if column in seen:
             raise UserError(f"{name} has two columns called {column!r}; it has {listed(columns)}. Rename one.")
         seen.add(column)
-
-
-def _refuse_bad_json(text: pl.LazyFrame, json_columns: frozenset[str], name: str) -> None:
-    """Raise where a cell of a JSON column is not JSON, naming the row."""
-    for column in sorted(json_columns):
-        done = 0
-        with reading(name):
-            for batch in text.select(column).collect_batches(chunk_size=50_000, engine="streaming"):
-                row = jsonl.faulty_row(batch[column])
-                if row is not None:
-                    raise UserError(f"{name}: row {done + row + 1}, column {column!r} is not JSON.")
-                done += len(batch)

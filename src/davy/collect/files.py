@@ -120,10 +120,12 @@ def copy(
         raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
     check = columns_of.IdCheck()
     seen = 0
+    suspects: set[str] = set()
 
     def watch(batch: pl.DataFrame) -> pl.DataFrame:
         nonlocal seen
         seen += len(batch)
+        suspects.update(column for column in table.unproven if not jsonl.is_json(batch[column]))
         if "id" in batch.columns:
             check.see(batch["id"].cast(pl.String))
         if progress is not None:
@@ -139,6 +141,8 @@ def copy(
             raise UserError(
                 f"{table.name} has {table.rows} rows, but {seen} could be read: its quotes are not balanced."
             )
+        for column in suspects:
+            jsonl.refuse_bad(table, column)
         check.finish(table)
     return Converted(seen, tuple(names), time.perf_counter() - start, str(out))
 

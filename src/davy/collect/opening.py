@@ -49,13 +49,25 @@ def plain(path: Path | str, format: Format, scratch: Path, *, encoding: str | No
     return _decoded(current, found, scratch, shown(path))
 
 
-def blocks(path: Path, name: str, *, cap: int = LINE_CAP, size: int = 4 * _PIECE) -> Iterator[tuple[int, bytes]]:
-    """Yield (byte offset, whole lines) of a UTF-8 file, about `size` bytes at a time."""
+def blocks(
+    path: Path,
+    name: str,
+    *,
+    cap: int = LINE_CAP,
+    size: int = 4 * _PIECE,
+    utf8: bool = True,
+    start: int = 0,
+    end: int | None = None,
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (byte offset, whole lines) of a UTF-8 file, about `size` bytes at a time; `utf8` checks that it is one."""
     newline = line_end(path)
-    offset = 0
+    offset = start
+    left = (path.stat().st_size if end is None else end) - start
     rest: list[bytes] = []
     with path.open("rb") as file:
-        while piece := file.read(size):
+        file.seek(start)
+        while piece := file.read(min(size, left)):
+            left -= len(piece)
             cut = piece.rfind(newline) + 1
             if not cut:
                 rest.append(piece)
@@ -66,11 +78,13 @@ def blocks(path: Path, name: str, *, cap: int = LINE_CAP, size: int = 4 * _PIECE
                     )
                 continue
             block, rest = b"".join([*rest, piece[:cut]]), [piece[cut:]]
-            _check_utf8(block, offset, name)
+            if utf8:
+                check_utf8(block, offset, name)
             yield offset, block
             offset += len(block)
     if last := b"".join(rest):
-        _check_utf8(last, offset, name)
+        if utf8:
+            check_utf8(last, offset, name)
         yield offset, last
 
 
@@ -172,14 +186,20 @@ def _decoded(path: Path, encoding: str, scratch: Path, name: str) -> Path:
                 return copy
 
 
-def _check_utf8(block: bytes, offset: int, name: str) -> None:
+def check_utf8(block: bytes, offset: int, name: str) -> None:
+    """Raise where the bytes are not UTF-8, naming the position in the file."""
+    import polars as pl
+
     try:
-        block.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name} is not UTF-8: byte {offset + error.start} is 0x{block[error.start]:02x}."
-            " Name its encoding, for example --encoding cp1252."
-        ) from None
+        pl.Series([block], dtype=pl.Binary).cast(pl.String)  # ten times as fast as bytes.decode
+    except pl.exceptions.ComputeError:
+        try:
+            block.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{name} is not UTF-8: byte {offset + error.start} is 0x{block[error.start]:02x}."
+                " Name its encoding, for example --encoding cp1252."
+            ) from None
 
 
 def compressed(path: Path, compression: str) -> IO[bytes]:

@@ -31,8 +31,8 @@ def read(path: Path, name: str) -> Table:
         noted = json.loads(pl.read_parquet_metadata(path).get(NOTE, "[]"))
     if rows == 0:
         raise UserError(f"{name} has {len(schema)} columns but no rows. Give a file with at least one row.")
-    names = {ALWAYS_JSON, *noted}
-    return Table(name, frame, frozenset(c for c, dtype in schema.items() if c in names and dtype == pl.String), rows)
+    known = frozenset(c for c in (ALWAYS_JSON, *noted) if schema.get(c) == pl.String)
+    return Table(name, frame, known, rows, unproven=known - set(noted))
 
 
 def sink(frame: pl.LazyFrame, json_columns: frozenset[str], path: Path) -> None:

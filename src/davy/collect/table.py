@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError, nearest
@@ -20,12 +20,16 @@ ALWAYS_JSON = "meta"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one file. `json` names the text columns whose cells are JSON, in files as in frames."""
+    """Rows of one file. `json` names the text columns whose cells are JSON, in files as in frames.
+
+    `unproven` are those of them that came as text, so that nobody has looked yet whether they are JSON.
+    """
 
     name: str
     frame: pl.LazyFrame
     json: frozenset[str]
     rows: int
+    unproven: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> list[str]:
@@ -37,7 +41,8 @@ class Table:
         wanted = list(columns)
         for column in wanted:
             require(column, self.columns, self.name)
-        return Table(self.name, self.frame.select(wanted), self.json & set(wanted), self.rows)
+        some = set(wanted)
+        return replace(self, frame=self.frame.select(wanted), json=self.json & some, unproven=self.unproven & some)
 
 
 def require(column: str, columns: list[str], name: str, option: str = "") -> None:
