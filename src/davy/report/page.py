@@ -86,6 +86,8 @@ class Page:
         self.provenance = provenance or Provenance()
         self._texts = texts
         self._body: list[str] = []
+        self._style: list[str] = []
+        self._script: list[str] = []
         self._sections: list[tuple[str, str]] = []
 
     def section(self, title: str, *paragraphs: str) -> None:
@@ -136,10 +138,20 @@ class Page:
         )
         self._body.append(f"<figure>{pictures}<figcaption>{escape(caption)}</figcaption></figure>\n")
 
+    def part(self, html: str, *, style: str = "", script: str = "", texts: bool = False) -> None:
+        """Add HTML that its builder has escaped, with the style and script that it needs; a second time adds no more.
+
+        `texts` says that it shows posts. Inline `style` and `on…` attributes do nothing: the page's policy forbids them.
+        """
+        self._texts = self._texts or texts
+        self._body.append(html)
+        self._style += [style] if style and style not in self._style else []
+        self._script += [script] if script and script not in self._script else []
+
     def html(self) -> str:
         """Return the whole page."""
-        style = _asset("tokens.css") + _asset("report.css")
-        script = _asset("report.js")
+        style = _asset("tokens.css") + _asset("report.css") + "".join(self._style)
+        script = _asset("report.js") + "".join(self._script)
         policy = (
             f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
             "base-uri 'none'; form-action 'none'"
