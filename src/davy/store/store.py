@@ -8,6 +8,7 @@ every commit. One writer at a time holds SQLite, others queue in order.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -149,15 +150,20 @@ def clear_errors(url: URL) -> Iterator[None]:
             raise
         said = " ".join(str(error.orig).split()).split(" Is the server running")[0]
         for words, message, status in _KNOWN:
-            if words in said:
+            if re.search(words, said):
                 raise UserError(message.format(url=shown(url), said=said[:200]), status=status) from error
         raise
 
 
+# What the databases say, as patterns: wide enough for their versions, narrow enough not to hide a bug of ours.
 _KNOWN = (
     ("file is not a database", "{url} is not a SQLite database. Name another file, or move this one away.", 400),
     ("file is encrypted", "{url} is not a SQLite database. Name another file, or move this one away.", 400),
-    ("malformed", "{url} is damaged ({said}). Restore a backup: davy database restore FILE --replace", 500),
+    (
+        "disk image is malformed",
+        "{url} is damaged ({said}). Restore a backup: davy database restore FILE --replace",
+        500,
+    ),
     ("unable to open", "{url} can't be opened. See that its folder exists and that you may write there.", 400),
     ("readonly database", "{url} can't be written to. See who owns the file and its folder, and try again.", 400),
     ("ead-only file system", "{url} can't be written to. See who owns the file and its folder, and try again.", 400),
@@ -168,12 +174,16 @@ _KNOWN = (
     ("could not serialize", "Someone else changed the same thing at once. Try again.", 409),
     ("deadlock detected", "Someone else changed the same thing at once. Try again.", 409),
     ("password authentication failed", "{url} refused the name or the password. Correct the URL.", 400),
-    ("does not exist", "{url}: {said}. Create it in PostgreSQL, or correct the URL.", 400),
+    ('(database|role) ".*" does not exist', "{url}: {said}. Create it in PostgreSQL, or correct the URL.", 400),
     ("connection failed", "{url} can't be reached: {said}. See that PostgreSQL runs there.", 503),
     ("connection is bad", "{url} can't be reached: {said}. See that PostgreSQL runs there.", 503),
     ("server closed the connection", "{url} ended the connection. See that PostgreSQL runs there.", 503),
     ("terminating connection", "{url} ended the connection. See that PostgreSQL runs there.", 503),
     ("connection timeout", "{url} did not answer in 10 seconds. See that PostgreSQL runs there.", 503),
     ("failed to resolve host", "{url}: that host is not known. Correct the URL.", 400),
-    ("permission denied", "{url}: {said}. Ask its owner for the right, or use another account.", 403),
+    (
+        "^permission denied|: permission denied",
+        "{url}: {said}. Ask its owner for the right, or use another account.",
+        403,
+    ),
 )
