@@ -167,15 +167,16 @@ INNOCENT = """
 Scunthorpe Penistone Clitheroe Lightwater Essex Sussex Middlesex cocktail cockpit peacock cockatoo Hancock Hitchcock
 Dickens Dickinson Dickson therapist analysis analogue canal banal class classic assess assassin assume pass grass bass
 mass embarrass harass compass cassette Massachusetts title titan constitution competition cumulative circumstance
-document cucumber accumulate scum raccoon tycoon cocoon Nigeria Niger Nigerien snigger niggling retardant custard mustard
-leotard Goddard Arsenal arsenic arsenal parse sparse hoarse shiitake mishit Matsushita Pakistan Japan japanese spice
+document cucumber accumulate scum raccoon tycoon cocoon Nigeria Niger Nigerien snigger niggling retardant custard
+mustard leotard Goddard Arsenal arsenic arsenal parse sparse hoarse shiitake mishit Matsushita Pakistan Japan japanese spice
 spicy suspicious hospice auspices homogeneous homophobia homosexual homeowner shoe phoebe whoever who're she'll he/she
 manuscript Cummings Fuchs Fuchsia buckfast Bangkok swatch kitchen bitcoin witch glitch Moses
 Moose mussel mongoose brochure Schwarzenegger unutterable wristwatch skyscraper prickly dyker slogan gay
 lesbian queer Jew Jewish Muslim black white trans woman women girl breast chicken Uranus Sussex-born Saturday evaluate
 Marsch Barsch harsch marschieren dicke Dicker Sauer sauer genau Mister Puffer Wichtel wichtig Nutzen nutzlos
 Hurrikan hurra scheitern Scheitel Scheit Spaten Spaß Minute Schwanzfeder Assistent Asien Analyse Kanal Ficus
-Mongolei Musik Müsli Muslimin Jude Jüdin schwul Lesbe Türke Neugier Abendrot Huhn Fuchs Schiffer Schuss
+Mongolei Musik Müsli Muslimin Jude Jüdin schwul Lesbe Türke Neugier Abendrot Huhn Fuchs Schiffer Schuss Vögel Abos schüren
+Weihnachtshits
 """
 
 
@@ -201,3 +202,9 @@ def test_importing_mask_loads_neither_polars_nor_the_automaton() -> None:
 
     code = "import davy.text.mask, sys; print([m for m in ('polars', 'ahocorasick_rs', 'numpy') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_phrase_is_covered_at_the_hurtful_word_in_it() -> None:
+    words = Lexicon.of(Entry("holy snark"), Entry("snark"), Entry("big zib snark"), Entry("zib"), Entry("over there"))
+    assert mask("holy snark, big zib snark, over there", words) == "holy sn*rk, big z*b sn*rk, *ver there"
+    assert veil("holy snark", words) == [("holy snark", True)]

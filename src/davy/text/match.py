@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +31,8 @@ class Span:
     end: int
     entry: Entry
     covered: tuple[int, ...]
+    whole: bool = True
+    """Whether `covered` is the entry's own; False for a phrase that is covered at a hurtful word in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,11 @@ def _chosen(hits: list[tuple[Span, bool]], text: str) -> list[Span]:
     for span, protects in hits:
         if protects:
             shield = max(shield, span.end)
-        elif span.end > shield and span.start >= end:
+        elif span.end <= shield:
+            continue
+        elif span.start < end:
+            _uncover_phrase(chosen, span)
+        else:
             if span.entry.only:
                 speaks = _speaks(text) if speaks is None else speaks
                 if speaks not in ("", span.entry.only):
@@ -229,6 +235,15 @@ def _chosen(hits: list[tuple[Span, bool]], text: str) -> list[Span]:
             chosen.append(span)
             end = span.end
     return chosen
+
+
+def _uncover_phrase(chosen: list[Span], inner: Span) -> None:
+    """Where a phrase holds a hurtful word, cover that word instead of the phrase's first vowel."""
+    phrase = chosen[-1]
+    if " " not in phrase.entry.term or inner.end > phrase.end or inner.entry.only:
+        return
+    kept = () if phrase.whole else phrase.covered
+    chosen[-1] = replace(phrase, covered=tuple(dict.fromkeys((*kept, *inner.covered))), whole=False)
 
 
 _SMALL_WORDS = {
