@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 from web_site import BASE, Site, make_site
 
 from davy.serve.settings import Settings
@@ -63,8 +62,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def site(settings: Settings, empty_database: Path) -> Iterator[Site]:
     """A running app with three people."""
-    made = make_site(settings, empty_database)
-    with TestClient(made.app, base_url=BASE):
+    with make_site(settings, empty_database).started() as made:
         yield made
 
 

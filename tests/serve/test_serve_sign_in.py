@@ -122,12 +122,11 @@ def test_guessing_a_password_is_slowed_down(site):
 def test_over_tls_the_cookies_insist_on_it(site, settings, tmp_path, empty_database):
     from dataclasses import replace
 
-    from starlette.testclient import TestClient
     from web_site import make_site
 
     secure = replace(settings, base_url="https://davy.example.org", database=f"sqlite:///{tmp_path / 'tls.sqlite'}")
     made = make_site(secure, empty_database)
-    with TestClient(made.app, base_url="https://davy.example.org"):
+    with made.started():
         client = made.visitor()
         answer = sign_in(client)
         cookie = next(c for c in answer.headers.get_list("set-cookie") if "davy-session=" in c)

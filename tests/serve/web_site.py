@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,16 +36,26 @@ class Site:
     settings: Settings
     store: Store
     people: dict[str, users.User]
+    running: TestClient | None = None
+
+    @contextmanager
+    def started(self) -> Iterator[Site]:
+        """Start the app; clients made meanwhile share its event loop, as they do with a real server."""
+        with TestClient(self.app, base_url=self.settings.base_url) as self.running:
+            yield self
+        self.running = None
 
     def visitor(self, **headers: str) -> TestClient:
         """Return a browser-like client that is not signed in."""
-        return TestClient(
+        client = TestClient(
             self.app,
             base_url=self.settings.base_url,
             headers={"accept": "text/html", **headers},
             follow_redirects=False,
             client=("203.0.113.7", 5000),
         )
+        client.portal = self.running.portal if self.running else None
+        return client
 
     def as_(self, role: str, **headers: str) -> TestClient:
         """Return a client that is signed in as the person with this role."""

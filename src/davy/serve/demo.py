@@ -62,7 +62,7 @@ def build(folder: Path) -> str:
 def _add_posts(db: Connection) -> None:
     """Add the demo's posts with their verdicts, scheme by scheme."""
     from davy import schemes as shipped
-    from davy.core import Post, Source
+    from davy.core import Post, Source, Verdict
     from davy.store import events, posts, schemes, verdicts
 
     source = Source("demo", licence="Apache-2.0", found="written by the Davy developers")
@@ -71,13 +71,12 @@ def _add_posts(db: Connection) -> None:
     for name in dict.fromkeys(row["scheme"] for row in rows):
         scheme = shipped.load(name)
         schemes.save(db, scheme, shipped.text_of(name).decode(), by=events.SYSTEM)
-        gold: dict[str, list[tuple[str, tuple[str, ...]]]] = {question.name: [] for question in scheme.questions}
+        given: list[Verdict] = []
         for row in (row for row in rows if row["scheme"] == name):
             posts.add(db, Post(row["id"], row["text"], row["lang"], row.get("image"), source), by=events.SYSTEM)
-            answers = {question: tuple(labels) for question, labels in row["answers"].items()}
-            for question, labels in scheme.completed(answers).items():
-                gold[question].append((row["id"], labels))
-        verdicts.add_published(db, gold, scheme, by=events.SYSTEM)
+            answers = scheme.completed({question: tuple(labels) for question, labels in row["answers"].items()})
+            given += [Verdict(row["id"], question, labels, "published") for question, labels in answers.items()]
+        verdicts.add_published(db, given, scheme, by=events.SYSTEM)
 
 
 def image_folder() -> Path:

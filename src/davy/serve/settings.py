@@ -78,38 +78,38 @@ def is_loopback(host: str) -> bool:
 
 def secret_key_for(database: str) -> str:
     """Return the server's secret: from the environment, else kept beside the SQLite file (made on first use)."""
+    from davy.store.url import parse_url, sqlite_path
+
+    url = parse_url(database)
     given = os.environ.get("DAVY_SECRET_KEY")
     if given:
         return given
-    if not database.startswith("sqlite"):
+    if url.get_backend_name() != "sqlite":
         raise UserError(
             "With this database set DAVY_SECRET_KEY to at least 32 random characters, the same on all servers"
         )
-    path = sqlite_path(database)
-    if path is None:
-        return secrets.token_hex(32)
+    path = sqlite_path(url)
     return _kept_secret(path.with_name(path.name + ".secret"))
 
 
-def sqlite_path(database: str) -> Path | None:
-    """Return the file of a SQLite URL, or None for one in memory."""
-    name = database.partition("///")[2].partition("?")[0]
-    return None if name in ("", ":memory:") else Path(name)
-
-
 def _kept_secret(path: Path) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        # O_EXCL: two servers that start together agree on one secret; 0600 before the first byte is in it.
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+    if path.exists():
         return _read_secret(path)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+        try:
+            # A link appears whole or not at all, and only once: servers that start together agree on one secret.
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
     except OSError as error:
-        raise UserError(f"Can't write the server's secret to {path}: {error.strerror}. Set DAVY_SECRET_KEY.") from error
-    with os.fdopen(handle, "w") as file:
-        secret = secrets.token_hex(32)
-        file.write(secret)
-    return secret
+        why = error.strerror or str(error)
+        raise UserError(f"Can't keep the server's secret in {path}: {why}. Name another place.") from error
+    return _read_secret(path)
 
 
 def _read_secret(path: Path) -> str:

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
+import yaml
 from fastapi import APIRouter, Depends, HTTPException, Query
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from davy.schemes import from_dict
 from davy.serve import render
 from davy.serve.context import Context, context_of
 from davy.serve.visitor import allowed
-from davy.store import browse
+from davy.store import browse, schemes
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -36,12 +39,13 @@ def posts(
         found = browse.page(db, wanted, after=after, limit=_PAGE)
         total = browse.count(db, wanted)
         langs, labels = browse.languages(db), browse.labels(db)
+        asked = {scheme.name: question_names(scheme.yaml) for scheme in schemes.everything(db)}
     chosen = {"lang": lang, "label": label, "kind": kind}
     older = "/posts?" + urlencode({**chosen, "after": found[-1].id}) if len(found) == _PAGE else None
     return render.page(
         request,
         "posts.html",
-        posts=[_shown(context, post) for post in found],
+        posts=[_shown(context, post, asked) for post in found],
         total=total,
         langs=langs,
         labels=labels,
@@ -59,16 +63,26 @@ def image(request: Request, key: str, who: Browses) -> Response:
     return FileResponse(folder / key, headers={"Cache-Control": "private, max-age=3600"})
 
 
-def _shown(context: Context, post: browse.Shown) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def question_names(scheme: str) -> tuple[str, ...]:
+    """Return the names of the questions in a scheme's YAML, in their order."""
+    return tuple(question.name for question in from_dict(yaml.safe_load(scheme)).questions)
+
+
+def _shown(context: Context, post: browse.Shown, asked: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return a post for the template, with a line a scheme: its labels from the first question to the last."""
-    paths: dict[str, list[str]] = {}
-    for scheme, _, labels in post.verdicts:
-        paths.setdefault(scheme, []).append(", ".join(labels))
+    given: dict[str, dict[str, str]] = {}
+    for scheme, question, labels in post.verdicts:
+        given.setdefault(scheme, {})[question] = ", ".join(labels)
+    paths = {
+        scheme: " › ".join(answers[question] for question in asked.get(scheme, ()) if question in answers)
+        for scheme, answers in given.items()
+    }
     return {
         "id": post.id,
         "text": post.text,
         "masked": context.mask(post.text),
         "lang": post.lang,
         "image": post.image,
-        "verdicts": [f"{scheme}: {' › '.join(steps)}" for scheme, steps in paths.items()],
+        "verdicts": [f"{scheme}: {path}" for scheme, path in paths.items()],
     }

@@ -1,0 +1,155 @@
+"""Scoring a text on its page, and texts over HTTP with a key or a session."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from web_site import post, token_in
+
+from davy.store import keys, users
+
+
+def make_key(site, role="expert", scopes=("score",), **more):
+    with site.store.write() as db:
+        key, secret = keys.create(db, name="bot", owner=site.people[role].id, scopes=list(scopes), by="shell", **more)
+    return key, secret
+
+
+def ask(site, body, secret=None, **headers):
+    if secret:
+        headers["authorization"] = f"Bearer {secret}"
+    return site.visitor(**headers).post("/v1/score", json=body)
+
+
+def test_the_page_scores_a_text_without_scripts(site):
+    answer = post(site.as_("annotator"), "/score", {"text": "what a grumblefop"}, page="/score")
+    assert answer.status_code == 200
+    assert "<html" in answer.text
+    assert "Hateful" in answer.text
+    assert "90.0%" in answer.text
+    assert site.app.state.context.detector.model["version"] in answer.text
+
+
+def test_htmx_gets_only_the_result(site):
+    answer = post(site.as_("annotator"), "/score", {"text": "a fine day"}, headers={"hx-request": "true"})
+    assert "<html" not in answer.text
+    assert "nothing found" in answer.text
+
+
+def test_the_result_is_in_the_readers_language(site):
+    client = site.as_("annotator")
+    post(client, "/language", {"lang": "de", "next": "/"})
+    answer = post(client, "/score", {"text": "so ein grumblefop"})
+    assert "Hasserfüllt" in answer.text
+    assert "90,0 %" in answer.text
+
+
+def test_hurtful_words_are_masked_with_the_plain_text_behind_a_switch(site):
+    from davy.lexicons.read import Lexicon
+
+    object.__setattr__(site.app.state.context, "lexicon", Lexicon.of("grumblefop"))
+    client = site.as_("annotator")
+    html = post(client, "/score", {"text": "a grumblefop"}).text
+    assert '<span class="masked-text">a gr*mblefop</span><span class="plain-text">a grumblefop</span>' in html
+    assert 'role="switch">' in html
+    post(client, "/account", {"lang": "en", "plain": "yes"})
+    assert 'role="switch" checked>' in post(client, "/score", {"text": "a grumblefop"}).text
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "words"),
+    [("", 400, "no text"), ("  \n ", 400, "no text"), ("x" * 10_001, 413, "at most 10000")],
+)
+def test_a_text_that_can_not_be_scored_says_why(site, text, status, words):
+    answer = post(site.as_("annotator"), "/score", {"text": text})
+    assert (answer.status_code, words in answer.text) == (status, True)
+
+
+@pytest.mark.parametrize("text", ["\x00", "😀" * 100, "\u202eright to left", "a\rb", "é" * 5000, "\ud800", "%00"])
+def test_odd_texts_get_a_score_and_not_a_crash(site, text):
+    _, secret = make_key(site)
+    answer = ask(site, {"text": text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")}, secret)
+    assert answer.status_code == 200
+    client = site.as_("annotator")
+    form = {"csrf": token_in(client.get("/score").text), "text": text.encode("utf-8", "surrogatepass")}
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    assert client.post("/score", content=urlencode(form), headers=kind).status_code == 200
+
+
+def test_a_key_scores_texts_in_order_and_names_the_model(site):
+    _, secret = make_key(site)
+    body = ask(site, {"texts": ["a grumblefop", "a fine day", "a sneezewit"]}, secret).json()
+    assert body["model"] == site.app.state.context.detector.model
+    assert [it["questions"]["hate"]["probability"] for it in body["results"]] == [0.9, 0.0, 0.7]
+    assert [it["verdict"] for it in body["results"]] == ["hateful", "none", "hateful"]
+
+
+def test_json_with_an_escaped_lone_surrogate_is_scored(site):
+    _, secret = make_key(site)
+    headers = {"authorization": f"Bearer {secret}", "content-type": "application/json"}
+    answer = site.visitor().post("/v1/score", content=b'{"text": "half \\ud83d pair"}', headers=headers)
+    assert answer.status_code in (200, 422)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 422),
+        ({"text": "a", "texts": ["b"]}, 422),
+        ({"texts": []}, 422),
+        ({"texts": ["a"] * 101}, 413),
+        ({"text": "a" * 10_001}, 413),
+        ({"text": 5}, 422),
+        ({"text": "a", "more": 1}, 422),
+        ({"text": "a", "lang": "x" * 99}, 422),
+        ([], 422),
+    ],
+)
+def test_requests_outside_the_limits_are_refused_as_json(site, body, status):
+    _, secret = make_key(site)
+    answer = ask(site, body, secret)
+    assert answer.status_code == status
+    assert answer.json()["error"]
+
+
+def test_keys_work_only_within_their_scope_and_life(site):
+    _, reader = make_key(site, scopes=("read",))
+    key, revoked = make_key(site)
+    with site.store.write() as db:
+        keys.revoke(db, key.id, by="shell")
+    assert ask(site, {"text": "a"}, reader).status_code == 403
+    assert ask(site, {"text": "a"}, revoked).status_code == 401
+    assert ask(site, {"text": "a"}, "davy_nonsense").status_code == 401
+    assert ask(site, {"text": "a"}).status_code == 401
+    assert ask(site, {"text": "a"}, authorization="Basic abc").status_code == 401
+    _, secret = make_key(site)
+    with site.store.write() as db:
+        users.disable(db, site.people["expert"].id, by="shell")
+    assert ask(site, {"text": "a"}, secret).status_code == 401
+
+
+def test_a_session_may_use_the_api_with_the_pages_token_only(site):
+    client = site.as_("annotator")
+    assert client.post("/v1/score", json={"text": "a"}).status_code == 403
+    token = token_in(client.get("/").text)
+    assert client.post("/v1/score", json={"text": "a"}, headers={"x-csrf-token": token}).status_code == 200
+
+
+def test_guessing_keys_is_slowed_down(site):
+    codes = [ask(site, {"text": "a"}, f"davy_guess_{i}").status_code for i in range(40)]
+    assert codes[0] == 401
+    assert codes[-1] == 429
+
+
+def test_many_requests_at_once_all_get_their_own_answer(site):
+    from concurrent.futures import ThreadPoolExecutor
+
+    _, secret = make_key(site)
+
+    def one(number: int) -> float:
+        text = "a grumblefop" if number % 2 else "a fine day"
+        return ask(site, {"text": text}, secret).json()["results"][0]["questions"]["hate"]["probability"]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, range(40))) == [0.9 if number % 2 else 0.0 for number in range(40)]

@@ -1,0 +1,128 @@
+"""The catalogues say the same in English and German, and no template has words or scripts of its own."""
+
+from __future__ import annotations
+
+import re
+import string
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from web_site import post
+
+from davy.serve.i18n import LANGUAGES, Words, catalogue, chosen_language
+
+SERVE = Path(str(resources.files("davy.serve")))
+TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
+DYNAMIC = (
+    "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
+    "posts.kind.", "keys.revoked", "keys.expired",
+)  # fmt: skip
+"""Families of keys that code puts together."""
+
+
+def placeholders(sentence: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
+
+
+def test_both_catalogues_have_the_same_keys_and_placeholders():
+    english, german = catalogue("en"), catalogue("de")
+    assert set(english) == set(german)
+    for key, sentence in english.items():
+        assert placeholders(sentence) == placeholders(german[key]), key
+        assert all(it.strip() for it in (sentence, german[key])), key
+
+
+def test_no_sentence_holds_html():
+    for lang in LANGUAGES:
+        for key, sentence in catalogue(lang).items():
+            assert not re.search(r"[<>&]", sentence), key
+
+
+def test_every_key_in_code_and_templates_is_in_the_catalogue_and_none_is_left_over():
+    sources = [path.read_text() for path in (*TEMPLATES, *SERVE.glob("*.py"), *SERVE.glob("pages/*.py"))]
+    used = set(re.findall(r"""\bt\(\s*["']([a-z_.0-9]+)["']""", "\n".join(sources)))
+    used |= set(re.findall(r"""words\(\s*["']([a-z_.0-9]+)["']""", "\n".join(sources)))
+    used |= {f"error.{key}" for key in re.findall(r'Refused\(\s*"(\w+)"', "\n".join(sources))}
+    known = set(catalogue("en"))
+    plural = {key.rpartition(".")[0] for key in known if key.endswith((".one", ".other"))}
+    assert not {key for key in used if key not in known | plural and not key.endswith(".")}
+    stale = {k for k in known if k not in used and k.rpartition(".")[0] not in used and not k.startswith(DYNAMIC)}
+    assert not stale
+
+
+def visible_text(html: str) -> str:
+    """Return what a template would show by itself: no tags, no expressions, no comments."""
+    html = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", " ", html, flags=re.DOTALL)
+    html = re.sub(r"<pre.*?</pre>|<title>|<!--.*?-->", " ", html, flags=re.DOTALL)
+    return re.sub(r"<[^>]*>", " ", html)
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_no_template_has_words_of_its_own(path):
+    own = re.findall(r"[A-Za-zÄÖÜäöüß]{2,}", visible_text(path.read_text()))
+    assert set(own) <= {"Davy", "davy_", "davy"}
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_no_template_has_an_attribute_with_words_of_its_own(path):
+    found = re.findall(r'(?:aria-label|title|placeholder|alt|data-name)="([^"]*)"', path.read_text())
+    assert not [value for value in found if re.sub(r"{{.*?}}", "", value).strip()]
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_no_template_has_inline_script_style_or_handlers(path):
+    html = path.read_text()
+    assert not re.search(r"<script(?![^>]*\bsrc=)", html)
+    assert not re.search(r"<style|\sstyle=|javascript:|\son\w+=|hx-on|hx-vals=.js|\|\s*safe\b", html)
+
+
+def test_every_input_has_a_label(site):
+    client = site.as_("admin")
+    for page in ("/score", "/people", "/account", "/keys", "/posts"):
+        html = client.get(page).text
+        for tag in re.findall(r"<(?:input|select|textarea)[^>]*>", html):
+            if 'type="hidden"' in tag or 'role="switch"' in tag:
+                continue
+            name = re.search(r'\bid="([^"]+)"', tag)
+            assert name, tag
+            assert f'for="{name.group(1)}"' in html, tag
+
+
+def test_the_language_is_the_accounts_then_the_cookies_then_the_browsers():
+    assert chosen_language("de", "en", "en") == "de"
+    assert chosen_language(None, "de", "en") == "de"
+    assert chosen_language(None, None, "fr,de;q=0.8,en;q=0.2") == "de"
+    assert chosen_language(None, "xx", "en;q=0.1,de-CH") == "de"
+    for odd in (None, "", ";;;,", "de;q=x", "*", "de;q=0", "x" * 10_000):
+        assert chosen_language(None, None, odd) == "en"
+
+
+def test_pages_say_their_language_and_the_switch_changes_it(site):
+    client = site.visitor()
+    assert '<html lang="en">' in client.get("/").text
+    answer = post(client, "/language", {"lang": "de", "next": "/sign-in?next=%2Fkeys"})
+    assert answer.headers["location"] == "/sign-in?next=%2Fkeys"
+    html = client.get("/").text
+    assert '<html lang="de">' in html
+    assert "Sicherheitslampe" in html
+
+
+@pytest.mark.parametrize("page", ["/", "/score", "/posts", "/account", "/keys", "/jobs", "/people", "/audit"])
+def test_every_page_is_there_in_german(site, page):
+    client = site.as_("admin")
+    post(client, "/language", {"lang": "de", "next": "/"})
+    html = client.get(page).text
+    assert '<html lang="de">' in html
+    assert "Abmelden" in html
+
+
+def test_numbers_times_and_plurals_follow_the_language():
+    from datetime import UTC, datetime
+
+    at = datetime(2026, 3, 9, 7, 5, tzinfo=UTC)
+    english, german = Words("en"), Words("de")
+    assert (english.when(at), german.when(at)) == ("9 Mar 2026, 07:05 UTC", "09.03.2026, 07:05 UTC")
+    assert (english.share(0.125), german.share(0.125)) == ("12.5%", "12,5 %")
+    assert (english.number(12345), german.number(12345)) == ("12,345", "12.345")
+    assert (english("people.days", count=1), german("people.days", count=7)) == ("1 day", "7 Tage")
