@@ -157,14 +157,13 @@ def report(
     rows: int, figures: dict[str, list[tuple[float, float, float]]], lost: dict[str, int], path: Path | None
 ) -> int:
     """Print the table of steps and ratios; return 1 where a goal is missed."""
-    print(
-        f"{'step':<18}{'davy s':>8}{'pandas s':>10}{'ratio':>7}{'davy CPU':>10}{'pandas CPU':>12}{'davy MB':>9}{'pandas MB':>11}"
-    )
+    print(f"{'':<18}{'seconds':>16}{'':>8}{'processor seconds':>20}{'peak MB':>16}")
+    print(f"{'step':<18}{'davy':>8}{'pandas':>8}{'ratio':>8}{'davy':>10}{'pandas':>10}{'davy':>8}{'pandas':>8}")
     steps = [f"{source.split('.')[1]} → {out.split('.')[1]}" for source, out in STEPS]
     whole = {who: (sum(s[0] for s in f), sum(s[1] for s in f), max(s[2] for s in f)) for who, f in figures.items()}
     mine, theirs = [*figures["davy"], whole["davy"]], [*figures["pandas"], whole["pandas"]]
     for step, (a, b, c), (x, y, z) in zip([*steps, "all"], mine, theirs, strict=True):
-        print(f"{step:<18}{a:>8.2f}{x:>10.2f}{x / a:>7.1f}{b:>10.2f}{y:>12.2f}{c:>9.0f}{z:>11.0f}")
+        print(f"{step:<18}{a:>8.2f}{x:>8.2f}{x / a:>8.1f}{b:>10.2f}{y:>10.2f}{c:>8.0f}{z:>8.0f}")
     ratio = whole["pandas"][0] / whole["davy"][0]
     peak = whole["davy"][2]
     print(f"rows that came back different: davy {lost['davy']:,}, pandas {lost['pandas']:,} of {rows:,}")

@@ -23,6 +23,7 @@ from davy.core.errors import UserError
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 MARK = ":json"
+_BLOCK = 512 * 1024  # what is worked out about it stays in the processor's cache
 _INTEGER = r"^-?(?:0|[1-9][0-9]{0,18})$"
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|inf)$|^NaN$"
 _BOOLEAN = r"^(?:true|false)$"
@@ -109,7 +110,7 @@ def _look(path: Path, name: str, format: str, header: list[str] | None, quote: s
     newline = line_end(path)
     shape: _Shape | None = None
     rest = b""
-    for _, block in blocks(path, name, cap=cap):
+    for _, block in blocks(path, name, cap=cap, size=_BLOCK):
         chunk = rest + block
         if shape is None:
             shape, start = _start(chunk, name, format, header, quote, newline)
@@ -170,11 +171,15 @@ def _look_at(chunk: bytes, shape: _Shape, name: str) -> int:
     """Add the whole rows of a chunk to the shape; return how many bytes they took."""
     data = np.frombuffer(chunk, dtype=np.uint8)
     newline = ord(shape.newline)
-    ends = (data == ord(shape.separator)) | (data == newline)
+    special = data == newline
+    special |= data == ord(shape.separator)
     if shape.quote:
-        inside = np.bitwise_xor.accumulate((data == ord(shape.quote)).view(np.uint8))
-        ends &= inside == 0
-    places = np.flatnonzero(ends)
+        special |= data == ord(shape.quote)
+    places = np.flatnonzero(special)
+    if shape.quote:
+        quotes = data[places] == ord(shape.quote)
+        inside = np.bitwise_xor.accumulate(quotes.view(np.uint8))
+        places = places[(inside == 0) & ~quotes]
     row_ends = np.flatnonzero(data[places] == newline)
     if not len(row_ends):
         return 0

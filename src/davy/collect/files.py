@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -99,10 +99,12 @@ def convert(
     progress: Callable[[int], object] | None = None,
 ) -> Converted:
     """Write the rows of one file to another; naming a text or id column makes the table one of posts."""
+    start = time.perf_counter()
     with opened(source, format=format, encoding=encoding) as table:
         if text is not None or id is not None:
             table = columns_of.posts(table, text=text, id=id)
-        return copy(table, out, source=source, format=out_format, progress=progress)
+        done = copy(table, out, source=source, format=out_format, progress=progress)
+    return replace(done, seconds=time.perf_counter() - start)
 
 
 def copy(
