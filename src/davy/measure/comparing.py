@@ -6,7 +6,7 @@ paired: they look at the items on which the two detectors differ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import erfc, lgamma, log, sqrt
 
@@ -56,8 +56,12 @@ def paired_bootstrap(
     metric: str = "macro_f1",
     labels: Sequence[str] = (),
     bootstrap: Bootstrap | None = None,
+    value: Callable[[Floats], Floats] | None = None,
 ) -> Comparison:
-    """Return the difference in a figure of the confusion matrix, resampling items with both predictions together."""
+    """Return the difference in a figure of the confusion matrix, resampling items with both predictions together.
+
+    `value` is a figure of the caller's own, reported under the name `metric`.
+    """
     bootstrap = bootstrap or Bootstrap()
     (g, a, b), names = coded(labels, gold, first, second)
     if not len(g):
@@ -68,7 +72,7 @@ def paired_bootstrap(
     places = np.arange(len(rows))
     features[places, 0, rows[:, 0] * width + rows[:, 1]] = 1
     features[places, 1, rows[:, 0] * width + rows[:, 2]] = 1
-    value = figure(metric)
+    value = value or figure(metric)
 
     def both(sums: Floats) -> Floats:
         return value(sums.reshape(*sums.shape[:-1], 2, width, width))

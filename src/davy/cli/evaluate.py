@@ -1,0 +1,244 @@
+"""`davy evaluate`: how good detectors are on labelled posts, and whether one is better than another."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.compare.evaluate import Evaluation
+    from davy.compare.said import Said
+    from davy.core.scheme import Scheme
+    from davy.core.scorer import Scorer
+
+
+def evaluate(
+    file: Annotated[str, typer.Argument(metavar="F", help="Labelled posts; '-' is stdin. With --corpus, or a folder.")],
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", metavar="M", help="A detector to measure; again for more.")
+    ] = None,
+    predictions: Annotated[
+        list[str] | None,
+        typer.Option("--predictions", metavar="F2", help="Or a file with id, Q.label and Q; again for more."),
+    ] = None,
+    scheme: Annotated[
+        str | None, typer.Option(metavar="S", help="The scheme of the answers; else the corpus's, or guessed.")
+    ] = None,
+    question: Annotated[
+        list[str] | None, typer.Option("--question", metavar="Q", help="Measure this question only; again for more.")
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="[C=]NAME", help="Measure this split only, such as dev; C is its column.")
+    ] = None,
+    gold: Annotated[
+        list[str] | None, typer.Option("--gold", metavar="[Q=]C", help="The column with the settled answers to Q.")
+    ] = None,
+    everywhere: Annotated[
+        bool,
+        typer.Option("--everywhere", help="Measure yes/no child questions on all posts, as no where they don't apply."),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write results.json, figures.csv and report.html here.")
+    ] = None,
+    text_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")] = None,
+    id_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the ids.")] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
+    ] = None,
+    resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples an interval rests on.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired tests.
+
+    The settled answers are the columns Q.gold, or what --gold names. A child question is measured on the posts whose
+    settled parent answer leads to it. Every figure comes with its n and its 95 % interval.
+
+    Examples:
+
+      davy evaluate labelled.csv --model embedded-en --model keywords:words.txt
+
+      davy evaluate edos/ --corpus edos --split dev --model embedded-en --out report
+
+      davy evaluate posts.csv --gold label --scheme hate --predictions mine.csv
+    """
+    from davy.compare.evaluate import evaluate as measured
+    from davy.compare.gold import data_hash, settled
+    from davy.compare.results import record
+    from davy.measure.intervals import Bootstrap
+
+    _check(model or [], predictions or [], out)
+    bootstrap = Bootstrap(resamples=resamples, seed=seed)
+    posts, home = labelled(file, corpus, format, text_column, id_column)
+    chosen, where = in_split(posts, split)
+    rules, columns = _scheme_and_columns(scheme or home, chosen, gold or [], question or [])
+    golds = settled(chosen, rules, columns, file=file, questions=question or [], everywhere=everywhere)
+    settings = {"file": Path(file).name, "scheme": f"{rules.name} {rules.version}", "split": where}
+    detectors = [*_by_models(model or [], chosen, rules), *_by_files(predictions or [], chosen, posts, rules, file)]
+    title = f"{corpus or Path(file).name}, {where}" if where else (corpus or Path(file).name)
+    data = data_hash(chosen, list(columns.values()))
+    found = measured(golds, detectors, title=title, data=data, settings=settings, bootstrap=bootstrap)
+    if out is not None:
+        write(found, out)
+    if json:
+        console.json(record(found))
+    else:
+        _print(found)
+    if out is not None:
+        console.note(f"Written: {out}/report.html, figures.csv, results.json")
+
+
+def labelled(
+    file: str, corpus: str | None, format: str | None = None, text: str | None = None, id: str | None = None
+) -> tuple[pl.DataFrame, str | None]:
+    """Return all posts of a file, numbered by row, and the scheme that the corpus names."""
+    from davy.collect import columns, corpora, files
+    from davy.collect.table import reading
+    from davy.compare.gold import ROW
+
+    if corpus is not None:
+        if text or id or format:
+            raise UserError(
+                "--corpus knows the file's columns and format: leave out --text-column, --id-column, --format."
+            )
+        loaded = corpora.load(corpus, file)
+        return loaded.posts.collect().with_row_index(ROW, offset=1), loaded.scheme
+    if Path(file).is_dir():
+        raise UserError(f"{file} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
+    with files.opened(file, format=format) as table:
+        made = columns.checked(columns.posts(table, text=text, id=id))
+        with reading(file):
+            return made.frame.collect().with_row_index(ROW, offset=1), None
+
+
+def in_split(posts: pl.DataFrame, split: str | None) -> tuple[pl.DataFrame, str]:
+    """Return the posts of a split, and the words for it; all posts where none is named."""
+    import polars as pl
+
+    column, _, name = split.rpartition("=") if split else ("", "", "")
+    column = column or "split"
+    if split and column not in posts.columns:
+        others = ", ".join(c for c in posts.columns if c.startswith("split")) or "none"
+        raise UserError(f"There is no column {column!r} to take the split from; columns of splits: {others}.")
+    if column not in posts.columns:
+        return posts, ""
+    counts = {str(value): n for value, n in posts[column].value_counts(sort=True).iter_rows()}
+    if not split:
+        if len(counts) > 1:
+            listed = ", ".join(f"{value} {n:,}" for value, n in counts.items())
+            console.note(
+                f"Measuring all splits together ({listed}). Name one with --split; models may have seen train."
+            )
+        return posts, " + ".join(counts)
+    if name not in counts:
+        raise UserError(f"There is no split {name!r} in column {column!r}; it has {', '.join(counts)}.")
+    return posts.filter(pl.col(column).cast(pl.String) == name), name
+
+
+def pass_over(posts: pl.DataFrame, scorer: Scorer, *, what: str = "") -> pl.DataFrame:
+    """Return a detector's answers to the posts, in their order: the columns that scoring adds."""
+    import polars as pl
+
+    from davy.score.batch import Settings, added_columns, score_frames
+
+    seen = posts.select(name for name in ("id", "text", "lang", "image") if name in posts.columns)
+    with console.progress(what or f"Scoring with {scorer.name}", total=len(posts)) as advance:
+        frames = list(score_frames([seen], scorer, Settings(replace=True), progress=advance))
+    return pl.concat(frames).select(added_columns(scorer))
+
+
+def write(evaluation: Evaluation, folder: Path) -> None:
+    """Write an evaluation's page, figures and record into a folder, each whole or not at all."""
+    import json as codec
+
+    from davy.collect.writing import atomic
+    from davy.compare.page import page
+    from davy.compare.results import figures_table, record
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic(folder / "results.json") as hidden:
+        hidden.write_text(codec.dumps(record(evaluation), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    with atomic(folder / "figures.csv") as hidden:
+        hidden.write_text(figures_table(evaluation).csv(), encoding="utf-8")
+    page(evaluation, command=shlex.join(["davy", *sys.argv[1:]])).write(folder / "report.html")
+
+
+def _check(models: list[str], predictions: list[str], out: Path | None) -> None:
+    """Raise where the command can't be carried out, before anything is read."""
+    if not models and not predictions:
+        raise UserError("Say what to measure: --model M (davy model list), or --predictions FILE.")
+    names = [*models, *predictions]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UserError(f"{twice!r} is named twice. Name each model once.")
+    if out is not None and out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file. Give a folder to write the report into.")
+
+
+def _scheme_and_columns(
+    name: str | None, posts: pl.DataFrame, gold: list[str], questions: list[str]
+) -> tuple[Scheme, dict[str, str]]:
+    from davy import schemes
+    from davy.compare.gold import ROW, gold_columns, guessed_scheme
+
+    if name is None:
+        name = guessed_scheme(posts.drop(ROW))
+        console.note(f"Scheme: {name} (guessed from the answers; choose with --scheme).")
+    scheme = schemes.load(name)
+    return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme, questions)
+
+
+def _by_models(names: list[str], posts: pl.DataFrame, scheme: Scheme) -> list[Said]:
+    from davy.collect import files
+    from davy.compare.said import said
+    from davy.models.load import load
+
+    scorers = [load(name, read=files.batches) for name in names]
+    return [said(name, s.version, pass_over(posts, s), scheme) for name, s in zip(names, scorers, strict=True)]
+
+
+def _by_files(names: list[str], posts: pl.DataFrame, every: pl.DataFrame, scheme: Scheme, file: str) -> list[Said]:
+    import polars as pl
+
+    from davy.collect import files
+    from davy.compare.said import joined, said
+    from davy.score.resume import input_hash
+
+    found = []
+    for name in names:
+        rows: Any = pl.concat(list(files.batches(name)), how="diagonal_relaxed")
+        rows = joined(rows, posts["id"].to_list(), every["id"].to_list(), file=name, posts=file)
+        found.append(said(Path(name).name, input_hash(Path(name))[:12], rows, scheme, file=name))
+    return found
+
+
+def _print(evaluation: Evaluation) -> None:
+    from davy.compare.results import confusion_table, label_table, overall_table, pair_table
+
+    out = console.out()
+    for result in evaluation.results:
+        out.print(overall_table(result).rich())
+        for model in result.models:
+            out.print(label_table(result, model).rich())
+            matrix = confusion_table(result, model)
+            if matrix is not None and len(matrix.columns) <= 7:
+                out.print(matrix.rich())
+        pairs = pair_table(result)
+        if pairs is not None:
+            out.print(pairs.rich())
+    models = ", ".join(f"{name} {version}".strip() for name, version in evaluation.models.items())
+    out.print(
+        f"{evaluation.title} · data {evaluation.data} · seed {evaluation.seed} · {models}", style="dim", markup=False
+    )

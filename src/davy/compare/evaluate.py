@@ -1,0 +1,198 @@
+"""Measure detectors on labelled posts, question by question, and test each two against each other.
+
+Settled answers and what each detector said in; figures with n and interval, a
+confusion matrix, a ROC curve and paired tests out. Nothing is scored here: one
+scoring pass a detector has been made before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import combinations
+
+import numpy as np
+
+from davy.compare.figures import NO_ANSWER, classified, confused, real_macro_f1
+from davy.compare.gold import Gold
+from davy.compare.said import Said
+from davy.core import Metric, Report, UserError
+from davy.core.scheme import Question
+from davy.measure.classification import Confusion
+from davy.measure.comparing import Comparison, mcnemar, paired_bootstrap
+from davy.measure.intervals import Bootstrap
+from davy.measure.multilabel import indicator, multilabel
+from davy.measure.ranking import ranking, roc_curve
+from davy.measure.ratings import SEPARATOR
+
+CURVE_POINTS = 200
+
+Curve = tuple[tuple[float, float], ...]
+"""False and true positive rates, from strict to lenient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One detector on one question. `table` is missing for questions with several answers, `roc` where not yes/no."""
+
+    name: str
+    version: str
+    report: Report
+    table: Confusion | None = None
+    roc: Curve = ()
+    unanswered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two detectors on the same posts. `adjusted` is p after Holm's correction for all pairs under one figure."""
+
+    first: str
+    second: str
+    comparison: Comparison
+    adjusted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One question: on which posts, how each detector did, and what the tests say."""
+
+    gold: Gold
+    models: tuple[Measured, ...]
+    pairs: tuple[Paired, ...]
+    silent: tuple[str, ...] = ()
+    """Detectors that don't answer the question."""
+
+    @property
+    def question(self) -> Question:
+        """The question that was measured."""
+        return self.gold.question
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """All questions of one run, with what they rest on."""
+
+    results: tuple[Result, ...]
+    title: str
+    data: str
+    seed: int
+    settings: dict[str, str] = field(default_factory=dict)
+    made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Name → version of every detector that was measured."""
+        return {model.name: model.version for result in self.results for model in result.models}
+
+
+def evaluate(
+    golds: Sequence[Gold],
+    detectors: Sequence[Said],
+    *,
+    title: str,
+    data: str,
+    settings: dict[str, str] | None = None,
+    bootstrap: Bootstrap | None = None,
+) -> Evaluation:
+    """Return every detector's figures on every question that it answers, and the paired tests."""
+    bootstrap = bootstrap or Bootstrap()
+    settings = settings or {}
+    results = []
+    for gold in golds:
+        answering = [said for said in detectors if gold.question.name in said.labels]
+        silent = tuple(said.name for said in detectors if said not in answering)
+        models = tuple(_measured(gold, said, title, data, settings, bootstrap) for said in answering)
+        results.append(Result(gold, models, _pairs(gold, answering, bootstrap), silent))
+    if not any(result.models for result in results):
+        asked = ", ".join(gold.question.name for gold in golds)
+        raise UserError(f"No model answers what the posts have settled answers to ({asked}). Name another model")
+    return Evaluation(tuple(results), title, data, bootstrap.seed, settings)
+
+
+def _measured(
+    gold: Gold, said: Said, title: str, data: str, settings: dict[str, str], bootstrap: Bootstrap
+) -> Measured:
+    question = gold.question
+    answers = _at(gold, said)
+    table: Confusion | None = None
+    roc: Curve = ()
+    if question.kind == "many":
+        labels = question.label_names
+        metrics = multilabel(
+            indicator(gold.cells, labels), indicator(_joined(answers), labels), labels, bootstrap=bootstrap
+        )
+    else:
+        table = confused(gold.cells, answers, question.label_names)
+        metrics = classified(table, positive=question.positive, bootstrap=bootstrap)
+        if question.name in said.yes:
+            found, roc = _ranked(gold, said, bootstrap)
+            metrics = [*metrics[:2], *found, *metrics[2:]]
+    report = Report(
+        f"{title}: {question.name}",
+        tuple(metrics),
+        data,
+        f"{said.name} {said.version}".strip(),
+        datetime.now(UTC),
+        bootstrap.seed,
+        settings,
+    )
+    return Measured(said.name, said.version, report, table, roc, sum(answer is None for answer in answers))
+
+
+def _ranked(gold: Gold, said: Said, bootstrap: Bootstrap) -> tuple[list[Metric], Curve]:
+    """Return AUROC and average precision over the posts that have a score, and the ROC curve."""
+    scores = [said.yes[gold.question.name][row] for row in gold.rows]
+    pairs = [(label == gold.question.positive, s) for label, s in zip(gold.cells, scores, strict=True) if s is not None]
+    yes, numbers = [flag for flag, _ in pairs], [number for _, number in pairs]
+    metrics = ranking(yes, numbers, bootstrap=bootstrap)
+    if not any(yes) or all(yes):
+        return metrics, ()
+    false, true, _ = roc_curve(yes, numbers)
+    kept = np.unique(np.linspace(0, len(false) - 1, CURVE_POINTS).round().astype(int))
+    return metrics, tuple(
+        (round(float(x), 5), round(float(y), 5)) for x, y in zip(false[kept], true[kept], strict=True)
+    )
+
+
+def _pairs(gold: Gold, detectors: Sequence[Said], bootstrap: Bootstrap) -> tuple[Paired, ...]:
+    """Return the tests between each two detectors: macro-F1 by paired bootstrap, the share right by McNemar."""
+    found: list[tuple[str, str, Comparison]] = []
+    answers = {said.name: _at(gold, said) for said in detectors}
+    right = {name: [a == g for a, g in zip(said, gold.cells, strict=True)] for name, said in answers.items()}
+    for first, second in combinations(answers, 2):
+        if gold.question.kind != "many":
+            names = gold.question.label_names
+            sides = [confused(gold.cells, answers[name], names) for name in (first, second)]
+            wider = max(sides, key=lambda table: len(table.labels))
+            cells = [[NO_ANSWER if cell is None else cell for cell in answers[name]] for name in (first, second)]
+            found.append((first, second, paired_bootstrap(
+                gold.cells, *cells, labels=wider.labels, bootstrap=bootstrap, value=real_macro_f1(wider)
+            )))  # fmt: skip
+        found.append((first, second, mcnemar(right[first], right[second])))
+    adjusted: dict[int, float] = {}
+    for metric in {comparison.metric for _, _, comparison in found}:
+        places = [i for i, (_, _, comparison) in enumerate(found) if comparison.metric == metric]
+        adjusted |= dict(zip(places, holm([found[i][2].p for i in places]), strict=True))
+    return tuple(Paired(*pair, adjusted[i]) for i, pair in enumerate(found))
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Return p-values after Holm's step-down correction, in their order."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    result, highest = [0.0] * len(values), 0.0
+    for place, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(values) - place) * values[i]))
+        result[i] = highest
+    return result
+
+
+def _at(gold: Gold, said: Said) -> list[str | None]:
+    """Return what a detector said about the posts that count, labels joined by `|`."""
+    answers = said.labels[gold.question.name]
+    return [None if (answer := answers[row]) is None else SEPARATOR.join(answer) for row in gold.rows]
+
+
+def _joined(answers: Sequence[str | None]) -> list[str]:
+    return ["" if answer is None else answer for answer in answers]

@@ -1,0 +1,241 @@
+"""The settled answers that detectors are measured against.
+
+Posts with answer columns and a scheme in; for each question which posts count
+and what their answer is, out. The one thing to know: a child question is
+measured only on posts whose settled parent answer makes it apply, as the EDOS
+challenge does for its tasks B and C.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from davy import schemes
+from davy.core.errors import UserError, nearest
+from davy.core.scheme import Question, Scheme
+from davy.measure.ratings import SEPARATOR
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROW = "davy.row"
+"""Column with each post's row in its file, so that errors name it after rows were left out."""
+
+Answer = tuple[str, ...] | None
+"""The labels of one post; empty where a `many` question got none of its labels, None where there is no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """One question's settled answers: `labels[i]` belongs to the post at position `rows[i]`."""
+
+    question: Question
+    rows: tuple[int, ...]
+    labels: tuple[tuple[str, ...], ...]
+    note: str = ""
+    """Which posts were left out, and why."""
+
+    @property
+    def cells(self) -> list[str]:
+        """Each post's labels as one text, joined by `|`."""
+        return [SEPARATOR.join(labels) for labels in self.labels]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each label occurs, in the order of the question."""
+        every = [label for labels in self.labels for label in labels]
+        return {name: every.count(name) for name in self.question.label_names}
+
+
+def settled(
+    posts: pl.DataFrame,
+    scheme: Scheme,
+    columns: Mapping[str, str],
+    *,
+    file: str = "The file",
+    questions: Sequence[str] = (),
+    everywhere: bool = False,
+) -> list[Gold]:
+    """Return the settled answers to each question that has a column and at least one answer.
+
+    With `everywhere`, a yes/no child question is measured on all posts whose parent is answered, and a post to which
+    it does not apply counts as a no: so GMHP7k measures misogyny.
+    """
+    asked = [scheme.question(name) for name in known_questions(questions, scheme)]
+    parsed = {
+        question.name: parsed_column(posts, question, columns[question.name], file)
+        for question in scheme.questions
+        if question.name in columns
+    }
+    wanted = [question for question in asked or scheme.questions if question.name in parsed]
+    found = [_of(question, parsed, scheme, everywhere=everywhere) for question in wanted]
+    absent = [question.name for question in asked if question.name not in parsed]
+    if absent:
+        seen = ", ".join(columns.values()) or "none"
+        raise UserError(
+            f"{file} has no settled answers to {absent[0]!r}; its answer columns are {seen}. "
+            f"Name the column: --gold {absent[0]}=COLUMN"
+        )
+    for gold in found:
+        if not gold.rows and gold.question in asked:
+            raise UserError(f"{file} has no post with a settled answer to {gold.question.name!r}. {gold.note}".strip())
+    kept = [gold for gold in found if gold.rows]
+    if not kept:
+        raise UserError(
+            f"{file} has no settled answers to measure against: wanted columns such as "
+            f"{scheme.questions[0].name}.gold, it has {', '.join(posts.drop(ROW, strict=False).columns)}. "
+            "Name one with --gold COLUMN, or read a public corpus with --corpus NAME"
+        )
+    return kept
+
+
+def gold_columns(
+    names: Sequence[str], given: Sequence[str], scheme: Scheme, questions: Sequence[str]
+) -> dict[str, str]:
+    """Return which column holds which question's answers: `Q=COLUMN` or `COLUMN` as given, else every `Q.gold`."""
+    found = {q.name: f"{q.name}.gold" for q in scheme.questions if f"{q.name}.gold" in names}
+    for entry in given:
+        question, _, column = entry.partition("=") if entry not in names else ("", "", entry)
+        if not column:
+            question, column = "", entry
+        if column not in names:
+            hint = nearest(column, list(names))
+            raise UserError(f"There is no column {column!r} (--gold); the columns are {', '.join(names)}.{hint}")
+        if not question and len(questions) > 1:
+            raise UserError(
+                f"--gold {column} could answer {' or '.join(questions)}. Say which: --gold {questions[0]}={column}"
+            )
+        found[known_questions([question or [*questions, scheme.questions[0].name][0]], scheme)[0]] = column
+    return found
+
+
+def known_questions(asked: Sequence[str], scheme: Scheme) -> list[str]:
+    """Return the questions asked for; one that the scheme does not have is an error."""
+    names = [question.name for question in scheme.questions]
+    for name in asked:
+        if name not in names:
+            raise UserError(
+                f"Scheme {scheme.name!r} has no question {name!r}; it asks {', '.join(names)}.{nearest(name, names)}"
+            )
+    return list(asked)
+
+
+def guessed_scheme(posts: pl.DataFrame) -> str:
+    """Return the shipped scheme with the fewest questions that knows every `Q.gold` column and label of the posts."""
+    named = [name.removesuffix(".gold") for name in posts.columns if name.endswith(".gold")]
+    if not named:
+        raise UserError(
+            f"There is no column of settled answers; the columns are {', '.join(posts.columns)}. "
+            "Name the scheme and the column: --scheme hate --gold COLUMN, or read a public corpus with --corpus NAME"
+        )
+    fitting = []
+    for name in schemes.names():
+        scheme = schemes.load(name)
+        asked = {question.name: question for question in scheme.questions}
+        if all(q in asked and _fits(asked[q], posts[f"{q}.gold"]) for q in named):
+            fitting.append((len(scheme.questions), name))
+    if not fitting:
+        raise UserError(
+            f"No scheme that ships with Davy has the answers in {', '.join(f'{q}.gold' for q in named)}. "
+            "Name yours with --scheme FILE"
+        )
+    return min(fitting)[1]
+
+
+def data_hash(posts: pl.DataFrame, columns: Sequence[str]) -> str:
+    """Return a short hash of the posts' ids, texts and answers, in their order."""
+    made = hashlib.sha256()
+    for row in posts.select(name for name in ("id", "text", "lang", *columns) if name in posts.columns).iter_rows():
+        made.update(repr(row).encode("utf-8", "backslashreplace"))
+    return made.hexdigest()[:16]
+
+
+def parsed_column(posts: pl.DataFrame, question: Question, column: str, file: str) -> list[Answer]:
+    """Return each post's answer in the scheme's names; a label outside the scheme is an error with row and value."""
+    import polars as pl
+
+    cells = posts[column].cast(pl.String)
+    table: dict[str | None, Answer] = {None: None}
+    for value in cells.unique(maintain_order=True).drop_nulls():
+        try:
+            table[value] = answer_of(value, question)
+        except KeyError as unknown:
+            first = int((cells == value).fill_null(value=False).arg_max() or 0)
+            row = posts[ROW][first] if ROW in posts.columns else first + 1
+            raise UserError(
+                f"{file}: row {row}, column {column!r} has {_no_label(str(unknown.args[0]), question)}"
+            ) from None
+    return [table[cell] for cell in cells.to_list()]
+
+
+def answer_of(cell: str, question: Question) -> Answer:
+    """Return the labels that a cell spells; KeyError with the spelling that is none."""
+    if question.kind != "many":
+        return None if question.is_absent(cell) else (question.label(cell).name,)
+    labels = []
+    for spelling in (piece.strip() for piece in cell.split(SEPARATOR)):
+        if question.is_absent(spelling):
+            continue
+        try:
+            labels.append(question.label(spelling).name)
+        except KeyError:
+            if not question.open:
+                raise
+    return tuple(dict.fromkeys(labels))
+
+
+def _no_label(value: str, question: Question) -> str:
+    known = list(question.label_names)
+    listed = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+    return f"{value[:80]!r}, which is no label of {question.name!r}; it has {listed}.{nearest(value, known)}"
+
+
+def _fits(question: Question, cells: pl.Series) -> bool:
+    try:
+        for value in cells.unique().drop_nulls():
+            answer_of(str(value), question)
+    except KeyError:
+        return False
+    return True
+
+
+def _of(question: Question, parsed: Mapping[str, list[Answer]], scheme: Scheme, *, everywhere: bool) -> Gold:
+    own = parsed[question.name]
+    applies = _applies(question, parsed, scheme, len(own))
+    no = _no_of(question) if everywhere and question.under else None
+    parent = parsed.get(question.under[0]) if question.under else None
+    rows, labels, not_asked, empty = [], [], 0, 0
+    for i, answer in enumerate(own):
+        if not applies[i]:
+            if no is None or parent is None or parent[i] is None:
+                not_asked += 1
+                continue
+            answer = (no,)
+        if answer is None:
+            empty += 1
+            continue
+        rows.append(i)
+        labels.append(answer)
+    notes = []
+    if not_asked and question.under:
+        notes.append(f"{not_asked:,} posts left out: {question.under[0]!r} does not lead to this question")
+    if empty:
+        notes.append(f"{empty:,} posts left out: no settled answer")
+    return Gold(question, tuple(rows), tuple(labels), "; ".join(notes))
+
+
+def _applies(question: Question, parsed: Mapping[str, list[Answer]], scheme: Scheme, n: int) -> list[bool]:
+    """Return for each post whether its settled answers lead to the question; yes where the parent has no column."""
+    if question.under is None or question.under[0] not in parsed:
+        return [True] * n
+    parent, needed = question.under
+    above = _applies(scheme.question(parent), parsed, scheme, n)
+    return [up and bool(set(answer or ()) & set(needed)) for up, answer in zip(above, parsed[parent], strict=True)]
+
+
+def _no_of(question: Question) -> str | None:
+    others = [name for name in question.label_names if name != question.positive]
+    return others[0] if question.positive is not None and len(others) == 1 else None

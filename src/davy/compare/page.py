@@ -1,0 +1,102 @@
+"""An evaluation as one self-contained page: tables with intervals, ROC curves, confusion matrices, paired tests."""
+
+from __future__ import annotations
+
+from davy.compare.evaluate import Evaluation, Measured, Result
+from davy.compare.results import confusion_table, label_table, overall_table, pair_table
+from davy.core import Metric
+from davy.core.scheme import Question
+from davy.report import Column, Page, Provenance, Table
+from davy.report.plots import confusion, line
+from davy.report.theme import Plot
+
+MAIN = ("macro-F1", "F1")
+SHORT = 34
+MATRIX_LABELS = 16
+"""Above this many labels a picture of the matrix can't be read, and the table stands alone."""
+
+
+def page(evaluation: Evaluation, *, command: str = "") -> Page:
+    """Return the page of an evaluation."""
+    models = ", ".join(f"{name} {version}".strip() for name, version in evaluation.models.items())
+    made = Page(
+        evaluation.title,
+        lead="How well detectors answer each question, on posts whose answers are settled. Every figure has its n and "
+        "its 95 % interval; a post without an answer counts as an error.",
+        provenance=Provenance(
+            evaluation.data, models, evaluation.seed, command, evaluation.made_at, more=evaluation.settings
+        ),
+    )
+    for result in evaluation.results:
+        _section(made, result)
+    return made
+
+
+def roc_plot(result: Result) -> Plot | None:
+    """Return the ROC curves of all detectors that gave probabilities, or None where there are none."""
+    curves = {_named(model): model.roc for model in result.models if model.roc}
+    if not curves:
+        return None
+    return line(
+        curves, title=f"{result.question.name}: ROC", x="false positive rate", y="true positive rate", diagonal=True
+    )
+
+
+def confusion_plot(result: Result, model: Measured) -> Plot | None:
+    """Return the picture of a detector's confusion matrix, or None where it has none or is too large to read."""
+    if model.table is None or len(model.table.labels) > MATRIX_LABELS:
+        return None
+    names = [_short(label, result.question) for label in model.table.labels]
+    counts = {
+        (gold, said): int(model.table.matrix[i, j]) for i, gold in enumerate(names) for j, said in enumerate(names)
+    }
+    return confusion(counts, names, title=f"{result.question.name}: {model.name}")
+
+
+def _section(made: Page, result: Result) -> None:
+    made.section(result.question.name)
+    made.table(_narrow(overall_table(result)))
+    curves = roc_plot(result)
+    if curves is not None:
+        made.plot(curves, "ROC curves: the further up and left, the better. The diagonal is chance.")
+    pairs = pair_table(result)
+    if pairs is not None:
+        made.table(pairs)
+    for model in result.models:
+        made.heading(model.name)
+        made.table(_narrow(label_table(result, model)))
+        picture = confusion_plot(result, model)
+        if picture is not None:
+            made.plot(picture, f"Confusion matrix of {model.name}: counts; the shade is the share of the gold label.")
+        else:
+            table = confusion_table(result, model)
+            if table is not None:
+                made.table(table)
+
+
+def _narrow(table: Table) -> Table:
+    """Return the table with intervals as pictures in its main column only, and in words in the others."""
+    columns = [
+        Column(column.name, "name", best=column.best) if column.kind == "metric" and column.name not in MAIN else column
+        for column in table.columns
+    ]
+    rows = [
+        [
+            str(cell) if isinstance(cell, Metric) and column.kind != "metric" else cell
+            for cell, column in zip(row, columns, strict=True)
+        ]
+        for row in table.rows
+    ]
+    return Table.of(columns, rows, title=table.title, note=table.note)
+
+
+def _named(model: Measured) -> str:
+    found = next((m.value for m in model.report.metrics if m.name == "auroc" and m.value is not None), None)
+    return model.name if found is None else f"{model.name} (AUROC {found:.3f})"
+
+
+def _short(label: str, question: Question) -> str:
+    """Return a label as a picture has room for it, its code in front where it has one."""
+    code = next((known.code for known in question.labels if known.name == label), None)
+    cut = label if len(label) <= SHORT else f"{label[: SHORT - 1].rstrip(' ,')}…"
+    return f"{code} {cut}" if code else cut

@@ -1,0 +1,167 @@
+"""An evaluation as tables, JSON and CSV.
+
+What the shell prints, what `--json` gives and what a report folder holds are
+made from the same records, so that they can't differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from davy.compare.evaluate import Evaluation, Measured, Result
+from davy.core import Metric
+from davy.report import Column, Table
+
+OVERALL: dict[str, str] = {
+    "macro_f1": "macro-F1",
+    "accuracy": "accuracy",
+    "exact_match": "exact match",
+    "auroc": "AUROC",
+}
+
+
+def record(evaluation: Evaluation) -> dict[str, Any]:
+    """Return an evaluation as plain values, as HTTP would."""
+    return {
+        "title": evaluation.title,
+        "data": evaluation.data,
+        "seed": evaluation.seed,
+        "made_at": evaluation.made_at.isoformat(timespec="seconds"),
+        "settings": evaluation.settings,
+        "models": evaluation.models,
+        "questions": {result.question.name: _question(result) for result in evaluation.results},
+    }
+
+
+def overall_table(result: Result) -> Table:
+    """Return one row a detector, numbered: the figures for the whole question."""
+    shown = [name for name in OVERALL if any(_has(model, name) for model in result.models)]
+    rows = [
+        (f"{i} {model.name}", *(_metric(model, name) for name in shown), model.unanswered)
+        for i, model in enumerate(result.models, 1)
+    ]
+    columns = [Column("model"), *(Column(OVERALL[name], "metric", best="high") for name in shown)]
+    columns.append(Column("no answer", "count"))
+    n = f"{len(result.gold.rows):,} posts"
+    note = ". ".join(filter(None, [result.gold.note, *(f"{name} does not answer it" for name in result.silent)]))
+    return Table.of(columns, rows, title=f"{result.question.name} ({n})", note=note)
+
+
+def label_table(result: Result, model: Measured) -> Table:
+    """Return one row a label: precision, recall and F1."""
+    counts = result.gold.counts
+    rows = [
+        (label, counts[label], *(_defined(model, f"{figure}.{label}") for figure in ("precision", "recall", "f1")))
+        for label in result.question.label_names
+    ]
+    columns = [Column("label"), Column("gold", "count"), *(Column(c, "metric") for c in ("precision", "recall", "F1"))]
+    return Table.of(columns, rows, title=f"{result.question.name}: {model.name}")
+
+
+def confusion_table(result: Result, model: Measured) -> Table | None:
+    """Return the confusion matrix, gold labels down, said labels across."""
+    if model.table is None:
+        return None
+    rows = [
+        (label, *model.table.matrix[i].tolist())
+        for i, label in enumerate(model.table.labels)
+        if label in result.question.label_names
+    ]
+    columns = [Column("gold ↓ said →"), *(Column(label, "count") for label in model.table.labels)]
+    return Table.of(columns, rows, title=f"{result.question.name}: {model.name}, gold against said")
+
+
+def pair_table(result: Result) -> Table | None:
+    """Return one row for each two detectors, by their numbers, and figure: the difference, its interval and p."""
+    if not result.pairs:
+        return None
+    number = {model.name: i for i, model in enumerate(result.models, 1)}
+    rows = [
+        (f"{number[pair.first]} − {number[pair.second]}", OVERALL.get(pair.comparison.metric, pair.comparison.metric),
+         pair.comparison.difference, _chance(pair.comparison.p), _chance(pair.adjusted), pair.comparison.test)
+        for pair in result.pairs
+    ]  # fmt: skip
+    columns = [
+        Column("models"),
+        Column("figure"),
+        Column("difference", "metric", scale=(-1.0, 1.0)),
+        Column("p", "number"),
+        Column("p, Holm", "number"),
+        Column("test"),
+    ]
+    return Table.of(columns, rows, title=f"{result.question.name}: is one better?")
+
+
+def figures_table(evaluation: Evaluation) -> Table:
+    """Return every figure as one row, for spreadsheets."""
+    rows = []
+    for result in evaluation.results:
+        for model in result.models:
+            for metric in model.report.metrics:
+                name, _, label = metric.name.partition(".")
+                rows.append((result.question.name, model.name, model.version, name, label, metric.value,
+                             metric.low, metric.high, metric.level, metric.n, metric.note))  # fmt: skip
+    names = ["question", "model", "version", "figure", "label", "value", "low", "high", "level", "n", "note"]
+    digits = {"value": 6, "low": 6, "high": 6}
+    columns = [Column(name, "number", digits[name]) if name in digits else Column(name) for name in names]
+    return Table.of(columns, rows)
+
+
+def metric_record(metric: Metric) -> dict[str, Any]:
+    """Return a figure as plain values."""
+    bounds = {"low": metric.low, "high": metric.high, "level": metric.level}
+    note = {"note": metric.note} if metric.note else {}
+    return {"value": metric.value, **bounds, "n": metric.n, **note}
+
+
+def _question(result: Result) -> dict[str, Any]:
+    return {
+        "n": len(result.gold.rows),
+        "gold": result.gold.counts,
+        "note": result.gold.note,
+        "models": {model.name: _model(model) for model in result.models},
+        "do_not_answer": list(result.silent),
+        "pairs": [
+            {
+                "first": pair.first,
+                "second": pair.second,
+                "figure": pair.comparison.metric,
+                "difference": metric_record(pair.comparison.difference),
+                "p": pair.comparison.p,
+                "p_holm": pair.adjusted,
+                "test": pair.comparison.test,
+            }
+            for pair in result.pairs
+        ],
+    }
+
+
+def _model(model: Measured) -> dict[str, Any]:
+    confusion = None
+    if model.table is not None:
+        confusion = {"labels": list(model.table.labels), "counts": model.table.matrix.tolist()}
+    return {
+        "version": model.version,
+        "unanswered": model.unanswered,
+        "figures": {metric.name: metric_record(metric) for metric in model.report.metrics},
+        "confusion": confusion,
+        "roc": [list(point) for point in model.roc],
+    }
+
+
+def _has(model: Measured, name: str) -> bool:
+    return any(metric.name == name for metric in model.report.metrics)
+
+
+def _metric(model: Measured, name: str) -> Metric | None:
+    return next((metric for metric in model.report.metrics if metric.name == name), None)
+
+
+def _defined(model: Measured, name: str) -> Metric | None:
+    """Return a figure, or None where it is not defined: a row a label has no room for the reasons."""
+    metric = _metric(model, name)
+    return None if metric is None or metric.value is None else metric
+
+
+def _chance(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,141 @@
+"""`davy evaluate`, as typed."""
+
+import json
+
+import pytest
+
+from davy.cli.app import run
+
+ROWS = """id,text,hate.gold,split
+1,you grumblefop,hateful,dev
+2,hello there,not hateful,dev
+3,grumblefop again,hateful,dev
+4,a fine day,not hateful,dev
+5,quiet grumbling,hateful,dev
+6,an old one,hateful,train
+"""
+EDOS = """rewire_id,text,label_sexist,label_category,label_vector,split
+e1,one grumblefop,sexist,2. derogation,2.1 descriptive attacks,dev
+e2,two,not sexist,none,none,dev
+e3,three,not sexist,none,none,train
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "posts.csv").write_text(ROWS)
+    (tmp_path / "words.txt").write_text("grumblefop\n")
+    (tmp_path / "edos_labelled_aggregated.csv").write_text(EDOS)
+    return tmp_path
+
+
+def evaluated(capsys, *arguments):
+    assert run(["evaluate", *arguments, "--json", "--resamples", "100"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments):
+    assert run(["evaluate", *arguments]) == 2
+    shown = capsys.readouterr()
+    lines = [line for line in shown.err.splitlines() if line.startswith("davy: ")]
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_two_models_are_measured_in_one_run(folder, capsys):
+    found = evaluated(capsys, "posts.csv", "--split", "dev", "--model", "keywords:words.txt", "--model", "majority")
+    hate = found["questions"]["hate"]
+    assert hate["n"] == 5
+    words = hate["models"]["keywords:words.txt"]["figures"]
+    assert words["accuracy"]["value"] == 0.8
+    assert words["recall.hateful"] == {
+        "value": pytest.approx(2 / 3), "low": pytest.approx(0.2077, abs=1e-3), "high": pytest.approx(0.9385, abs=1e-3),
+        "level": 0.95, "n": 3,
+    }  # fmt: skip
+    assert hate["models"]["keywords:words.txt"]["confusion"]["counts"] == [[2, 0], [1, 2]]
+    assert [pair["test"] for pair in hate["pairs"]] == ["paired bootstrap", "McNemar, exact"]
+    assert found["settings"] == {"file": "posts.csv", "scheme": "hate 1", "split": "dev"}
+    assert len(found["data"]) == 16
+
+
+def test_tables_in_the_shell_and_a_report_in_a_folder(folder, capsys):
+    command = ["evaluate", "posts.csv", "--split", "dev", "-m", "keywords:words.txt", "--out", "made/report"]
+    assert run([*command, "--resamples", "100"]) == 0
+    shown = capsys.readouterr()
+    assert "hate (5 posts)" in shown.out
+    assert "gold ↓ said →" in shown.out
+    assert "Scheme: hate (guessed" in shown.err
+    made = sorted(path.name for path in (folder / "made/report").iterdir())
+    assert made == ["figures.csv", "report.html", "results.json"]
+    html = (folder / "made/report/report.html").read_text()
+    assert html.count("<figure>") == 2
+    assert "grumblefop" not in html
+
+
+def test_predictions_from_a_file_equal_the_model_that_made_them(folder, capsys):
+    assert run(["score", "posts.csv", "--model", "keywords:words.txt", "--out", "scored.csv"]) == 0
+    capsys.readouterr()
+    found = evaluated(capsys, "posts.csv", "--predictions", "scored.csv", "--model", "keywords:words.txt")
+    models = found["questions"]["hate"]["models"]
+    assert models["scored.csv"]["figures"] == models["keywords:words.txt"]["figures"]
+    assert found["questions"]["hate"]["n"] == 6
+
+
+def test_a_public_corpus_is_read_by_its_real_columns(folder, capsys):
+    found = evaluated(capsys, ".", "--corpus", "edos", "--split", "dev", "--model", "majority@edos")
+    assert {name: it["n"] for name, it in found["questions"].items()} == {"sexist": 2, "category": 1, "vector": 1}
+    assert found["settings"]["scheme"].startswith("edos ")
+
+
+def test_gold_in_a_column_of_any_name(folder, capsys):
+    text = ROWS.replace("hate.gold", "label").replace("not hateful", "0").replace("hateful", "1")
+    (folder / "other.csv").write_text(text)
+    found = evaluated(capsys, "other.csv", "--scheme", "hate", "--gold", "label", "--model", "keywords:words.txt")
+    assert found["questions"]["hate"]["gold"] == {"not hateful": 2, "hateful": 4}
+    again = evaluated(capsys, "other.csv", "--scheme", "hate", "--gold", "hate=label", "--model", "keywords:words.txt")
+    assert again["questions"] == found["questions"]
+
+
+def test_all_splits_together_are_said_to_be_so(folder, capsys):
+    assert run(["evaluate", "posts.csv", "--model", "majority", "--resamples", "0"]) == 0
+    assert "all splits together (dev 5, train 1)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["posts.csv"], "Say what to measure"),
+        (["posts.csv", "-m", "majority", "-m", "majority"], "named twice"),
+        (["gone.csv", "-m", "majority"], "gone.csv"),
+        (["posts.csv", "-m", "majority", "--split", "test"], "no split 'test' in column 'split'; it has dev, train"),
+        (["posts.csv", "-m", "majority", "--split", "fold=1"], "no column 'fold'"),
+        (["posts.csv", "-m", "majority", "--question", "hat"], "Did you mean 'hate'"),
+        (["posts.csv", "-m", "majority", "--gold", "lable"], "no column 'lable'"),
+        (["posts.csv", "-m", "majority", "--scheme", "edos"], "no settled answers"),
+        (["posts.csv", "-m", "majority", "--scheme", "hate", "--gold", "split"], "row 1, column 'split' has 'dev'"),
+        (
+            ["posts.csv", "-m", "majority@edos"],
+            "majority@edos answers sexist, category, vector; scheme 'hate' asks hate.",
+        ),
+        (["posts.csv", "--predictions", "posts.csv"], "Q.label"),
+        (["posts.csv", "-m", "majority", "--out", "words.txt"], "words.txt is a file"),
+        (["posts.csv", "-m", "majority", "--corpus", "edos", "--id-column", "id"], "leave out"),
+        ([".", "-m", "majority"], "is a folder"),
+        (["posts.csv", "-m", "majority", "--resamples", "-1"], "-1 resamples"),
+    ],
+)
+def test_what_can_be_fixed_is_said_in_one_line(folder, capsys, arguments, words):
+    assert words in refused(capsys, *arguments)
+    assert sorted(path.suffix for path in folder.iterdir()) == [".csv", ".csv", ".txt"]
+
+
+def test_predictions_for_other_posts_are_refused(folder, capsys):
+    (folder / "mine.csv").write_text("id,hate.label\n1,hateful\n77,hateful\n")
+    assert "1 ids that posts.csv does not have, such as '77'" in refused(
+        capsys, "posts.csv", "--predictions", "mine.csv"
+    )
+    (folder / "mine.csv").write_text("id,hate.label\n1,hateful\n")
+    assert "no prediction for 4 of 5 posts" in refused(
+        capsys, "posts.csv", "--predictions", "mine.csv", "--split", "dev"
+    )
