@@ -165,18 +165,18 @@ def test_logs_are_masked_with_their_arguments_and_tracebacks(caplog: pytest.LogC
 
 INNOCENT = """
 Scunthorpe Penistone Clitheroe Lightwater Essex Sussex Middlesex cocktail cockpit peacock cockatoo Hancock Hitchcock
-Dickens Dickinson Dickson therapist analysis analogue canal banal class classic assess assassin assume pass grass bass
-mass embarrass harass compass cassette Massachusetts title titan constitution competition cumulative circumstance
-document cucumber accumulate scum raccoon tycoon cocoon Nigeria Niger Nigerien snigger niggling retardant custard
-mustard leotard Goddard Arsenal arsenic arsenal parse sparse hoarse shiitake mishit Matsushita Pakistan Japan japanese spice
-spicy suspicious hospice auspices homogeneous homophobia homosexual homeowner shoe phoebe whoever who're she'll he/she
-manuscript Cummings Fuchs Fuchsia buckfast Bangkok swatch kitchen bitcoin witch glitch Moses
-Moose mussel mongoose brochure Schwarzenegger unutterable wristwatch skyscraper prickly dyker slogan gay
-lesbian queer Jew Jewish Muslim black white trans woman women girl breast chicken Uranus Sussex-born Saturday evaluate
-Marsch Barsch harsch marschieren dicke Dicker Sauer sauer genau Mister Puffer Wichtel wichtig Nutzen nutzlos
-Hurrikan hurra scheitern Scheitel Scheit Spaten Spaß Minute Schwanzfeder Assistent Asien Analyse Kanal Ficus
-Mongolei Musik Müsli Muslimin Jude Jüdin schwul Lesbe Türke Neugier Abendrot Huhn Fuchs Schiffer Schuss Vögel Abos schüren
-Weihnachtshits
+Dickens Dickinson Dickson therapist analysis analogue canal banal class classic assess assassin assume pass grass
+bass mass embarrass harass compass cassette Massachusetts title titan constitution competition cumulative
+circumstance document cucumber accumulate scum raccoon tycoon cocoon Nigeria Niger Nigerien snigger niggling
+retardant custard mustard leotard Goddard Arsenal arsenic arsenal parse sparse hoarse shiitake mishit Matsushita
+Pakistan Japan japanese spice spicy suspicious hospice auspices homogeneous homophobia homosexual homeowner shoe
+phoebe whoever who're she'll he/she manuscript Cummings Fuchs Fuchsia buckfast Bangkok swatch kitchen bitcoin witch
+glitch Moses Moose mussel mongoose brochure Schwarzenegger unutterable wristwatch skyscraper prickly dyker slogan
+gay lesbian queer Jew Jewish Muslim black white trans woman women girl breast chicken Uranus Sussex-born Saturday
+evaluate Marsch Barsch harsch marschieren dicke Dicker Sauer sauer genau Mister Puffer Wichtel wichtig Nutzen
+nutzlos Hurrikan hurra scheitern Scheitel Scheit Spaten Spaß Minute Schwanzfeder Assistent Asien Analyse Kanal Ficus
+Mongolei Musik Müsli Muslimin Jude Jüdin schwul Lesbe Türke Neugier Abendrot Huhn Fuchs Schiffer Schuss Vögel Abos
+schüren Weihnachtshits
 """
 
 

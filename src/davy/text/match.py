@@ -161,7 +161,8 @@ def _verified(
         for form in spellings:
             if not _runs_fit(form, lengths):
                 continue
-            a, b = first[start], last[end - 1]
+            stop = _word_end(squeezed, end) if form.entry.kind == "harmless" else end
+            a, b = first[start], last[stop - 1]
             span = text[a : b + 1] if at is None else text[at[a] : at[b] + 1]
             if not _readable(span, reading.leet) or (form.umlaut and span.isascii()):
                 continue
@@ -171,6 +172,12 @@ def _verified(
             covered = tuple((at[i] if at else i) for i in where if reading.table[ord(reading.text[i])])
             a, b = (at[a], at[b]) if at else (a, b)
             yield Span(a, b + 1, form.entry, covered), form.masked or form.entry.kind == "harmless"
+
+
+def _word_end(squeezed: str, end: int) -> int:
+    """Return where the word goes on to: a harmless beginning protects the rest, up to forty letters."""
+    stop = squeezed.find(" ", end, end + 40)
+    return end if stop < 0 else stop
 
 
 def _positions(reading: Reading) -> tuple[list[int], list[int], list[int]]:
