@@ -71,6 +71,7 @@ def posts(tmp_path):
             "hate.gold": ["hateful", "not hateful", None][i % 3],
             "target.gold": ["women|muslims", None][i % 2],
             "nothing": None,
+            'odd\nname, "quoted"': "x",
         }
         for i, text in enumerate(TEXTS)
     ]

@@ -18,7 +18,7 @@ import polars as pl
 
 from davy.collect import jsonl
 from davy.collect.opening import LINE_CAP, blocks, line_end
-from davy.collect.table import ALWAYS_JSON, Table, always_text, listed, reading
+from davy.collect.table import ALWAYS_JSON, Table, always_text, reading, refuse_odd_names
 from davy.core.errors import UserError
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -62,7 +62,7 @@ def read(
         raise UserError(f"{name} has a header but no rows. Give a file with at least one row.")
     json_columns = frozenset(c.removesuffix(MARK) for c in shape.columns if c.endswith(MARK) or c == ALWAYS_JSON)
     columns = [c.removesuffix(MARK) for c in shape.columns]
-    _refuse_repeats(columns, name)
+    refuse_odd_names(columns, name)
     text = _scan(path, shape, dict.fromkeys(columns, pl.String()))
     types = _types(text, columns, shape, name)
     frame = _scan(path, shape, types)
@@ -79,12 +79,14 @@ def lines(frame: pl.LazyFrame, json_columns: frozenset[str], format: str) -> tup
     for column, dtype in schema.items():
         nested = dtype.is_nested()
         marked = (column in json_columns or nested) and column != ALWAYS_JSON
+        if column.endswith(MARK) and not marked:
+            raise UserError(f"Column {column!r} ends with {MARK!r}, which marks JSON in CSV and TSV. Rename it.")
         names.append(column + MARK if marked else column)
         value = jsonl.encoded(column) if nested else pl.col(column)
         cells.append(_quoted(value) if dtype == pl.String or nested else value.cast(pl.String).fill_null(""))
     header = io.StringIO()
-    csv.writer(header, delimiter=separator, lineterminator="").writerow(names)
-    return header.getvalue(), frame.select(line=pl.concat_str(cells, separator=separator))
+    csv.writer(header, delimiter=separator, lineterminator="\r\n").writerow(names)
+    return header.getvalue().removesuffix("\r\n"), frame.select(line=pl.concat_str(cells, separator=separator))
 
 
 def _quoted(value: pl.Expr) -> pl.Expr:
@@ -257,11 +259,3 @@ def _types(text: pl.LazyFrame, columns: list[str], shape: _Shape, name: str) -> 
         elif found[f"b{place}"]:
             types[column] = pl.Boolean()
     return types
-
-
-def _refuse_repeats(columns: list[str], name: str) -> None:
-    seen: set[str] = set()
-    for column in columns:
-        if column in seen:
-            raise UserError(f"{name} has two columns called {column!r}; it has {listed(columns)}. Rename one.")
-        seen.add(column)

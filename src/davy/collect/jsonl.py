@@ -22,7 +22,7 @@ from pydantic_core import from_json
 from davy.collect import shredding
 from davy.collect.opening import LINE_CAP, line_end
 from davy.collect.shredding import TYPES, BadLine, Shreds, both, dumped
-from davy.collect.table import ALWAYS_JSON, Table
+from davy.collect.table import ALWAYS_JSON, Table, refuse_odd_names
 from davy.core.errors import UserError
 
 PART = 32 * 1024 * 1024
@@ -49,6 +49,9 @@ def read(path: Path, name: str, scratch: Path, *, cap: int = LINE_CAP) -> Table:
     for one in shreds:
         for column, kind in one.kinds.items():
             kinds[column] = both(kinds.get(column, "nothing"), kind)
+    if not kinds:
+        raise UserError(f"{name} has {rows} lines, but none has a field. Give each post at least an id and a text.")
+    refuse_odd_names(list(kinds), name)
     json_columns = frozenset(c for c, kind in kinds.items() if kind == "json" or c == ALWAYS_JSON)
     return Table(name, _joined(shreds, kinds), json_columns, rows)
 

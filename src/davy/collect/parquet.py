@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from davy.collect.table import ALWAYS_JSON, Table, reading
+from davy.collect.table import ALWAYS_JSON, Table, reading, refuse_odd_names
 from davy.core.errors import UserError
 
 NOTE = "davy.json"
@@ -29,6 +29,7 @@ def read(path: Path, name: str) -> Table:
         schema = frame.collect_schema()
         rows = int(frame.select(pl.len()).collect().item())
         noted = json.loads(pl.read_parquet_metadata(path).get(NOTE, "[]"))
+    refuse_odd_names(schema.names(), name)
     if rows == 0:
         raise UserError(f"{name} has {len(schema)} columns but no rows. Give a file with at least one row.")
     known = frozenset(c for c in (ALWAYS_JSON, *noted) if schema.get(c) == pl.String)

@@ -152,6 +152,8 @@ def _columns(objects: list[dict[str, Any]], known: dict[str, str]) -> tuple[pl.D
     else:
         names = dict.fromkeys(name for one in objects for name in one)
         columns = {name: tuple(one.get(name) for one in objects) for name in names}
+    if "" in columns:
+        columns = {name or "column_1": values for name, values in columns.items()}  # polars takes no empty name
     kinds = dict(known)
     for name, values in columns.items():
         kinds[name] = _kind(name, values, known.get(name, "nothing"))
@@ -164,7 +166,7 @@ def _columns(objects: list[dict[str, Any]], known: dict[str, str]) -> tuple[pl.D
             series.append(pl.Series(name, cells, dtype=pl.Binary).cast(pl.String))
         else:
             series.append(pl.Series(name, columns[name], dtype=TYPES[kind], strict=kind != "number"))
-    return pl.DataFrame(series, height=len(objects)), kinds
+    return pl.DataFrame(series, height=len(objects)) if series else pl.DataFrame(height=len(objects)), kinds
 
 
 def _kind(name: str, values: tuple[Any, ...], known: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ALWAYS_JSON = "meta"
+_LONGEST = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,31 @@ def require(column: str, columns: list[str], name: str, option: str = "") -> Non
     """Raise unless the column is there, with the columns seen and the nearest."""
     if column not in columns:
         ask = f" Name one with {option}." if option else ""
-        raise UserError(f"{name} has no column {column!r}; it has {listed(columns)}.{nearest(column, columns)}{ask}")
+        hint = nearest(column, [c for c in columns if len(c) <= _LONGEST])
+        raise UserError(f"{name} has no column {column!r}; it has {listed(columns)}.{hint}{ask}")
 
 
 def listed(columns: list[str]) -> str:
-    """Return the column names in one line, the first thirty where there are more."""
+    """Return the column names in one line, the first thirty where there are more.
+
+    In a file without a header the "names" are the first post, which errors must not quote: long ones are left out.
+    """
     more = f" and {len(columns) - 30} more" if len(columns) > 30 else ""
-    return ", ".join(columns[:30]) + more
+    short = (" ".join(c.split()) if len(c) <= _LONGEST else f"(a name of {len(c)} characters)" for c in columns[:30])
+    return ", ".join(short) + more
+
+
+def refuse_odd_names(columns: list[str], name: str) -> None:
+    """Raise for column names that are there twice, or that polars would take for a pattern."""
+    seen: set[str] = set()
+    for column in columns:
+        if column in seen:
+            raise UserError(
+                f"{name} has two columns of one name; it has {listed(columns)}. Is there a header? Rename one."
+            )
+        if column == "*" or (column.startswith("^") and column.endswith("$")):
+            raise UserError(f"{name} has a column called {column!r}, which means a pattern here. Rename it.")
+        seen.add(column)
 
 
 def always_text(column: str) -> bool:
