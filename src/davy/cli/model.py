@@ -1,4 +1,4 @@
-"""`davy model`: which detectors there are, and what one answers."""
+"""`davy model`: which detectors there are, what one answers, and weights made safe to load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Look at the detectors.\n\nExamples:\n\n  davy model list\n\n  davy model show majority@edos",
+    help="Look at the detectors, and convert weights.\n\n"
+    "Examples:\n\n  davy model list\n\n  davy model show majority@edos\n\n  davy model convert pytorch_model.bin",
 )
 
 KEYS = {"perspective": "PERSPECTIVE_API_KEY", "openai": "OPENAI_API_KEY"}
@@ -65,6 +66,33 @@ def show(
     rows = [(q["name"], q["kind"], ", ".join(_labels(q)), q.get("positive"), _under(q)) for q in questions]
     console.table(["question", "kind", "labels", "yes is", "asked under"], rows)
     typer.echo(f"card: {card}" if card else "It has no model card.")
+
+
+@app.command()
+def convert(
+    file: Annotated[Path, typer.Argument(metavar="F", help="Weights: .bin, .pt, .pth, .ckpt or .npz.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="F2", help="The .safetensors file to write; beside F where left out.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+) -> None:
+    """Turn PyTorch or NumPy weights into safetensors, without running what is in them.
+
+    Examples:
+
+      davy model convert pytorch_model.bin
+
+      davy model convert weights.npz --out model.safetensors
+    """
+    from davy.models.convert import convert as converted
+
+    out = out or file.with_suffix(".safetensors")
+    tensors = converted(file, out)
+    size = sum(len(tensor.data) for tensor in tensors.values())
+    if json:
+        console.json({"out": str(out), "tensors": len(tensors), "bytes": size})
+        return
+    console.note(f"{len(tensors)} tensors, {size / 1e6:,.1f} MB → {out}")
 
 
 def _state(name: str) -> str:
