@@ -61,6 +61,7 @@ def png() -> bytes:
         (zipped({"a.csv": b"id\n1\n", "img/b.png": png()}), "a.zip", "zip", False),
         (png(), "a.csv", "image", False),
         (b"only", "a.csv", "csv", False),
+        (b"id,text\n1,a stray \x08 control byte, as real posts have\n", "a.csv", "csv", False),
     ],
 )
 def test_the_kind_is_what_the_content_says(data: bytes, name: str, kind: str, packed: bool, tmp_path: Path) -> None:
@@ -114,6 +115,7 @@ ATTACKS = {
     "deep json": (b'{"a":' + b"[" * 90_000 + b"\n", 422, "not a JSON object"),
     "a line without end": (b"id,text\n1," + b"x" * 200_000 + b"\n", 413, "line longer"),
     "NUL in a text": (b"id,text\n1,a\0b\n", 415, "NUL"),
+    "control bytes": (b"id,text\n" + b"\x01\x02\x03" * 50, 415, "control"),
     "a program": (b"\x7fELF\x02\x01\x01\0\0\0", 415, "NUL"),
     "utf-16": ("id,text\n".encode("utf-16"), 415, "UTF-8"),
     "parquet cut short": (parquet(pl.DataFrame({"a": [1] * 99}))[:-20], 422, "cut short"),

@@ -141,7 +141,7 @@ class Page:
     def part(self, html: str, *, style: str = "", script: str = "", texts: bool = False) -> None:
         """Add HTML that its builder has escaped, with the style and script that it needs; a second time adds no more.
 
-        `texts` says that it shows posts. Inline `style` and `on…` attributes do nothing: the page's policy forbids them.
+        `texts` says that it shows posts. Inline `style` and `on…` attributes do nothing: the policy forbids them.
         """
         self._texts = self._texts or texts
         self._body.append(html)

@@ -172,7 +172,8 @@ def _first_break(chunk: bytes) -> int:
 
 
 def _looks_binary(chunk: bytes) -> bool:
-    return b"\0" in chunk or len(chunk.translate(None, bytes(_BINARY))) < len(chunk)
+    """Return whether a chunk has a NUL, or more control bytes than the few that real posts carry."""
+    return b"\0" in chunk or len(chunk) - len(chunk.translate(None, bytes(_BINARY))) > max(8, len(chunk) // 100)
 
 
 def _text_kind(first: bytes, name: str, limits: Limits) -> str:
