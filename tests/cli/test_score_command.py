@@ -97,6 +97,15 @@ BAD = {
     "no weights": (["score", "posts.csv", "--model", "embedded-xx", "--out", "o.csv"], "Did you mean 'embedded"),
     "odd format": (["score", "posts.csv", "--model", "majority", "--out", "o.doc"], "o.doc"),
     "no rows": (["score", "empty.csv", "--model", "majority", "--out", "o.csv"], "no rows"),
+    "over the input": (["score", "posts.csv", "--model", "majority", "--out", "./posts.csv"], "is the input"),
+    "labels of another scheme": (
+        ["score", "posts.csv", "--model", "tfidf:posts.csv", "--out", "o.csv"],
+        "such as @edos",
+    ),
+    "nobody answers": (
+        ["score", "posts.csv", "--model", "url:http://127.0.0.1:9/elsewhere", "--out", "o.csv"],
+        "does not say what it speaks",
+    ),
     "no batch": (["score", "posts.csv", "--model", "majority", "--batch", "0", "--out", "o.csv"], "at least one"),
     "folder of out": (["score", "posts.csv", "--model", "majority", "--out", "gone/o.csv"], "gone"),
 }

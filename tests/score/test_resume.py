@@ -56,6 +56,16 @@ def test_resuming_nothing_is_an_error_that_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_run_that_fails_before_its_first_part_leaves_nothing(tmp_path):
+    def fail():
+        with opened(tmp_path / "o.csv", RUN):
+            raise UserError("the model is gone")
+
+    with pytest.raises(UserError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_two_runs_do_not_write_one_output(tmp_path):
     with (
         opened(tmp_path / "o", RUN),

@@ -52,11 +52,11 @@ def show(
 
       davy model show my-model/ --json
     """
-    from davy.collect import files
+    from davy.cli import reading
     from davy.models.folder import CARD, question_to_json
     from davy.models.load import load
 
-    scorer = load(name, read=files.batches)
+    scorer = load(name, read=reading.posts)
     card = _card(scorer, CARD)
     questions = [question_to_json(question) for question in scorer.questions]
     if json:

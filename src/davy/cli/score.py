@@ -63,7 +63,7 @@ def score(
 
       cat posts.csv | davy score - --format csv --model majority --out -
     """
-    from davy.collect import files
+    from davy.cli import reading
     from davy.models.load import load
     from davy.score.batch import Settings
 
@@ -76,7 +76,7 @@ def score(
     if json and out == "-":
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     settings = Settings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
-    scorer = load(model, read=files.batches)
+    scorer = load(model, read=reading.posts)
     if text is not None:
         _one(text, lang, scorer, explain=explain, json=json)
     else:
@@ -130,6 +130,8 @@ class _File:
 
         if not Path(self.out).parent.is_dir():
             raise UserError(f"The folder {Path(self.out).parent} does not exist. Make it first.")
+        if Path(self.out).exists() and Path(self.out).samefile(self.file):
+            raise UserError(f"{self.out} is the input. Write to another file, then replace the input yourself.")
         run = {
             "input": input_hash(Path(self.file)),
             "model": self.scorer.name,

@@ -37,7 +37,7 @@ class Asked:
         """Return the parts of a name. What follows the last @ is a scheme, unless the whole is an address or a file."""
         kind, _, rest = name.partition(":")
         scheme: str | None = None
-        if "@" in rest and kind not in ("url", "hf") and not Path(rest).exists():
+        if "@" in rest and kind not in ("url", "hf", "llm", "ensemble") and not Path(rest).exists():
             rest, _, scheme = rest.rpartition("@")
         elif "@" in kind and not rest:
             kind, _, scheme = kind.partition("@")
@@ -68,4 +68,7 @@ class Asked:
             raise UserError(
                 f"Model {self.name!r} learns from a file and can't be made here. Save it first: davy train."
             )
-        return pl.concat(list(self.read(path)), how="diagonal_relaxed")
+        posts = pl.concat(list(self.read(path)), how="diagonal_relaxed")
+        if "text" not in posts.columns:
+            raise UserError(f"{path} has no column 'text' to learn from; the columns are {', '.join(posts.columns)}.")
+        return posts

@@ -29,7 +29,8 @@ def gold_questions(questions: tuple[Question, ...], posts: pl.DataFrame) -> list
     if not found:
         wanted = ", ".join(f"{question.name}.gold" for question in questions)
         raise UserError(
-            f"No settled answers to learn from: wanted {wanted}; the columns are {', '.join(posts.columns)}."
+            f"No settled answers to learn from: wanted {wanted}; the columns are {', '.join(posts.columns)}. "
+            "Where they belong to another scheme, name it after an @, such as @edos."
         )
     return found
 

@@ -36,6 +36,8 @@ MAKERS: Mapping[str, str] = {
     "openai": "davy.models.remote:openai",
     "url": "davy.models.remote:url",
     "hf": "davy.models.transformer:from_hub",
+    "llm": "davy.models.prompted:prompted",
+    "ensemble": "davy.models.ensemble:ensemble",
 }
 
 # What a manifest's `engine` says → the class whose `open(folder, manifest)` reads the folder.
@@ -63,6 +65,8 @@ NAMES: Mapping[str, str] = {
     "perspective": "the Perspective API; key in PERSPECTIVE_API_KEY",
     "openai": "OpenAI moderation; key in OPENAI_API_KEY",
     "url:http://…": "an endpoint in Perspective's shape, OpenAI's, or ours",
+    "llm:MODEL[@http://…/v1]": "a prompted language model behind a chat endpoint; key in LLM_API_KEY",
+    "ensemble:mean:A+B": "several models as one: the mean of their probabilities, or ensemble:vote:A+B+C",
 }
 
 

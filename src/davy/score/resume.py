@@ -77,7 +77,12 @@ def opened(out: Path, run: Mapping[str, Any], *, resume: bool | None = None) -> 
         except OSError:
             raise UserError(f"Another davy is writing {out}. Wait for it or give another --out.") from None
         _settle(folder, run, resume)
-        yield Parts(folder)
+        parts = Parts(folder)
+        try:
+            yield parts
+        finally:
+            if not parts.rows:  # nothing to go on from, so nothing is left behind
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def finish(parts: Parts, write: Writer) -> None:
