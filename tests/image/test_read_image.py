@@ -94,6 +94,7 @@ def test_an_animation_gives_its_first_frame() -> None:
         (png_header_only(30_000, 1), 413, "30000 × 1"),
         (b"\xff\xd8\xff" + b"x" * 200, 422, "damaged"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_bad_images_are_one_clear_line(data: bytes, status: int, message: str) -> None:
     with pytest.raises(UserError, match=message) as caught:
