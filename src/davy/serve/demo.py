@@ -32,9 +32,9 @@ class Person:
 
 
 PEOPLE: tuple[Person, ...] = (
-    Person("humphry", "three warm lamps", "admin", "Humphry (admin)"),
-    Person("jane", "seven quiet rooms", "expert", "Jane (expert)"),
-    Person("michael", "one small candle", "annotator", "Michael (annotator)"),
+    Person("humphry", "three warm lamps", "admin", "Humphry"),
+    Person("jane", "seven quiet rooms", "expert", "Jane"),
+    Person("michael", "one small candle", "annotator", "Michael"),
 )
 
 

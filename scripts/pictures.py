@@ -1,0 +1,115 @@
+"""Take the README's pictures again: the demo in a real Chromium, into docs/pictures/.
+
+Run it after a page's look has changed: python scripts/pictures.py
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+CHROMIUM = "/usr/bin/chromium"
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
+LARGEST = 150_000
+TEXT = "The whole lot of you are grumblefops, and so is every dimplewick from over the river."
+GERMAN = "Diese Murrköpfe von der anderen Flussseite gehören alle ausgewiesen."
+
+
+@contextmanager
+def demo() -> Iterator[str]:
+    """Serve the demo on a free port and yield its address."""
+    command = [sys.executable, "-m", "davy", "serve", "--demo", "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        found = re.search(r"http://\S+", server.stdout.readline() if server.stdout else "")
+        if not found:
+            raise SystemExit("davy serve --demo did not start")
+        yield found.group()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def opened(browser: Browser, url: str, role: str, **options: Any) -> Page:
+    """Return a tab that is signed in with a role of the demo."""
+    page = browser.new_context(base_url=url, **options).new_page()
+    page.goto("/sign-in")
+    page.locator("table button").nth(["admin", "expert", "annotator"].index(role)).click()
+    page.wait_for_url(f"{url}/")
+    return page
+
+
+def score(page: Page, text: str) -> None:
+    """Score a text on its page and wait for the result."""
+    page.goto("/score")
+    page.fill("#text", text)
+    page.locator("form.score button").click()
+    page.locator(".answers").wait_for()
+    page.evaluate("document.activeElement.blur()")
+    page.mouse.move(0, 0)
+
+
+def save(page: Page, name: str, **options: Any) -> None:
+    """Save a picture with few colours, so that the repository stays small."""
+    path = PICTURES / f"{name}.png"
+    page.screenshot(path=path, **options)
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)
+    size = path.stat().st_size
+    print(f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}  {size:,} bytes")
+    if size > LARGEST:
+        raise SystemExit(f"{path} is larger than {LARGEST:,} bytes")
+
+
+def take(browser: Browser, url: str) -> None:
+    """Take every picture."""
+    desktop: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, "locale": "en", "color_scheme": "light"}
+    page = opened(browser, url, "admin", **desktop)
+    save(page, "home")
+    score(page, TEXT)
+    save(page, "score")
+    page.goto("/posts?kind=meme")
+    page.locator(".picture img").last.wait_for()
+    page.wait_for_load_state("networkidle")
+    page.get_by_role("switch").nth(1).check()
+    save(page, "memes")
+    page.goto("/people")
+    page.fill("#login", "ada@example.org")
+    page.locator("form.card button.primary").click()
+    page.locator("#invitation-link").wait_for()
+    # The address of this run means nothing to a reader.
+    page.locator("#invitation-link").evaluate("it => it.textContent = 'https://davy.example.org/invitation/gXk4…'")
+    save(page, "people")
+
+    dark = opened(browser, url, "expert", **{**desktop, "color_scheme": "dark"})
+    dark.locator("footer button[value=de]").click()
+    dark.wait_for_load_state()
+    score(dark, GERMAN)
+    save(dark, "score-german-dark")
+
+    phone = opened(browser, url, "annotator", viewport={"width": 390, "height": 844}, locale="en", color_scheme="light")
+    phone.goto("/posts?label=hateful")
+    save(phone, "posts-phone")
+
+
+def main() -> None:
+    """Start the demo and a browser, and take every picture."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with demo() as url, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        take(browser, url)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
