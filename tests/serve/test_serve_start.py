@@ -154,3 +154,16 @@ def test_a_wrong_setting_is_one_line_and_exit_2(tmp_path, arguments, words):
     assert server.returncode == 2
     assert words in errors
     assert len(errors.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl+C", "a service manager"])
+def test_the_demo_leaves_nothing_behind(tmp_path, how):
+    server = start("--demo", env={"TMPDIR": str(tmp_path)}, cwd=tmp_path)
+    assert server.stdout is not None
+    assert "Davy is at" in server.stdout.readline()
+    assert list(tmp_path.iterdir())
+    server.send_signal(how)
+    _, errors = server.communicate(timeout=20)
+    assert (server.returncode, errors.strip()) == (0, "")
+    assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -52,6 +53,8 @@ def run(asked: Asked) -> None:
     listening = listen(asked.host, asked.port)
     with ExitStack() as stack:
         stack.callback(listening.close)
+        # uvicorn shuts down in order and then sends itself the signal again: leave by way of this block's clean-up.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-demo-")) if asked.demo else None
         settings = settings_of(asked, listening.getsockname()[1], Path(folder) if folder else None)
         _set_up_logging(verbose=asked.verbose)
