@@ -25,10 +25,11 @@ SEPARATORS = {"csv": ",", "tsv": "\t"}
 MARK = ":json"
 _BLOCK = 512 * 1024  # what is worked out about it stays in the processor's cache
 _INTEGER = r"^-?(?:0|[1-9][0-9]{0,18})$"
-_NUMBER = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|inf)$|^NaN$"
+_NUMBER = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,25})?(?:[eE][+-]?[0-9]+)?|inf)$|^NaN$"
 _BOOLEAN = r"^(?:true|false)$"
-_STARTS = np.zeros(256, dtype=bool)
-_STARTS[list(b"0123456789-tfNi")] = True
+_KINDS: dict[str, bytes] = {"number": b"0123456789-Ni", "boolean": b"tf"}
+"""What the cells of a column that is not text start with."""
+_STARTS = {kind: np.isin(np.arange(256), list(starts)) for kind, starts in _KINDS.items()}
 
 
 @dataclass
@@ -45,7 +46,7 @@ class _Shape:
     lines: int = 0
     quoted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     filled: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    typed: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    might_be: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def read(
@@ -154,7 +155,7 @@ def _start(
     shape.lines = shape.header_lines
     n = len(header)
     shape.quoted, shape.filled = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    shape.typed = np.ones(n, dtype=bool)
+    shape.might_be = {kind: np.ones(n, dtype=bool) for kind in _KINDS}
     return shape, start
 
 
@@ -226,36 +227,30 @@ def _note(first: np.ndarray, shape: _Shape) -> None:
     if shape.quote:
         shape.quoted |= (first == ord(shape.quote)).any(axis=0)
     shape.filled |= ~empty.all(axis=0)
-    shape.typed &= (empty | _STARTS[first]).all(axis=0)
+    for kind, starts in _STARTS.items():
+        shape.might_be[kind] &= (empty | starts[first]).all(axis=0)
 
 
 def _types(text: pl.LazyFrame, columns: list[str], shape: _Shape, name: str) -> dict[str, pl.DataType]:
     """Return each column's type: text, unless it is never quoted and every cell is a number, or true or false."""
-    maybe = [
-        column
-        for column, quoted, filled, typed in zip(columns, shape.quoted, shape.filled, shape.typed, strict=True)
-        if filled and typed and not quoted and not always_text(column)
-    ]
     types: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
-    if not maybe:
-        return types
     tests: list[pl.Expr] = []
-    for place, column in enumerate(maybe):
+    for place, column in enumerate(columns):
+        if shape.quoted[place] or not shape.filled[place] or always_text(column):
+            continue
         cell = pl.col(column)
-        digits = cell.str.replace_all(r"[eE].*$|[^0-9]", "").str.strip_chars_start("0").str.len_bytes()
-        fits = cell.cast(pl.Int64, strict=False).is_not_null()
-        tests += [
-            (cell.is_null() | (cell.str.contains(_INTEGER) & fits)).all().alias(f"i{place}"),
-            (cell.str.contains(_NUMBER) & (digits <= 17)).all().alias(f"n{place}"),
-            cell.str.contains(_BOOLEAN).all().alias(f"b{place}"),
-        ]
+        if shape.might_be["number"][place]:
+            whole = cell.str.contains(_INTEGER) & cell.cast(pl.Int64, strict=False).is_not_null()
+            tests.append((cell.is_null() | whole).all().alias(f"{place} integer"))
+            tests.append(cell.str.contains(_NUMBER).all().alias(f"{place} number"))
+        elif shape.might_be["boolean"][place]:
+            tests.append(cell.str.contains(_BOOLEAN).all().alias(f"{place} boolean"))
+    if not tests:
+        return types
     with reading(name):
         found = text.select(tests).collect(engine="streaming").row(0, named=True)
-    for place, column in enumerate(maybe):
-        if found[f"i{place}"]:
-            types[column] = pl.Int64()
-        elif found[f"n{place}"]:
-            types[column] = pl.Float64()
-        elif found[f"b{place}"]:
-            types[column] = pl.Boolean()
+    for test, holds in reversed(found.items()):  # whole numbers are numbers too, and come first
+        number, kind = test.split(" ")
+        if holds:
+            types[columns[int(number)]] = {"integer": pl.Int64(), "number": pl.Float64(), "boolean": pl.Boolean()}[kind]
     return types

@@ -40,8 +40,7 @@ def sink(frame: pl.LazyFrame, json_columns: frozenset[str], path: Path) -> None:
     """Write the rows to `path`."""
     frame.sink_parquet(
         path,
-        compression="zstd",
-        compression_level=1,
+        compression="snappy",  # a third quicker than zstd on posts, a third larger, and read everywhere
         row_group_size=65_536,
         statistics=False,
         metadata={NOTE: json.dumps(sorted(json_columns))},

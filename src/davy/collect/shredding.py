@@ -202,7 +202,7 @@ def _flush(
 
 
 def _write(frames: list[pl.DataFrame], piece: Path) -> None:
-    pl.concat(frames).write_parquet(piece, compression="lz4", statistics=False)
+    pl.concat(frames).write_parquet(piece, compression="snappy", statistics=False)
 
 
 if __name__ == "__main__":
