@@ -1,0 +1,1 @@
+"""Posts from files and named public corpora: see files.py and corpora/."""
