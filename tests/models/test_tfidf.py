@@ -113,6 +113,12 @@ def test_odd_texts_get_a_defined_score(text):
     assert (yes <= 1).all()
 
 
+def test_posts_that_are_all_empty_teach_nothing_but_do_not_break():
+    posts = made(20).with_columns(pl.lit("").alias("text"))
+    scores = Tfidf((HATE,), SMALL).fit(posts, seed=0).score(posts)
+    assert scores.positive("hate") == pytest.approx(np.full(20, 0.5), abs=1e-3)
+
+
 def test_one_answer_only_is_learnt_as_such():
     posts = made(20).with_columns(pl.lit("hateful").alias("hate.gold"), pl.lit("joke").alias("type.gold"))
     scores = Tfidf((HATE, TYPE), SMALL).fit(posts, seed=0).score(made(5))
