@@ -19,16 +19,31 @@ import postgres_server
 
 BOTH = [pytest.param("sqlite", id="sqlite"), pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)]
 
+NO_POSTGRES = "PostgreSQL is not installed (apt-get install postgresql)"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests on PostgreSQL where it is not installed; with CI=true they stay, and fail."""
+    if postgres_server.binaries() is None and os.environ.get("CI") != "true":
+        left_out = [item for item in items if item.get_closest_marker("postgres")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("postgres")]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once that tests were left out."""
+    if postgres_server.binaries() is None and os.environ.get("CI") != "true":
+        terminalreporter.write_line(f"Tests on PostgreSQL were skipped: {NO_POSTGRES}.")
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The socket folder of a PostgreSQL server that lives as long as the test run."""
     programs = postgres_server.binaries()
     if programs is None:
-        reason = "PostgreSQL is not installed (apt-get install postgresql)"
         if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+            pytest.fail(NO_POSTGRES)
+        pytest.skip(NO_POSTGRES)
     with postgres_server.running_server(programs) as folder:
         yield folder
 
@@ -61,13 +76,11 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres_template(postgres: str) -> str:
-    """The name of a PostgreSQL database with all tables and no rows, to copy."""
+def postgres_pool(postgres: str) -> postgres_server.Pool:
+    """PostgreSQL databases with all tables and no rows, emptied and used again: quicker than new ones."""
     from davy.store import open_store
 
-    postgres_server.run_sql(postgres, "CREATE DATABASE template_davy")
-    open_store(postgres_server.url(postgres, "template_davy"), create=True).close()
-    return "template_davy"
+    return postgres_server.Pool(postgres, lambda url: open_store(url, create=True).close())
 
 
 @pytest.fixture(params=BOTH)
@@ -81,9 +94,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path):
         with open_store(f"sqlite:///{path}") as opened:
             yield opened
         return
-    folder, template = request.getfixturevalue("postgres"), request.getfixturevalue("postgres_template")
-    name = f"test_{uuid.uuid4().hex}"
-    postgres_server.run_sql(folder, f"CREATE DATABASE {name} TEMPLATE {template}")
-    with open_store(postgres_server.url(folder, name)) as opened:
+    pool: postgres_server.Pool = request.getfixturevalue("postgres_pool")
+    name = pool.take()
+    with open_store(postgres_server.url(pool.folder, name)) as opened:
         yield opened
-    postgres_server.run_sql(folder, f"DROP DATABASE {name} WITH (FORCE)")
+    pool.give_back(name)

@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -79,6 +80,54 @@ def running_server(programs: Path) -> Iterator[str]:
                 server.wait(10)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class Pool:
+    """Databases that `fill` gave their tables; each is emptied when it comes back, or dropped if a test changed it."""
+
+    def __init__(self, folder: str, fill: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._fill = fill
+        self._free: list[str] = []
+        self._shape: list[tuple[str, str]] = []
+
+    def take(self) -> str:
+        """Return the name of a database with all tables and no rows."""
+        if self._free:
+            return self._free.pop()
+        name = f"pool_{uuid.uuid4().hex}"
+        run_sql(self.folder, f"CREATE DATABASE {name}")
+        self._fill(url(self.folder, name))
+        with self._connect(name) as db:
+            self._shape = self._look(db)
+        return name
+
+    def give_back(self, name: str) -> None:
+        """Empty a database for the next test."""
+        with self._connect(name) as db:
+            db.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            same = self._look(db) == self._shape
+            if same:
+                tables = ", ".join(table for _, table in self._shape if table != "davy_version")
+                db.execute(f"TRUNCATE {tables} RESTART IDENTITY CASCADE")
+                same = db.execute("SELECT count(*) FROM davy_version").fetchone() == (1,)
+        if same:
+            self._free.append(name)
+        else:
+            run_sql(self.folder, f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _connect(self, name: str) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(f"host={self.folder} user=davy dbname={name}", autocommit=True)
+
+    def _look(self, db: psycopg.Connection[tuple[object, ...]]) -> list[tuple[str, str]]:
+        found = db.execute(
+            "SELECT table_schema, table_name FROM information_schema.tables"
+            " WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2"
+        ).fetchall()
+        return [(str(schema), str(table)) for schema, table in found]
 
 
 def url(folder: str, database: str) -> str:

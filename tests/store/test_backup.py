@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import stat
 import threading
 import zipfile
@@ -235,6 +236,9 @@ HARM = {
     "a column as code": (lambda m: users_table(m)["columns"].update({'x") --': "text"}), {}),
     "an unknown kind": (lambda m: users_table(m)["columns"].update(id="pickle"), {}),
     "a date that is none": (lambda m: m.update(made_at="soon"), {}),
+}
+
+HARM_IN_ROWS = {
     "a row of the wrong shape": (lambda m: None, {"tables": {"users": b'{"id": 1}\n'}}),
     "a row too short": (lambda m: None, {"tables": {"users": b"[1]\n"}}),
     "a number for a text": (lambda m: None, {"tables": {"users": ROW.replace(b'"u"', b"5")}}),
@@ -248,20 +252,30 @@ HARM = {
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_a_damaged_or_hostile_backup_is_refused_and_changes_nothing(store, harm, tmp_path):
-    write_backup(store, tmp_path / "b.davy")
-    change, options = HARM[harm]
-    rewrite(tmp_path / "b.davy", change, **options)
+def test_a_hostile_backup_is_refused_and_changes_nothing(harm, tmp_path, sqlite_template):
+    shutil.copy(sqlite_template, tmp_path / "davy.sqlite")
+    with open_store(f"sqlite:///{tmp_path / 'davy.sqlite'}") as store:
+        refused(store, tmp_path, *HARM[harm])
+
+
+@pytest.mark.parametrize("harm", HARM_IN_ROWS)
+def test_a_backup_with_wrong_rows_is_refused_and_changes_nothing(store, harm, tmp_path):
+    refused(store, tmp_path, *HARM_IN_ROWS[harm])
+
+
+def refused(store: Store, folder: Path, change, options) -> None:
+    write_backup(store, folder / "b.davy")
+    rewrite(folder / "b.davy", change, **options)
     url = url_of(store)
     with store.read() as db:
         before = row_counts(db)
     store.close()
     with pytest.raises(UserError) as caught:
-        restore(tmp_path / "b.davy", url, replace=True)
+        restore(folder / "b.davy", url, replace=True)
     assert "\n" not in caught.value.message
     with open_store(url) as again, again.read() as db:
         assert row_counts(db) == before
-    assert not [it for it in os.listdir(tmp_path) if "restoring" in it or it.endswith(".bak")]
+    assert not [it for it in os.listdir(folder) if "restoring" in it or it.endswith(".bak")]
 
 
 @pytest.mark.parametrize("cut", [0, 10, 2000, -30, -1])
@@ -275,6 +289,7 @@ def test_a_truncated_backup_is_refused(tmp_path, sqlite_template, cut):
     assert os.listdir(tmp_path) == ["b.davy"]
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_is_noticed_or_harmless(tmp_path, sqlite_template):
     """Whatever byte of the file is damaged, a restore either refuses or brings the same rows."""
     with open_store(f"sqlite:///{sqlite_template}") as store:
@@ -291,6 +306,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(tmp_path, sqlite_template):
             assert not target.exists()
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked(tmp_path, sqlite_template):
     with open_store(f"sqlite:///{sqlite_template}") as store:
         write_backup(store, tmp_path / "b.davy")

@@ -25,6 +25,7 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_all_succeed(store: Store):
     url = store.url.set(drivername=store.url.drivername.partition("+")[0]).render_as_string(hide_password=False)
     children = [

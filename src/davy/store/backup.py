@@ -30,6 +30,7 @@ from sqlalchemy import (
     select,
     type_coerce,
 )
+from sqlalchemy import table as named_table
 from sqlalchemy.types import TypeEngine
 
 from davy import __version__
@@ -97,9 +98,8 @@ def backup_of(manifest: dict[str, Any]) -> Backup:
 
 def row_counts(db: Connection) -> dict[str, int]:
     """Return how many rows each of a database's tables has, whatever its version."""
-    return {
-        table.name: db.execute(select(func.count()).select_from(table)).scalar_one() for table in tables_as_they_are(db)
-    }
+    names = [name for name in versions.tables_in(db) if name != versions.VERSION_TABLE]
+    return {name: db.execute(select(func.count()).select_from(named_table(name))).scalar_one() for name in names}
 
 
 def tables_as_they_are(db: Connection) -> list[Table]:
