@@ -12,7 +12,24 @@ from typing import Annotated
 
 import typer
 
-from davy.cli import agree, console, convert, corpus, database, evaluate, job, key, model, scheme, score, serve, suite, user
+from davy.cli import (
+    agree,
+    check,
+    console,
+    convert,
+    corpus,
+    database,
+    evaluate,
+    job,
+    key,
+    model,
+    reproduce,
+    scheme,
+    score,
+    serve,
+    suite,
+    user,
+)
 from davy.core.errors import UserError
 
 app = typer.Typer(
@@ -84,3 +101,5 @@ app.add_typer(key.app, name="key")
 app.add_typer(job.app, name="job")
 app.add_typer(suite.app, name="suite")
 app.command()(evaluate.evaluate)
+app.command()(check.check)
+app.add_typer(reproduce.app, name="reproduce")

@@ -10,6 +10,8 @@ from davy.core.suite import Case, Suite
 if TYPE_CHECKING:
     import polars as pl
 
+    from davy.lexicons.read import Lexicon
+
 RELEASED: dict[str, str] = {
     "original": "orig",
     "identity": "identity_perturb",
@@ -19,18 +21,22 @@ RELEASED: dict[str, str] = {
 """What HatemojiCheck's file calls the sets."""
 
 
+def lexicon(suite: Suite) -> Lexicon:
+    """Return the words to mask in a suite's cases: the masking lexicon, and what the suite's own word lists hold."""
+    from davy.lexicons.read import Entry, Lexicon, load
+
+    masking = load("masking")
+    if not suite.hurtful:
+        return masking
+    return Lexicon(f"masking, {suite.name}", (*masking.entries, *(Entry(word, "slur") for word in suite.hurtful)))
+
+
 def masker(suite: Suite) -> Callable[[str], str]:
-    """Return a function that masks a case's text: hurtful words, and those that the suite's own lexicons hold."""
-    from davy.lexicons.read import Lexicon
+    """Return a function that masks a case's text."""
     from davy.text.mask import mask
 
-    own = Lexicon.of(*suite.hurtful) if suite.hurtful else None
-
-    def masked(text: str) -> str:
-        covered = mask(text)
-        return mask(covered, own) if own is not None else covered
-
-    return masked
+    words = lexicon(suite)
+    return lambda text: mask(text, words)
 
 
 def table(suite: Suite) -> pl.DataFrame:

@@ -1,0 +1,96 @@
+"""What changed since an earlier run of the same suite.
+
+Two summaries in, changes for each model out. Only cases that both runs judged
+are compared, so a suite that grew does not look like a detector that changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from davy.check.summary import FORMAT
+from davy.core import Metric, UserError
+from davy.measure.comparing import mcnemar
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How one model's answers differ from those of an earlier run."""
+
+    model: str
+    before: str
+    """The version that the earlier run had."""
+    after: str
+    difference: Metric
+    """Accuracy now less accuracy then, over the cases of both."""
+    p: float
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    by_functionality: dict[str, tuple[int, int, int]]
+    """Functionality → cases compared, fixed, broken."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the summary that an earlier run wrote; a file that is none is an error."""
+    path = path / "report.json" if path.is_dir() else path
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UserError(
+            f"There is no earlier run at {path}. Give a report.json, or the folder that holds it."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} can't be read as an earlier run: {error}.") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT or "models" not in found:
+        raise UserError(f"{path} is not a report of davy check. Give the report.json that it wrote.")
+    return found
+
+
+def changes(now: dict[str, Any], before: dict[str, Any], functionality: dict[str, str]) -> list[Change]:
+    """Return the change of every model that both summaries name; `functionality` says where each case belongs."""
+    if now["suite"]["name"] != before["suite"]["name"]:
+        return []
+    earlier = {model["name"]: model for model in before["models"]}
+    return [
+        change
+        for model in now["models"]
+        if model["name"] in earlier and (change := _change(model, earlier[model["name"]], functionality))
+    ]
+
+
+def _change(now: dict[str, Any], before: dict[str, Any], functionality: dict[str, str]) -> Change | None:
+    then = before.get("outcomes", {})
+    both = [
+        (case, bool(right), bool(then[case][1]))
+        for case, (_, right) in now["outcomes"].items()
+        if right is not None and case in then and then[case][1] is not None
+    ]
+    if not both:
+        return None
+    test = mcnemar([new for _, new, _ in both], [old for _, _, old in both])
+    compared: Counter[str] = Counter(functionality.get(case, "") for case, _, _ in both)
+    fixed = tuple(case for case, new, old in both if new and not old)
+    broken = tuple(case for case, new, old in both if old and not new)
+    up, down = (Counter(functionality.get(case, "") for case in part) for part in (fixed, broken))
+    split = {name: (n, up[name], down[name]) for name, n in compared.items()}
+    return Change(now["name"], before["version"], now["version"], test.difference, test.p, fixed, broken, split)
+
+
+def to_dict(change: Change) -> dict[str, Any]:
+    """Return a change as plain values."""
+    found = change.difference
+    return {
+        "model": change.model,
+        "before": change.before,
+        "after": change.after,
+        "difference": {"value": found.value, "low": found.low, "high": found.high, "n": found.n, "p": change.p},
+        "fixed": list(change.fixed),
+        "broken": list(change.broken),
+        "functionalities": {
+            name: {"n": n, "fixed": up, "broken": down} for name, (n, up, down) in change.by_functionality.items()
+        },
+    }

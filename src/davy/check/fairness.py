@@ -1,0 +1,68 @@
+"""Does a detector serve the groups alike? Figures for each target and between targets.
+
+Outcomes in, metrics out. Only MFT cases that are about somebody count, as in
+the paper; the numbers are `davy.measure.fairness`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from davy.check.figures import judged
+from davy.check.run import Run
+from davy.core import Metric, Suite
+from davy.measure.fairness import auc_by_group, between_groups, group_rates
+from davy.measure.groups import gap
+from davy.measure.intervals import Bootstrap
+
+RATES: tuple[str, ...] = ("accuracy", "precision", "recall", "fpr", "fnr", "selection_rate")
+RATE_TITLES: dict[str, str] = {
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "fpr": "false positive rate",
+    "fnr": "false negative rate",
+    "selection_rate": "selection rate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """Figures of one run by target. `true_rate` is the share of each target's cases whose right label is yes."""
+
+    by_target: dict[str, dict[str, Metric]]
+    between: dict[str, Metric]
+    auc: dict[str, dict[str, Metric]]
+    true_rate: dict[str, float]
+
+    def gap(self, rate: str) -> tuple[str, str, float] | None:
+        """Return the target with the highest rate, the one with the lowest, and how far they are apart."""
+        return gap({name: rates[rate].value for name, rates in self.by_target.items()})
+
+
+def fairness(suite: Suite, run: Run, *, bootstrap: Bootstrap | None = None) -> Fairness | None:
+    """Return the figures by target, or None where fewer than two targets have cases."""
+    pairs = [(case, out) for case, out in judged(suite, run) if case.test == "MFT"]
+    yes = suite.labels[0]
+    aimed = [(case, out) for case, out in pairs if case.target]
+    if len({case.target for case, _ in aimed}) < 2:
+        return None
+    gold = [case.expected == yes for case, _ in aimed]
+    said = [out.label == yes for _, out in aimed]
+    groups = [case.target for case, _ in aimed]
+    rates = group_rates(gold, said, groups)
+    every = auc_by_group(
+        [case.expected == yes for case, _ in pairs],
+        [out.probability or 0.0 for _, out in pairs],
+        [case.target for case, _ in pairs],
+        bootstrap=bootstrap,
+    )
+    counts = {
+        name: [g for g, group in zip(gold, groups, strict=True) if name in str(group).split("|")] for name in rates
+    }
+    return Fairness(
+        by_target={name: {metric.name: metric for metric in found} for name, found in rates.items()},
+        between={metric.name: metric for metric in between_groups(gold, said, groups, bootstrap=bootstrap)},
+        auc={name: {metric.name: metric for metric in found} for name, found in every.items()},
+        true_rate={name: sum(found) / len(found) for name, found in counts.items()},
+    )

@@ -1,0 +1,250 @@
+"""Gates: the least that a detector must reach before it may pass.
+
+A YAML file of limits and a summary in, one result for each limit and model out.
+What can't be measured does not pass: a gate that nobody stands at is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from davy.check.fairness import RATES
+from davy.core import UserError
+from davy.core.errors import nearest
+from davy.schemes import nodes, shape
+from davy.schemes.nodes import LARGEST, Map, Node, Problems, Text
+
+RATIOS: tuple[str, ...] = ("demographic_parity_ratio", "equalised_odds_ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Limits, each with the figure it is about. Floors are by path, such as `("functionalities", "append")`."""
+
+    floors: dict[tuple[str, ...], float]
+    gaps: dict[str, float] = field(default_factory=dict)
+    drop: float | None = None
+    drop_in_functionality: float | None = None
+    unanswered: int = 0
+    on: str = "value"
+    baseline: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Whether one limit holds for one model."""
+
+    model: str
+    gate: str
+    limit: float
+    found: float | None
+    passed: bool
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        return {name: getattr(self, name) for name in ("model", "gate", "limit", "found", "passed", "reason")}
+
+
+def read(path: Path) -> Gates:
+    """Return the gates of a YAML file; the first problem in it is a `UserError` with its line."""
+    problems = Problems(str(path), what="gates file", example="docs/checking.md")
+    try:
+        with path.open("rb") as file:
+            text = nodes.decode(file.read(LARGEST + 1), problems)
+    except OSError as error:
+        raise UserError(f"{path} can't be read: {error.strerror}.") from None
+    root = nodes.tree(text, problems) if text is not None else None
+    fine = shape.mapping(root, "gates", 1, problems, fields=FIELDS, needs=()) if root is not None else None
+    if problems.found or not isinstance(fine, Map):
+        raise UserError(str(problems.sorted()[0]))
+    return _gates(fine, path)
+
+
+def judge(gates: Gates, summary: dict[str, Any], changes: list[dict[str, Any]] | None) -> list[Result]:
+    """Return a result for every limit and model. `changes` are against the baseline; None where there is none."""
+    return [result for model in summary["models"] for result in _judged(gates, model, changes)]
+
+
+def _share(value: Node, what: str, line: int, problems: Problems) -> Node:
+    """Return a number from 0 to 1."""
+    try:
+        if isinstance(value, Text) and 0 <= float(value) <= 1:
+            return value
+    except ValueError:
+        pass
+    said = f"{str(value)!r}" if isinstance(value, Text) else "no number"
+    problems.add(line, f"{what} must be a number from 0 to 1, but it is {said}.")
+    return None
+
+
+def _shares(value: Node, what: str, line: int, problems: Problems, known: tuple[str, ...] = ()) -> Node:
+    """Return a mapping of names to numbers from 0 to 1."""
+    if not isinstance(value, Map) or not value:
+        problems.add(line, f"{what} must be a mapping of names to numbers, such as `{{append: 0.8}}`.")
+        return None
+    for name, item in value.items():
+        where = value.line_of(name)
+        if known and name not in known:
+            problems.add(where, f"{what} has no {str(name)!r}; known: {', '.join(known)}.{nearest(name, list(known))}")
+        if isinstance(item, Map):
+            _shares(item, f"{what}: {name}", where, problems)
+        else:
+            _share(item, f"{what}: {name}", where, problems)
+    return value
+
+
+def _drop(value: Node, what: str, line: int, problems: Problems) -> Node:
+    if isinstance(value, Map):
+        return _shares(value, what, line, problems, ("overall", "functionality"))
+    return _share(value, what, line, problems)
+
+
+def _gap(value: Node, what: str, line: int, problems: Problems) -> Node:
+    return (
+        _shares(value, what, line, problems, RATES) if isinstance(value, Map) else _share(value, what, line, problems)
+    )
+
+
+def _whole(value: Node, what: str, line: int, problems: Problems) -> Node:
+    if isinstance(value, Text) and value.isdigit():
+        return value
+    problems.add(line, f"{what} must be a whole number from 0.")
+    return None
+
+
+def _on(value: Node, what: str, line: int, problems: Problems) -> Node:
+    if value in ("value", "low"):
+        return value
+    problems.add(line, f"{what} must be `value` or `low` (the lower end of the interval).")
+    return None
+
+
+FIELDS: dict[str, shape.Check] = {
+    "accuracy": _share,
+    "pairs": _share,
+    "functionalities": _shares,
+    "sets": _shares,
+    "labels": _shares,
+    "targets": _shares,
+    "cells": _shares,
+    "ratios": partial(_shares, known=RATIOS),
+    "gap": _gap,
+    "drop": _drop,
+    "unanswered": _whole,
+    "on": _on,
+    "baseline": shape.text,
+}
+
+
+def _gates(root: Map, path: Path) -> Gates:
+    floors: dict[tuple[str, ...], float] = {}
+    for key in ("accuracy", "pairs", "functionalities", "sets", "labels", "targets", "cells", "ratios"):
+        _flatten(root.get(key), (key,), floors)
+    gap, drop = root.get("gap"), root.get("drop")
+    gaps = {str(k): float(str(v)) for k, v in gap.items()} if isinstance(gap, Map) else {}
+    if isinstance(gap, Text):
+        gaps = {"accuracy": float(gap)}
+    overall, part = (drop.get("overall"), drop.get("functionality")) if isinstance(drop, Map) else (drop, drop)
+    return Gates(
+        floors=floors,
+        gaps=gaps,
+        drop=None if overall is None else float(str(overall)),
+        drop_in_functionality=None if part is None else float(str(part)),
+        unanswered=int(str(root.get("unanswered") or 0)),
+        on=str(root.get("on") or "value"),
+        baseline=path.parent / str(root["baseline"]) if root.get("baseline") else None,
+    )
+
+
+def _flatten(node: Node, path: tuple[str, ...], into: dict[tuple[str, ...], float]) -> None:
+    if isinstance(node, Map):
+        for name, item in node.items():
+            _flatten(item, (*path, str(name)), into)
+    elif isinstance(node, Text):
+        into[path] = float(node)
+
+
+def _judged(gates: Gates, model: dict[str, Any], changes: Any) -> Iterator[Result]:
+    name = model["name"]
+    for path, limit in gates.floors.items():
+        for called, found in _figures(path, model):
+            value = None if found is None else found.get(gates.on)
+            passed = value is not None and value >= limit
+            end = " at the lower end of its interval" if gates.on == "low" else ""
+            how = "can't be measured" if value is None else f"is {value:.3f}{end}"
+            yield Result(name, called, limit, value, passed, f"{called} {how}, and must be at least {limit:g}")
+    for rate, limit in gates.gaps.items():
+        yield _gap_result(name, rate, limit, model["fairness"])
+    yield from _drops(gates, name, changes)
+    many = len(model["unanswered"])
+    reason = f"{many} cases have no answer, and at most {gates.unanswered} may have none"
+    yield Result(name, "unanswered cases", gates.unanswered, many, many <= gates.unanswered, reason)
+
+
+def _figures(path: tuple[str, ...], model: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield (what it is called, metric) for a floor; `*` stands for every name."""
+    kind, *names = path
+    if kind == "accuracy":
+        yield "accuracy", model["accuracy"]
+    elif kind == "pairs":
+        yield "pairs with both sides right", model["pairs"].get("all")
+    elif kind == "ratios":
+        yield names[0].replace("_", " "), (model["fairness"] or {"between": {}})["between"].get(names[0])
+    elif kind == "functionalities":
+        for each in model["functionalities"] if names[0] == "*" else names:
+            yield f"accuracy on {each}", _known(model["functionalities"], each, "functionality")["accuracy"]
+    elif kind == "cells":
+        part = _known(model["functionalities"], names[0], "functionality")["sets"]
+        for each in part if names[1:] in ([], ["*"]) else names[1:]:
+            yield f"accuracy on {names[0]} × {each}", _known(part, each, "set")
+    else:
+        for each in [n for n in model[kind] if n != "none"] if names[0] == "*" else names:
+            yield f"accuracy on {kind[:-1]} {each!r}", _known(model[kind], each, kind[:-1])
+
+
+def _known(table: dict[str, Any], name: str, what: str) -> Any:
+    if name not in table:
+        known = list(table)
+        raise UserError(f"The gates name {what} {name!r}; the suite has {', '.join(known)}.{nearest(name, known)}")
+    return table[name]
+
+
+def _gap_result(name: str, rate: str, limit: float, fairness: dict[str, Any] | None) -> Result:
+    called = f"gap between targets in {rate}"
+    values = {t: rates[rate]["value"] for t, rates in (fairness or {"targets": {}})["targets"].items()}
+    known = {target: value for target, value in values.items() if value is not None}
+    if len(known) < 2:
+        return Result(name, called, limit, None, False, f"{called} can't be measured: fewer than two targets have it")
+    best, worst = max(known, key=lambda t: known[t]), min(known, key=lambda t: known[t])
+    found = known[best] - known[worst]
+    reason = f"{called} is {found:.3f} ({best} {known[best]:.3f}, {worst} {known[worst]:.3f}), and may be {limit:g}"
+    return Result(name, called, limit, found, found <= limit, reason)
+
+
+def _drops(gates: Gates, name: str, changes: list[dict[str, Any]] | None) -> Iterator[Result]:
+    if gates.drop is None and gates.drop_in_functionality is None:
+        return
+    change = next((one for one in changes or [] if one["model"] == name), None)
+    if change is None:
+        limit = gates.drop if gates.drop is not None else gates.drop_in_functionality or 0.0
+        reason = "the drop can't be measured: there is no baseline run with this model. Give one: --baseline FILE"
+        yield Result(name, "drop against the baseline", limit, None, False, reason)
+        return
+    if gates.drop is not None:
+        yield _dropped(name, "accuracy", -change["difference"]["value"], gates.drop)
+    if gates.drop_in_functionality is not None:
+        for each, part in change["functionalities"].items():
+            loss = (part["broken"] - part["fixed"]) / part["n"]
+            yield _dropped(name, f"accuracy on {each}", loss, gates.drop_in_functionality)
+
+
+def _dropped(model: str, what: str, loss: float, limit: float) -> Result:
+    called = f"drop in {what}"
+    return Result(
+        model, called, limit, loss, loss <= limit + 1e-12, f"{what} fell by {loss:.3f}, and may fall by {limit:g}"
+    )

@@ -1,0 +1,213 @@
+"""`davy check`: run functional tests on one or more detectors, side by side."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    from davy.check.changes import Change
+    from davy.check.fairness import Fairness
+    from davy.check.gates import Gates, Result
+    from davy.check.run import Run
+    from davy.core import Suite
+
+
+def check(
+    suite: Annotated[
+        str, typer.Argument(help="A shipped suite, a YAML file, or a public suite's CSV: see davy suite.")
+    ],
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="Detector; repeat it for several. See davy model list.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the report: HTML, JSON, CSV, JUnit.")
+    ] = None,
+    gate: Annotated[Path | None, typer.Option("--gate", help="YAML file of limits; exit code 1 if one fails.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="Earlier run to compare with; default: the last one in --out.")
+    ] = None,
+    question: Annotated[
+        str, typer.Option("--question", help="The detector's question, where it is not called as the suite's.")
+    ] = "",
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use answers that were given before.")] = True,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Cases that go to the detector at once.")] = 256,
+    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of the fairness ratios.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Run functional tests on one or more detectors, side by side.
+
+    Every model gets one scoring pass; answers are kept by model version and suite, so a second run is quick. Exit
+    code 1 if a gate fails.
+
+    Examples:
+
+        davy check emoji-en --model embedded --out checks/emoji
+
+        davy check emoji-en --model embedded --model keywords:words.txt --out checks/emoji --gate gates.yaml
+
+        davy check hatecheck:hatecheck.csv --model embedded --json
+    """
+    from davy.check import changes as compare
+    from davy.check import gates as gating
+    from davy.check.fairness import fairness
+    from davy.check.page import Check
+    from davy.check.summary import summary
+    from davy.cli.suite_source import found
+    from davy.measure.intervals import Bootstrap
+
+    limits = gating.read(gate) if gate is not None else None
+    tests = found(suite)
+    for missing in tests.missing:
+        console.note(f"Left out: {missing}")
+    bootstrap = Bootstrap(resamples, seed)
+    runs = _runs(tests, model or ["embedded"], question, cache, batch)
+    fair = [fairness(tests, run, bootstrap=bootstrap) for run in runs]
+    settings = {"seed": seed, "resamples": resamples, "level": bootstrap.level, "question": question or tests.question}
+    made = summary(tests, runs, fair, settings)
+    changed = _changes(made, tests, _earlier(baseline, limits, out))
+    made["changes"] = [compare.to_dict(one) for one in changed]
+    results = gating.judge(limits, made, made["changes"]) if limits is not None else []
+    made["gates"] = [result.to_dict() for result in results]
+    if out is not None:
+        from davy.check.files import write
+
+        command = " ".join(["davy", *sys.argv[1:]])
+        write(
+            Check(tests, tuple(runs), tuple(fair), made, tuple(changed), tuple(results), limits is not None, command),
+            out,
+        )
+    if json:
+        console.json({**made, "models": [{k: v for k, v in one.items() if k != "outcomes"} for one in made["models"]]})
+    else:
+        _show(tests, made, runs, fair, changed)
+    if out is not None:
+        console.note(f"Wrote {out / 'report.html'}, report.json, cells.csv, cases.csv, junit.xml")
+    return _decided(results)
+
+
+def _runs(suite: Suite, models: list[str], question: str, cached: bool, batch: int) -> list[Run]:
+    from davy.check.cache import Cache
+    from davy.check.run import run
+    from davy.collect import files
+    from davy.models.load import load
+
+    twice = [name for name in models if models.count(name) > 1]
+    if twice:
+        raise UserError(f"--model {twice[0]!r} is there twice. Name each detector once.")
+    scorers = [(name, load(name, read=files.batches)) for name in models]
+    runs = []
+    for name, scorer in scorers:
+        with console.progress(name, len(suite.cases)) as done:
+            runs.append(
+                run(
+                    suite,
+                    scorer,
+                    name=name,
+                    question=question,
+                    cache=Cache.default() if cached else None,
+                    batch=batch,
+                    progress=done,
+                )
+            )
+    return runs
+
+
+def _earlier(baseline: Path | None, limits: Gates | None, out: Path | None) -> dict[str, Any] | None:
+    """Return the run to compare with: the one named, the gates' own, else the last one in the folder."""
+    from davy.check import changes as compare
+
+    named = baseline or (limits.baseline if limits is not None else None)
+    if named is not None:
+        return compare.read(named)
+    if out is not None and (out / "report.json").is_file():
+        return compare.read(out)
+    return None
+
+
+def _changes(made: dict[str, Any], suite: Suite, earlier: dict[str, Any] | None) -> list[Change]:
+    from davy.check import changes as compare
+
+    if earlier is None:
+        return []
+    return compare.changes(made, earlier, {case.id: case.functionality for case in suite.cases})
+
+
+def _show(
+    suite: Suite, made: dict[str, Any], runs: list[Run], fair: list[Fairness | None], changed: list[Change]
+) -> None:
+    names = [run.model for run in runs]
+    rows: list[list[Any]] = [["overall", suite_n(suite), *(_said(m["accuracy"]) for m in made["models"])]]
+    for part, keys in (("labels", suite.labels), ("sets", suite.sets)):
+        for key in keys:
+            n = next((m[part][key]["n"] for m in made["models"] if m[part].get(key)), 0)
+            rows.append([key, n, *(_said(m[part].get(key)) for m in made["models"])])
+    rows.append(["emoji difference", "", *(_said(m["emoji_difference"]) for m in made["models"])])
+    rows.append(["pairs both right", "", *(_said(m["pairs"].get("all")) for m in made["models"])])
+    console.table(["accuracy", "n", *names], rows, right=["n", *names], title=f"{suite.name} {suite.version}")
+    rows = []
+    for name in suite.functionalities:
+        for key in suite.sets:
+            cells = [m["functionalities"][name]["sets"].get(key) for m in made["models"]]
+            if any(cells):
+                title = suite.titled(name) if key == suite.sets[0] else f"  {key}"
+                rows.append([title, next(c["n"] for c in cells if c), *(_short(c) for c in cells)])
+        found = [m["functionalities"][name]["emoji_difference"] for m in made["models"]]
+        if any(one["value"] is not None for one in found) or "no emoji" in suite.sets:
+            rows.append(
+                ["  emoji difference", "", *("†" if one["value"] is None else f"{one['value']:+.2f}" for one in found)]
+            )
+    console.table(["functionality", "n", *names], rows, right=["n", *names])
+    if "no emoji" in suite.sets:
+        print("† not defined: without its emoji a case has the other label")
+    for run, one in zip(runs, fair, strict=True):
+        if one is not None:
+            ratios = ", ".join(f"{key.replace('_', ' ')} {one.between[key]}" for key in one.between if "ratio" in key)
+            print(f"{run.model}: {ratios}")
+    for change in changed:
+        print(
+            f"{change.model}: {len(change.fixed)} cases fixed, {len(change.broken)} broken since the last run "
+            f"({change.difference.value:+.3f}, p = {change.p:.3f})"
+        )
+    for run in runs:
+        unanswered = [outcome for outcome in run.outcomes if not outcome.applies]
+        if unanswered:
+            print(f"{run.model}: {len(unanswered)} cases have no answer, the first because {unanswered[0].note}")
+
+
+def suite_n(suite: Suite) -> int:
+    """Return how many cases there are."""
+    return len(suite.cases)
+
+
+def _said(metric: dict[str, Any] | None) -> str:
+    if metric is None or metric["value"] is None:
+        return "not defined"
+    if metric["low"] is None:
+        return f"{metric['value']:.3f}"
+    return f"{metric['value']:.3f} [{metric['low']:.3f}, {metric['high']:.3f}]"
+
+
+def _short(metric: dict[str, Any] | None) -> str:
+    return (
+        "–"
+        if metric is None or metric["value"] is None
+        else f"{metric['value']:.2f} [{metric['low']:.2f}, {metric['high']:.2f}]"
+    )
+
+
+def _decided(results: list[Result]) -> int:
+    """Print the gates that failed and return the exit code."""
+    failed = [result for result in results if not result.passed]
+    for result in failed:
+        console.error(f"gate failed, {result.model}: {result.reason}.")
+    if results and not failed:
+        console.note(f"All {len(results)} gates passed.")
+    return 1 if failed else 0

@@ -1,0 +1,161 @@
+"""Figures of a run, each held against a published figure, a worked example or another library."""
+
+import numpy as np
+import pytest
+from fake_detectors import Rule
+
+from davy import suites
+from davy.check import figures
+from davy.check.fairness import fairness
+from davy.check.run import Run, run
+from davy.core import Case, Outcome, Suite
+from davy.measure.intervals import Bootstrap
+
+
+def angry(text):
+    return 0.9 if "Away" in text or "😡" in text else 0.2
+
+
+@pytest.fixture(scope="module")
+def emoji():
+    return suites.load("emoji-en")
+
+
+def test_newcombe_s_own_example_comes_out():
+    # Newcombe (1998), Table II, (a): 56/70 and 48/80 differ by 0.2000; method 10 gives 0.0524 to 0.3339.
+    found = figures.difference("d", 56, 70, 48, 80)
+    assert found.value == pytest.approx(0.2)
+    assert (found.low, found.high) == (pytest.approx(0.0524, abs=5e-5), pytest.approx(0.3339, abs=5e-5))
+
+
+@pytest.mark.parametrize(
+    ("originals", "without", "published"),
+    # Kirk and others (2022), Table 3: accuracy on 2,126 originals and 588 cases without emoji, and their difference.
+    [
+        (0.664, 0.823, -0.159),
+        (0.717, 0.934, -0.217),
+        (0.887, 0.925, -0.038),
+        (0.850, 0.925, -0.075),
+        (0.877, 0.910, -0.033),
+    ],
+)
+def test_the_emoji_difference_is_the_papers(emoji, originals, without, published):
+    seen = {"original": 0, "no emoji": 0}
+    limits = {"original": round(originals * 2126), "no emoji": round(without * 588)}
+    outcomes = []
+    for case in emoji.cases:
+        right = case.set not in seen or seen[case.set] < limits[case.set]
+        if case.set in seen:
+            seen[case.set] += 1
+        label = case.expected if right else next(each for each in emoji.labels if each != case.expected)
+        outcomes.append(Outcome(case.id, label, 0.5, right))
+    found = figures.emoji_difference(emoji, Run("m", "1", tuple(outcomes)))
+    assert found.value == pytest.approx(published, abs=1e-3)
+    assert found.low < found.value < found.high
+
+
+def test_the_emoji_difference_is_not_defined_where_the_label_flips(small):
+    found = run(small, Rule(angry))
+    flipped = figures.emoji_difference(small, found, "append")
+    assert flipped.value is None
+    assert "other label" in flipped.note
+    assert figures.emoji_difference(small, found, "swap").value == 0.0
+
+
+def test_cells_add_up_over_every_part(small):
+    found = list(figures.cells(small, run(small, Rule(angry))))
+    whole = found[0]
+    assert (whole.functionality, whole.set, whole.label, whole.target) == ("all", "all", "all", "all")
+    assert whole.accuracy.n == len(small.cases) == 17
+    by_set = [c for c in found if c.set != "all" and c.functionality == c.label == c.target == "all"]
+    assert sum(c.accuracy.n for c in by_set) == 17
+    leaves = [c for c in found if "all" not in (c.functionality, c.set, c.label, c.target)]
+    assert sum(c.accuracy.n for c in leaves) == 17
+    right = sum(round(c.accuracy.value * c.accuracy.n) for c in leaves)
+    assert whole.accuracy.value == pytest.approx(right / 17)
+
+
+def test_pairs_count_only_where_both_sides_are_right(small):
+    found = figures.pairs_right(small, run(small, Rule(angry)), lambda case: case.set)
+    # append: 4 originals, the two with 😡 right. Their polarity twins are right, so are those without emoji; of the
+    # identity twins the one with 😡 is wrong. swap: both originals right; identity wrong, the others right.
+    assert {key: (round(m.value * m.n), m.n) for key, m in found.items()} == {
+        "identity": (0, 6),
+        "polarity": (4, 6),
+        "no emoji": (4, 6),
+        "all": (8, 18),
+    }
+
+
+def test_confusions_and_worst_cases(small):
+    found = run(small, Rule(lambda text: 0.97 if "😊" in text else angry(text)))
+    assert figures.confusions(small, found) == {
+        ("hateful", "hateful"): 6,
+        ("hateful", "not hateful"): 2,
+        ("not hateful", "hateful"): 4,
+        ("not hateful", "not hateful"): 5,
+    }
+    worst = figures.worst(small, found)
+    assert len(worst) == 6
+    assert {case.text for case, _ in worst[:2]} == {"Bakers came by 😊", "Cooks came by 😊"}
+
+
+def test_fairness_by_target_is_fairlearn_s(emoji):
+    from fairlearn.metrics import (
+        MetricFrame,
+        demographic_parity_ratio,
+        equalized_odds_ratio,
+        false_negative_rate,
+        false_positive_rate,
+        selection_rate,
+    )
+    from sklearn.metrics import accuracy_score, precision_score, recall_score, roc_auc_score
+
+    chance = np.random.default_rng(4)
+    drawn = {case.id: float(chance.random() ** (2 if case.target == "women" else 1)) for case in emoji.cases}
+    texts = {case.text: case.id for case in emoji.cases}
+    found = run(emoji, Rule(lambda text: drawn[texts[text]]))
+    fair = fairness(emoji, found, bootstrap=Bootstrap(50))
+    aimed = [(c, o) for c, o in zip(emoji.cases, found.outcomes, strict=True) if c.target]
+    gold = np.array([c.expected == "hateful" for c, _ in aimed])
+    said = np.array([o.label == "hateful" for _, o in aimed])
+    groups = np.array([c.target for c, _ in aimed])
+    theirs = MetricFrame(
+        metrics={
+            "accuracy": accuracy_score,
+            "precision": precision_score,
+            "recall": recall_score,
+            "fpr": false_positive_rate,
+            "fnr": false_negative_rate,
+            "selection_rate": selection_rate,
+        },
+        y_true=gold,
+        y_pred=said,
+        sensitive_features=groups,
+    ).by_group
+    for target, rates in fair.by_target.items():
+        for name in theirs.columns:
+            assert rates[name].value == pytest.approx(theirs.loc[target, name], abs=1e-12)
+    between = fair.between
+    assert between["demographic_parity_ratio"].value == pytest.approx(
+        demographic_parity_ratio(gold, said, sensitive_features=groups)
+    )
+    assert between["equalised_odds_ratio"].value == pytest.approx(
+        equalized_odds_ratio(gold, said, sensitive_features=groups)
+    )
+    scores = np.array([drawn[c.id] for c in emoji.cases])
+    every = np.array([c.expected == "hateful" for c in emoji.cases])
+    women = np.array([c.target == "women" for c in emoji.cases])
+    parts = {
+        "subgroup_auc": women,
+        "bpsn_auc": (women & ~every) | (~women & every),
+        "bnsp_auc": (women & every) | (~women & ~every),
+    }
+    for name, part in parts.items():
+        assert fair.auc["women"][name].value == pytest.approx(roc_auc_score(every[part], scores[part]), abs=1e-9)
+
+
+def test_fairness_needs_two_targets():
+    cases = (Case("a", "x", "f", "hateful", target="bakers"), Case("b", "y", "f", "not hateful"))
+    suite = Suite("s", "1", "hate", "en", cases)
+    assert fairness(suite, run(suite, Rule(angry))) is None

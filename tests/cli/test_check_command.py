@@ -1,0 +1,202 @@
+"""`davy check` as its user meets it: table, files, gates, exit codes, and the page in a real browser."""
+
+import csv
+import json
+import shutil
+import textwrap
+
+import pytest
+
+from davy import suites
+from davy.cli import console
+from davy.cli.app import run
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+SUITE = """\
+name: tiny
+version: 1
+lexicons:
+  group: [{text: bakers, target: bakers, emoji: 🥖}, {text: cooks, target: cooks, emoji: 🍳}]
+functionalities:
+  - name: swap
+    title: Swap
+    label: hateful
+    templates:
+      - id: s-1
+        text: "Away with {group.emoji}"
+        identity: "Away with 🌧️"
+        polarity: "Hooray for {group.emoji}"
+        no emoji: "Away with {group}"
+      - id: s-2
+        text: "<script>alert(1)</script> {group} are grumblefops & worse"
+        polarity: "{Group} are no grumblefops"
+"""
+
+
+@pytest.fixture
+def davy(capsys, tmp_path, monkeypatch):
+    """Runs a command line; gives back its exit code, stdout and stderr."""
+    monkeypatch.setenv("DAVY_CACHE", str(tmp_path / "cache"))
+
+    def call(*arguments):
+        code = run([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    yield call
+    console.settings.plain = False
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(textwrap.dedent(SUITE), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def words(tmp_path):
+    def made(name, *terms):
+        path = tmp_path / name
+        path.write_text("\n".join(terms) + "\n", encoding="utf-8")
+        return f"keywords:{path}"
+
+    return made
+
+
+def test_several_models_are_checked_side_by_side(davy, tiny, words, tmp_path):
+    out = tmp_path / "out"
+    one, two = words("one.txt", "away"), words("two.txt", "grumblefops")
+    code, printed, err = davy("check", tiny, "--model", one, "--model", two, "--out", out)
+    assert code == 0, err
+    assert "one.txt" in printed
+    assert "two.txt" in printed
+    assert {file.name for file in out.iterdir()} == {
+        "report.html",
+        "report.json",
+        "cells.csv",
+        "cases.csv",
+        "junit.xml",
+    }
+    made = json.loads((out / "report.json").read_text("utf-8"))
+    first, second = made["models"]
+    assert first["accuracy"]["n"] == len(suites.load(tiny).cases) == 11
+    assert first["functionalities"]["swap"]["sets"]["no emoji"]["value"] == 1.0
+    assert second["sets"]["polarity"]["value"] == 0.5
+    assert first["emoji_difference"]["value"] == pytest.approx(0.5 - 1.0)
+    rows = list(csv.DictReader((out / "cells.csv").read_text("utf-8").splitlines()))
+    assert {row["model"] for row in rows} == {one, two}
+    assert "<testsuites" in (out / "junit.xml").read_text("utf-8")
+
+
+def test_a_second_run_says_what_changed(davy, tiny, words, tmp_path):
+    out = tmp_path / "out"
+    model = words("list.txt", "away")
+    davy("check", tiny, "--model", model, "--out", out)
+    words("list.txt", "away", "worse")
+    code, printed, _ = davy("check", tiny, "--model", model, "--out", out)
+    assert code == 0
+    assert "2 cases fixed, 0 broken since the last run" in printed
+    assert "What changed since the last run" in (out / "report.html").read_text("utf-8")
+    assert (out / "report.before.json").is_file()
+
+
+def test_a_gate_fails_with_exit_code_1_when_its_floor_is_raised_above_the_result(davy, tiny, words, tmp_path):
+    gate = tmp_path / "gates.yaml"
+    model = words("one.txt", "away")
+    gate.write_text("accuracy: 0.5\n")
+    assert davy("check", tiny, "--model", model, "--gate", gate, "--out", tmp_path / "out")[0] == 0
+    gate.write_text("accuracy: 0.95\nfunctionalities: {swap: 0.2}\n")
+    code, _, err = davy("check", tiny, "--model", model, "--gate", gate, "--out", tmp_path / "out")
+    assert code == 1
+    assert "gate failed" in err
+    assert "and must be at least 0.95" in err
+    assert "1 of 3 gates failed" in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+def test_json_is_what_the_report_holds_without_the_answers(davy, tiny, words):
+    code, out, _ = davy("check", tiny, "--model", words("one.txt", "away"), "--json")
+    assert code == 0
+    made = json.loads(out)
+    assert made["suite"]["hash"] == suites.load(tiny).digest
+    assert "outcomes" not in made["models"][0]
+
+
+def test_a_broken_template_is_named_and_the_rest_still_runs(davy, tiny, words, tmp_path):
+    tiny.write_text(tiny.read_text("utf-8") + '      - {id: s-3, text: "{nobody} here"}\n', encoding="utf-8")
+    code, _, err = davy("check", tiny, "--model", words("one.txt", "away"), "--out", tmp_path / "out")
+    assert code == 0
+    assert f"Left out: {tiny}:18: template 's-3' has the slot {{nobody}}" in err
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "some of its cases were left out" in page
+    assert "s-3" in page
+
+
+def test_what_is_wrong_is_one_line_and_exit_code_2(davy, tiny, words, tmp_path):
+    model = words("one.txt", "away")
+    for arguments, said in (
+        (("check", "emoji-em"), "Did you mean 'emoji-en'?"),
+        (("check", tiny, "--model", "keyword:x"), "keyword"),
+        (("check", tiny, "--model", model, "--model", model), "is there twice"),
+        (("check", tiny, "--model", model, "--gate", tmp_path / "no.yaml"), "can't be read"),
+        (("check", tiny, "--model", model, "--baseline", tmp_path / "no.json"), "no earlier run"),
+        (("check", tiny, "--model", model, "--question", "sexist"), "does not answer 'sexist'"),
+    ):
+        code, _, err = davy(*arguments)
+        assert code == 2, arguments
+        assert said in err
+        assert len(err.strip().splitlines()) == 1
+
+
+def test_the_page_is_masked_escaped_and_asks_the_network_for_nothing(davy, words, tmp_path):
+    out = tmp_path / "out"
+    code, _, err = davy("check", "emoji-en", "--model", words("one.txt", "kill"), "--out", out)
+    assert code == 0, err
+    page = (out / "report.html").read_text("utf-8")
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    suite = suites.load("emoji-en")
+    cases = (out / "cases.csv").read_text("utf-8").lower()
+    visible = page.split('id="cases-data"')[0].lower()
+    for word in suite.hurtful:
+        if "🐪" not in word and "🐐" not in word:
+            assert f" {word.lower()} " not in visible
+            assert f" {word.lower()}," not in cases
+
+
+@pytest.mark.browser
+def test_cells_lead_to_their_cases_and_filters_narrow_them(davy, tiny, words, tmp_path):
+    from playwright.sync_api import sync_playwright
+
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed (apt-get install chromium)")
+    out = tmp_path / "out"
+    models = (words("one.txt", "away"), words("two.txt", "grumblefops"))
+    assert davy("check", tiny, "--model", models[0], "--model", models[1], "--out", out)[0] == 0
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: said.append("a dialog"))
+        page.goto((out / "report.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        rows = page.locator("#cases tbody tr")
+        assert rows.count() > 0
+        page.locator(".heat tbody tr").first.locator("button.cell").nth(1).click()
+        assert page.locator("#filter-set").input_value() == "1"
+        assert rows.count() == 1
+        assert "Away with 🌧️" in rows.first.inner_text()
+        page.select_option("#filter-result", "")
+        page.select_option("#filter-set", "")
+        page.select_option("#filter-functionality", "")
+        assert rows.count() == 11
+        page.fill("#filter-search", "<SCRIPT>")
+        assert rows.count() == 2
+        assert "<script>alert(1)</script>" in rows.first.inner_text()
+        page.fill("#filter-search", "no such words")
+        assert rows.count() == 0
+        assert "No case fits" in page.locator("#cases-found").inner_text()
+        assert said == []
+        browser.close()
