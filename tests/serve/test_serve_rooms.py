@@ -142,6 +142,12 @@ def test_healthz_is_well_and_says_so_when_it_is_not(site):
     assert site.visitor().get("/healthz").status_code == 503
 
 
+def test_monitors_that_ask_only_for_the_head_get_it(site):
+    for path in ("/", "/healthz"):
+        answer = site.visitor().head(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+
+
 def test_metrics_count_without_texts_tokens_or_paths(site):
     post(site.as_("admin"), "/score", {"text": "a very private sentence"})
     site.visitor().get("/invitation/secret-token")

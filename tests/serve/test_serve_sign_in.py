@@ -33,16 +33,16 @@ def test_a_wrong_login_and_a_wrong_password_get_the_same_answer(site, login, pas
     assert "davy-session" not in answer.headers.get("set-cookie", "")
 
 
-def test_an_unknown_login_takes_about_as_long_as_a_known_one(site):
+def test_an_unknown_login_takes_about_as_much_work_as_a_known_one(site):
     def seconds(login: str) -> float:
         client = site.visitor()
         token = token_in(client.get("/sign-in").text)
-        began = time.perf_counter()
+        began = time.process_time()  # of this process: what else the machine does can't disturb it
         client.post("/sign-in", data={"csrf": token, "login": login, "password": "wrong password"})
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     known, unknown = min(seconds("expert") for _ in range(3)), min(seconds("nobody") for _ in range(3))
-    assert 0.4 < known / unknown < 2.5
+    assert 0.5 < known / unknown < 2
 
 
 def test_a_disabled_account_can_not_sign_in_and_is_not_told_why(site):

@@ -17,7 +17,7 @@ from davy.store import users
 router = APIRouter()
 
 
-@router.get("/healthz")
+@router.api_route("/healthz", methods=["GET", "HEAD"], operation_id="healthz")
 def healthz(request: Request) -> Response:
     """Return 200 where the database answers and the detector is ready, else 503 with what is not."""
     context = context_of(request)

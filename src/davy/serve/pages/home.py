@@ -17,7 +17,7 @@ from davy.store import users
 router = APIRouter(include_in_schema=False)
 
 
-@router.get("/")
+@router.api_route("/", methods=["GET", "HEAD"])
 def home(request: Request, who: Anyone) -> Response:
     """Return the start page, for visitors or for the account's role."""
     return render.page(request, "home.html", model=context_of(request).detector.model)
