@@ -115,6 +115,16 @@ def test_posts_are_masked_filtered_and_paged(site):
         assert client.get(f"/posts?{odd}").status_code in (200, 400, 422), odd
 
 
+def test_a_large_collection_is_not_counted_to_the_end(site, monkeypatch):
+    from davy.store import browse
+
+    monkeypatch.setattr(browse, "MOST", 3)
+    with site.store.write() as db:
+        for number in range(5):
+            posts.add(db, Post(f"p{number}", "text"), by="shell")
+    assert "3 posts or more" in site.as_("annotator").get("/posts").text
+
+
 def test_images_are_served_only_by_plain_names_from_their_folder(settings, empty_database, tmp_path):
     folder = tmp_path / "images"
     folder.mkdir()

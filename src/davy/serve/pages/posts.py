@@ -47,6 +47,7 @@ def posts(
         "posts.html",
         posts=[_shown(context, post, asked) for post in found],
         total=total,
+        many=total == browse.MOST,
         langs=langs,
         labels=labels,
         chosen=chosen,
