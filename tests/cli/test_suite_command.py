@@ -194,3 +194,25 @@ def test_hatecheck_and_its_multilingual_sisters_load_from_a_path(davy, tmp_path)
     )
     _, out, _ = davy("suite", "show", german, "--json")
     assert json.loads(out)[0]["target"] == "bäcker"
+
+
+def test_a_suite_is_validated_with_people_in_rounds(davy, mine, tmp_path):
+    people = [part for who in ("ann", "ben", "cay") for part in ("--annotator", who)]
+    assert davy("suite", "issue", mine, *people, "--out", tmp_path / "r1")[0] == 0
+    gold = {case.id: case.expected for case in suites.load(mine).cases}
+    for who in ("ann", "ben", "cay"):
+        rows = pl.read_csv(tmp_path / "r1" / f"{who}.csv", infer_schema=False)
+        labels = [gold[case] if who != "ben" or "o-1" not in case else "not hateful" for case in rows["case_id"]]
+        rows.with_columns(label=pl.Series(labels)).write_csv(tmp_path / "r1" / f"{who}.csv")
+    answers = sorted((tmp_path / "r1").glob("*.csv"))
+    code, out, _ = davy("suite", "review", mine, *answers, "--out", tmp_path / "review.csv")
+    assert code == 0
+    assert "1 cases to look at, 1 of them undecided" in out
+    assert "Randolph's κ 0.667" in out, "4 cases, one of them 2 to 1: observed 1/4 · (3 + 1/3), chance 1/2"
+    rows = pl.read_csv(tmp_path / "review.csv", infer_schema=False).with_columns(fault=pl.lit("case"))
+    rows.write_csv(tmp_path / "review.csv")
+    _, out, _ = davy("suite", "review", mine, *answers, "--decisions", tmp_path / "review.csv")
+    assert "replace o-1: 1 cases at fault" in out
+    code, _, err = davy("suite", "issue", mine, "--annotator", "ann", "--out", tmp_path / "r1")
+    assert code == 2
+    assert "may hold answers" in err

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from davy.cli import console
+from davy.cli import console, suite_review
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ app = typer.Typer(
     help="Look at functional tests, check your own, and write them to a file.\n\n"
     "A suite is a set of short cases that each have one right answer. Run one with: davy check",
 )
+
+app.command()(suite_review.issue)
+app.command()(suite_review.review)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Named = Annotated[
