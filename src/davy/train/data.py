@@ -37,10 +37,13 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return ids and mask of some texts, padded to the longest of them."""
+    def batch(self, rows: Tensor, longest: int | None = None) -> tuple[Tensor, Tensor]:
+        """Return ids and mask of some texts, padded to the longest of them.
+
+        A caller that knows that length saves a GPU the wait for it.
+        """
         lengths = self.lengths[rows]
-        place = torch.arange(int(lengths.max()), device=self.flat.device)
+        place = torch.arange(int(lengths.max()) if longest is None else longest, device=self.flat.device)
         mask = place < lengths[:, None]
         index = (self.starts[rows][:, None] + place).clamp(max=len(self.flat) - 1)
         return torch.where(mask, self.flat[index].long(), self.pad), mask.long()

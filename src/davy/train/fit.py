@@ -55,15 +55,13 @@ def fit(
 
     def loss(batch: np.ndarray) -> Tensor:
         rows = torch.from_numpy(batch).to(device)
-        ids, mask = tokens.batch(rows)
+        ids, mask = tokens.batch(rows, int(lengths[batch].max()))
         values, weights = targets.values[rows], targets.weights[rows]
-        logits = network(ids, mask)
-        value = masked_loss(logits, values, weights, targets.heads)
-        if recipe.agreement:
-            again = network(ids, mask)
-            value = (value + masked_loss(again, values, weights, targets.heads)) / 2
-            value = value + recipe.agreement * agreement_loss(logits, again, targets.heads, weights)
-        return value
+        if not recipe.agreement:
+            return masked_loss(network(ids, mask), values, weights, targets.heads)
+        one, other = network(torch.cat([ids, ids]), torch.cat([mask, mask])).chunk(2)  # dropout differs between them
+        value = masked_loss(one, values, weights, targets.heads) + masked_loss(other, values, weights, targets.heads)
+        return value / 2 + recipe.agreement * agreement_loss(one, other, targets.heads, weights)
 
     return Loop(network, recipe.schedule, batches, loss, evaluate, recipe.seed, folder, save_every, tell, wrap_up).run()
 
@@ -78,7 +76,7 @@ def predict(network: nn.Module, tokens: Tokens, *, batch: int = 64, precision: s
     for rows in in_order(lengths, batch):
         index = torch.from_numpy(rows.copy()).to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
-            logits = network(*tokens.batch(index)).float()
+            logits = network(*tokens.batch(index, int(lengths[rows].max()))).float()
         if out is None:
             out = logits.new_empty(len(tokens), logits.shape[1])
         out[index] = logits

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Step 2 on the GPU machine, all stages in a row. Started with setsid from a copy of the repository, because a
+# later call to the machine replaces the working tree under a running job. KEEP, OUT and the seconds of each
+# stage can be set; the figures of every epoch go to $KEEP/*.jsonl.
+set -u
+cd "$(dirname "$0")"
+export PYTHONPATH=../../src PYTHONUNBUFFERED=1 TOKENIZERS_PARALLELISM=true TRANSFORMERS_VERBOSITY=error
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+K=${KEEP:-/root/keep}
+P=${PYTHON:-python3}
+job() { $P job.py "$@" --keep "$K"; }
+say() { echo "== $(date +%T) $*"; }
+
+say pretrain
+job pretrain --epochs 2 --batch "${B0:-768}" --rate 2e-4 --seconds "${S0:-105}"
+say teachers
+job variants --batch "${BV:-256}" &
+job teacher --seed 1 --natural 0.3 --agreement 0.5 --rate 8e-5 --batch "${B1:-192}" --epochs 3 --seconds "${S1:-290}" &
+job teacher --seed 2 --natural 0.1 --agreement 0.5 --rate 1e-4 --batch "${B1:-192}" --epochs 3 --seconds "${S1:-290}" &
+job teacher --seed 3 --natural 0.2 --agreement 1.0 --rate 8e-5 --batch "${B1:-192}" --epochs 3 --seconds "${S1:-290}" &
+wait
+say opinions
+job opinions --batch "${B2:-1024}"
+say students
+job student --of minilm --rate 4e-4 --batch "${B3:-320}" --epochs 9 --seconds "${S3:-480}" &
+job student --of mpnet --rate 1.2e-4 --batch "${B3:-320}" --epochs 7 --seconds "${S3:-480}" --start teacher-2 &
+wait
+say done
