@@ -200,3 +200,21 @@ def test_cells_lead_to_their_cases_and_filters_narrow_them(davy, tiny, words, tm
         assert "No case fits" in page.locator("#cases-found").inner_text()
         assert said == []
         browser.close()
+
+
+def test_robustness_is_tested_on_any_labelled_file(davy, words, tmp_path):
+    rows = "".join(f"{i},The baker kneads dough number {i},{'hate' if i % 2 else 'nothate'}\n" for i in range(10))
+    (tmp_path / "posts.csv").write_text("nr,body,class\n" + rows)
+    model = words("one.txt", "baker")
+    code, out, err = davy(
+        "check", f"robustness:{tmp_path / 'posts.csv'}", "--label", "class", "--model", model, "--json"
+    )
+    assert code == 0, err
+    made = json.loads(out)
+    parts = made["models"][0]["functionalities"]
+    assert parts["casing"]["accuracy"]["value"] == 1.0, "a word list does not look at case"
+    assert parts["neutral emoji"]["accuracy"]["value"] == 1.0
+    assert parts["homoglyphs"]["accuracy"]["value"] < 1.0
+    code, _, err = davy("check", f"robustness:{tmp_path / 'posts.csv'}", "--model", model)
+    assert code == 2
+    assert "--label COLUMN" in err

@@ -36,6 +36,10 @@ def check(
     question: Annotated[
         str, typer.Option("--question", help="The detector's question, where it is not called as the suite's.")
     ] = "",
+    label: Annotated[
+        str | None, typer.Option("--label", help="robustness: the file's column of settled answers.")
+    ] = None,
+    most: Annotated[int, typer.Option("--most", min=1, help="robustness: how many posts to draw from the file.")] = 500,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use answers that were given before.")] = True,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Cases that go to the detector at once.")] = 256,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of the fairness ratios.")] = 1000,
@@ -54,17 +58,19 @@ def check(
         davy check emoji-en --model embedded --model keywords:words.txt --out checks/emoji --gate gates.yaml
 
         davy check hatecheck:hatecheck.csv --model embedded --json
+
+        davy check robustness:posts.csv --label hate --model embedded --out checks/robust
     """
     from davy.check import changes as compare
     from davy.check import gates as gating
     from davy.check.fairness import fairness
     from davy.check.page import Check
     from davy.check.summary import summary
-    from davy.cli.suite_source import found
+    from davy.cli.suite_source import Drawing, found
     from davy.measure.intervals import Bootstrap
 
     limits = gating.read(gate) if gate is not None else None
-    tests = found(suite)
+    tests = found(suite, Drawing(question or "hate", label, most, seed))
     for missing in tests.missing:
         console.note(f"Left out: {missing}")
     bootstrap = Bootstrap(resamples, seed)
@@ -144,27 +150,9 @@ def _show(
     suite: Suite, made: dict[str, Any], runs: list[Run], fair: list[Fairness | None], changed: list[Change]
 ) -> None:
     names = [run.model for run in runs]
-    rows: list[list[Any]] = [["overall", suite_n(suite), *(_said(m["accuracy"]) for m in made["models"])]]
-    for part, keys in (("labels", suite.labels), ("sets", suite.sets)):
-        for key in keys:
-            n = next((m[part][key]["n"] for m in made["models"] if m[part].get(key)), 0)
-            rows.append([key, n, *(_said(m[part].get(key)) for m in made["models"])])
-    rows.append(["emoji difference", "", *(_said(m["emoji_difference"]) for m in made["models"])])
-    rows.append(["pairs both right", "", *(_said(m["pairs"].get("all")) for m in made["models"])])
-    console.table(["accuracy", "n", *names], rows, right=["n", *names], title=f"{suite.name} {suite.version}")
-    rows = []
-    for name in suite.functionalities:
-        for key in suite.sets:
-            cells = [m["functionalities"][name]["sets"].get(key) for m in made["models"]]
-            if any(cells):
-                title = suite.titled(name) if key == suite.sets[0] else f"  {key}"
-                rows.append([title, next(c["n"] for c in cells if c), *(_short(c) for c in cells)])
-        found = [m["functionalities"][name]["emoji_difference"] for m in made["models"]]
-        if any(one["value"] is not None for one in found) or "no emoji" in suite.sets:
-            rows.append(
-                ["  emoji difference", "", *("†" if one["value"] is None else f"{one['value']:+.2f}" for one in found)]
-            )
-    console.table(["functionality", "n", *names], rows, right=["n", *names])
+    right = ["n", *names]
+    console.table(["accuracy", *right], _overall(suite, made), right=right, title=f"{suite.name} {suite.version}")
+    console.table(["functionality", *right], _by_functionality(suite, made), right=right)
     if "no emoji" in suite.sets:
         print("† not defined: without its emoji a case has the other label")
     for run, one in zip(runs, fair, strict=True):
@@ -182,9 +170,36 @@ def _show(
             print(f"{run.model}: {len(unanswered)} cases have no answer, the first because {unanswered[0].note}")
 
 
-def suite_n(suite: Suite) -> int:
-    """Return how many cases there are."""
-    return len(suite.cases)
+def _overall(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
+    models = made["models"]
+    rows: list[list[Any]] = [["overall", len(suite.cases), *(_said(m["accuracy"]) for m in models)]]
+    for part, keys in (("labels", suite.labels), ("sets", suite.sets)):
+        for key in keys:
+            n = next((m[part][key]["n"] for m in models if m[part].get(key)), 0)
+            rows.append([f"{part[:-1]}: {key}", n, *(_said(m[part].get(key)) for m in models)])
+    if "no emoji" in suite.sets:
+        rows.append(["emoji difference", "", *(_said(m["emoji_difference"]) for m in models)])
+    if suite.links:
+        rows.append(["pairs both right", len(suite.links), *(_said(m["pairs"].get("all")) for m in models)])
+    return rows
+
+
+def _by_functionality(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
+    """Return a row for each functionality, which is its originals where it has such, then one for each other set."""
+    rows: list[list[Any]] = []
+    for name in suite.functionalities:
+        parts = [m["functionalities"][name] for m in made["models"]]
+        own = "original" in parts[0]["sets"]
+        heads = [part["sets"].get("original") if own else part["accuracy"] for part in parts]
+        rows.append([suite.titled(name), heads[0]["n"], *map(_short, heads)])
+        for key in suite.sets:
+            cells = [part["sets"].get(key) for part in parts]
+            if any(cells) and key != "original":
+                rows.append([f"  {key}", next(c["n"] for c in cells if c), *map(_short, cells)])
+        if "no emoji" in suite.sets:
+            found = [part["emoji_difference"]["value"] for part in parts]
+            rows.append(["  emoji difference", "", *("†" if one is None else f"{one:+.2f}" for one in found)])
+    return rows
 
 
 def _said(metric: dict[str, Any] | None) -> str:

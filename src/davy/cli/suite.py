@@ -39,6 +39,7 @@ def list_(json: Json = False) -> None:
         davy suite list --json
     """
     from davy import suites
+    from davy.cli.suite_source import FROM_FILES
 
     found = [suites.load(name) for name in suites.names()]
     if json:
@@ -47,7 +48,7 @@ def list_(json: Json = False) -> None:
     rows = [(s.name, s.version, s.lang, s.question, len(s.cases), len(s.functionalities), s.title) for s in found]
     console.table(
         ["suite", "version", "lang", "question", "cases", "parts", "what it is"],
-        rows,
+        [*rows, *((name, "", "", "", "", "", what) for name, what in FROM_FILES.items())],
         right=["version", "cases", "parts"],
     )
 

@@ -1,25 +1,51 @@
-"""What `davy check` and `davy suite` take for SUITE: a shipped name, a YAML file, or a public suite's file."""
+"""What `davy check` and `davy suite` take for SUITE: a shipped name, a YAML file, or something behind a colon.
+
+`hatemojicheck:FILE` and `hatecheck:FILE` are the public suites, `robustness:FILE`
+makes tests from any labelled file.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from davy.core import Suite
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet", ".gz", ".xz", ".zst")
+FROM_FILES: dict[str, str] = {
+    "hatemojicheck:FILE": "HatemojiCheck's published cases",
+    "hatecheck:FILE": "HateCheck's published cases, and its multilingual sisters'",
+    "robustness:FILE": "small changes to the posts of any labelled file, which must not change the answer",
+}
 
 
-def found(name: str) -> Suite:
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How robustness tests are drawn from a file: which question, which column, how many posts."""
+
+    question: str = "hate"
+    label: str | None = None
+    most: int = 500
+    seed: int = 0
+
+
+def found(name: str, drawing: Drawing | None = None) -> Suite:
     """Return the suite that a command line names."""
     from davy import suites
 
     kind, colon, rest = name.partition(":")
-    if colon and kind in ("hatemojicheck", "hatecheck"):
-        return _corpus(kind, rest)
+    if colon and kind in ("hatemojicheck", "hatecheck", "robustness"):
+        if not rest:
+            raise UserError(f"Give the file behind the colon: {kind}:FILE.csv")
+        return _robustness(rest, drawing or Drawing()) if kind == "robustness" else _corpus(kind, rest)
+    if name == "robustness":
+        raise UserError("robustness is made from a labelled file: robustness:FILE.csv")
     if name not in suites.names() and Path(name).suffix.lower() in TABLES:
         return _corpus(_guessed(name), name)
     return suites.load(name)
@@ -32,13 +58,46 @@ def _corpus(corpus: str, path: str) -> Suite:
     from davy.collect import corpora
     from davy.suites.posts import from_posts
 
-    if not path:
-        raise UserError(f"Give the file behind the colon: {corpus}:FILE.csv")
     read = corpora.load(corpus, path)
     posts = read.posts.collect()
     version = hashlib.sha256("\n".join(map(str, posts["text"])).encode()).hexdigest()[:8]
     question = schemes.load(read.scheme).question("hate")
     return from_posts(posts, question, name=Path(path).stem, version=version, title=corpora.describe(corpus).title)
+
+
+def _robustness(path: str, drawing: Drawing) -> Suite:
+    from davy import schemes
+    from davy.collect import columns, files
+    from davy.suites.robust import robustness
+
+    with files.opened(path) as table:
+        posts = columns.posts(table).frame.collect()
+    asked = [q for s in schemes.names() for q in schemes.load(s).questions if q.name == drawing.question]
+    if not asked:
+        raise UserError(f"No scheme asks {drawing.question!r}. See: davy scheme list")
+    label = _label_column(posts, drawing, path)
+    return robustness(
+        posts, asked[0], label=label, most=drawing.most, seed=drawing.seed, name=f"robustness-{Path(path).stem}"
+    )
+
+
+def _label_column(posts: pl.DataFrame, drawing: Drawing, path: str) -> str:
+    """Return the column of settled answers: the one asked for, `Q.gold`, or the one name that public files use."""
+    from davy.core.errors import nearest
+
+    if drawing.label is not None:
+        if drawing.label not in posts.columns:
+            hint = nearest(drawing.label, posts.columns)
+            raise UserError(f"{path} has no column {drawing.label!r}; it has {', '.join(posts.columns)}.{hint}")
+        return drawing.label
+    names = (f"{drawing.question}.gold", drawing.question, f"label_{drawing.question}", "label_gold", "label")
+    known = next((name for name in names if name in posts.columns), None)
+    if known is None:
+        raise UserError(
+            f"{path} has no column of answers to {drawing.question!r}; it has {', '.join(posts.columns)}. "
+            "Name it with --label COLUMN."
+        )
+    return known
 
 
 def _guessed(path: str) -> str:
@@ -53,5 +112,5 @@ def _guessed(path: str) -> str:
         return "hatecheck"
     raise UserError(
         f"{path} is no suite that Davy knows: it wants HatemojiCheck's columns (text, functionality, set, label_gold) "
-        "or HateCheck's (test_case, functionality, label_gold)."
+        f"or HateCheck's (test_case, functionality, label_gold). To test robustness on it: robustness:{path}"
     )

@@ -1,0 +1,110 @@
+"""Small changes to a text that leave its meaning to a reader: how people mistype, and how they dodge filters.
+
+Text in, text out, or None where a change has nothing to work on. The same text
+and seed give the same result. Addresses, mentions and hashtags stay as they are.
+Robustness tests use these, and so do attacks on a detector.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+
+Change = Callable[[str, random.Random], str]
+
+LEET: Mapping[str, str] = {"a": "4", "e": "3", "i": "1", "o": "0", "s": "5", "t": "7"}
+HOMOGLYPHS: Mapping[str, str] = dict(
+    zip("acehijopsxyABCEHIKMOPSTX", "асеһіјорѕхуАВСЕНІКМОРЅТХ", strict=True)
+)  # the second half is Cyrillic
+NEUTRAL: tuple[str, ...] = ("📌", "📎", "🔎", "🗓️", "🌍", "🕒", "📷", "☕")
+SHARE = 0.3
+"""How many of the words that can change do, one at least."""
+
+_TOKEN = re.compile(r"\S+")
+_KEEP = re.compile(r"(?:https?://|www\.|[@#])\S*", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def character_swap(text: str, chance: random.Random) -> str:
+    """Return the text with two neighbouring letters inside a word swapped, in some words of four letters and more."""
+
+    def swapped(word: str) -> str:
+        places = [i for i in range(1, len(word) - 2) if word[i] != word[i + 1]]
+        if not places:
+            return word
+        at = chance.choice(places)
+        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+    return _in_words(text, chance, swapped, shortest=4)
+
+
+def leetspeak(text: str, chance: random.Random) -> str:
+    """Return the text with digits for letters in some words."""
+    return _in_words(text, chance, lambda word: "".join(LEET.get(char.lower(), char) for char in word), shortest=3)
+
+
+def spacing(text: str, chance: random.Random) -> str:
+    """Return the text with some words spelt with spaces between their letters."""
+    return _in_words(text, chance, " ".join, shortest=3)
+
+
+def homoglyphs(text: str, chance: random.Random) -> str:
+    """Return the text with letters of another script that look the same in some words."""
+    return _in_words(text, chance, lambda word: "".join(HOMOGLYPHS.get(char, char) for char in word), shortest=2)
+
+
+def casing(text: str, chance: random.Random) -> str:
+    """Return the text in capitals, or in small letters where it is in capitals already."""
+    del chance
+    upper = "".join(piece if kept else piece.upper() for piece, kept in _pieces(text))
+    return upper if upper != text else "".join(piece if kept else piece.lower() for piece, kept in _pieces(text))
+
+
+def neutral_emoji(text: str, chance: random.Random) -> str:
+    """Return the text with an emoji after it that says nothing about it."""
+    return f"{text.rstrip()} {chance.choice(NEUTRAL)}"
+
+
+CHANGES: Mapping[str, Change] = {
+    "character swaps": character_swap,
+    "leetspeak": leetspeak,
+    "spacing": spacing,
+    "homoglyphs": homoglyphs,
+    "casing": casing,
+    "neutral emoji": neutral_emoji,
+}
+
+
+def perturb(text: str, change: str, *, seed: int = 0) -> str | None:
+    """Return the text with a change of `CHANGES` made to it, or None where nothing in it can change."""
+    changed = CHANGES[change](text, random.Random(f"{seed} {change} {text}"))  # noqa: S311 - no secret depends on it
+    return changed if changed != text else None
+
+
+def _pieces(text: str) -> list[tuple[str, bool]]:
+    """Return the text in pieces, each with whether it must stay as it is; joined they are the text."""
+    pieces: list[tuple[str, bool]] = []
+    last = 0
+    for found in _KEEP.finditer(text):
+        pieces += [(text[last : found.start()], False), (found[0], True)]
+        last = found.end()
+    return [*pieces, (text[last:], False)]
+
+
+def _in_words(text: str, chance: random.Random, change: Callable[[str], str], *, shortest: int) -> str:
+    """Return the text with some of the words that can change changed, at least one."""
+    kept = [found.span() for found in _KEEP.finditer(text)]
+    words = [
+        (found.start(), found.end(), new)
+        for found in _WORD.finditer(text)
+        if len(found[0]) >= shortest
+        and not any(start < found.end() and found.start() < end for start, end in kept)
+        and (new := change(found[0])) != found[0]
+    ]
+    if not words:
+        return text
+    chosen = sorted(chance.sample(words, max(1, round(SHARE * len(words)))), reverse=True)
+    for start, end, new in chosen:
+        text = text[:start] + new + text[end:]
+    return text
