@@ -150,7 +150,10 @@ def test_davy_serve_prints_its_address_and_the_first_link_and_stops_on_a_signal(
 )
 def test_a_wrong_setting_is_one_line_and_exit_2(tmp_path, arguments, words):
     server = start(*arguments, cwd=tmp_path)
-    _, errors = server.communicate(timeout=30)
+    try:
+        _, errors = server.communicate(timeout=30)
+    finally:
+        server.kill()
     assert server.returncode == 2
     assert words in errors
     assert len(errors.strip().splitlines()) == 1
@@ -164,6 +167,9 @@ def test_the_demo_leaves_nothing_behind(tmp_path, how):
     assert "Davy is at" in server.stdout.readline()
     assert list(tmp_path.iterdir())
     server.send_signal(how)
-    _, errors = server.communicate(timeout=20)
+    try:
+        _, errors = server.communicate(timeout=20)
+    finally:
+        server.kill()
     assert (server.returncode, errors.strip()) == (0, "")
     assert list(tmp_path.iterdir()) == []

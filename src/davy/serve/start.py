@@ -46,35 +46,47 @@ class Asked:
 
 def run(asked: Asked) -> None:
     """Serve until Ctrl+C or a signal."""
-    import uvicorn
-
     if asked.demo and not is_loopback(asked.host):
         raise UserError("The demo's passwords are public, so it is served on this machine only. Leave --host out.")
+    # uvicorn shuts down in order and then sends itself the signal again: leave by way of the clean-up below.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listening = listen(asked.host, asked.port)
     with ExitStack() as stack:
         stack.callback(listening.close)
-        # uvicorn shuts down in order and then sends itself the signal again: leave by way of this block's clean-up.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-demo-")) if asked.demo else None
         settings = settings_of(asked, listening.getsockname()[1], Path(folder) if folder else None)
         _set_up_logging(verbose=asked.verbose)
-        from davy.serve.app import create_app
-
-        app = create_app(settings)
-        say(asked, settings, app.state.context.store)
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="none",
-            forwarded_allow_ips=os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1"),
-            timeout_graceful_shutdown=10,
-        )
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            _serve(asked, settings, listening)
         except KeyboardInterrupt:
-            _print("Stopped.")
+            print("Stopped.", flush=True)
+
+
+def _serve(asked: Asked, settings: Settings, listening: socket.socket) -> None:
+    """Run uvicorn on the socket; what people need to know is printed once it answers."""
+    import uvicorn
+
+    from davy.serve.app import create_app
+
+    app = create_app(settings)
+    lines = announcement(asked, settings, app.state.context.store)
+
+    class Announced(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                print("\n".join(lines), flush=True)
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        forwarded_allow_ips=os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1"),
+        timeout_graceful_shutdown=10,
+    )
+    Announced(config).run(sockets=[listening])
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -130,21 +142,21 @@ def default_model(*, demo: bool) -> str:
     return demo_room.WORD_LIST if demo else WORD_LIST
 
 
-def say(asked: Asked, settings: Settings, store: Store) -> None:
-    """Print where the server is and what to do first."""
-    _print(f"Davy is at {settings.base_url}  (stop with Ctrl+C)")
+def announcement(asked: Asked, settings: Settings, store: Store) -> list[str]:
+    """Return the lines that say where the server is and what to do first."""
+    lines = [f"Davy is at {settings.base_url}  (stop with Ctrl+C)"]
     if settings.model in (WORD_LIST, demo_room.WORD_LIST) and not asked.model:
-        _print("No embedded detector is installed: texts are scored by a word list. Choose one with --model.")
+        lines.append("No embedded detector is installed: texts are scored by a word list. Choose one with --model.")
     if settings.demo:
-        _print("Demo accounts:")
-        for person in demo_room.PEOPLE:
-            _print(f"  {person.role:<10} login {person.login:<10} password {person.password}")
-    else:
-        link = first_admin_link(settings, store)
-        if link:
-            _print(f"There is no account yet. Make the first admin (the link works once, for a day):\n  {link}")
+        lines.append("Demo accounts:")
+        lines += [f"  {it.role:<10} login {it.login:<10} password {it.password}" for it in demo_room.PEOPLE]
+    elif link := first_admin_link(settings, store):
+        lines += ["There is no account yet. Make the first admin (the link works once, for a day):", f"  {link}"]
     if not is_loopback(asked.host) and not settings.https:
-        _print("Warning: others can reach this server and its traffic is not encrypted. See docs/serving.md, TLS.")
+        lines.append(
+            "Warning: others can reach this server and its traffic is not encrypted. See docs/serving.md, TLS."
+        )
+    return lines
 
 
 def first_admin_link(settings: Settings, store: Store) -> str | None:
@@ -169,7 +181,3 @@ def _set_up_logging(*, verbose: bool) -> None:
     handler.addFilter(MaskFilter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("davy.access").setLevel(logging.INFO if verbose else logging.WARNING)
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
