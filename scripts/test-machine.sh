@@ -3,7 +3,7 @@
 # Where we may not, the tests that need them are skipped with one summary line, or fail when CI=true.
 set -u
 need=""
-command -v chromium >/dev/null 2>&1 || need="$need chromium"
+command -v chromium >/dev/null 2>&1 || need="$need chromium fonts-noto-color-emoji"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || need="$need postgresql"
 [ -n "$need" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
