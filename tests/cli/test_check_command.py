@@ -127,7 +127,7 @@ def test_a_broken_template_is_named_and_the_rest_still_runs(davy, tiny, words, t
     tiny.write_text(tiny.read_text("utf-8") + '      - {id: s-3, text: "{nobody} here"}\n', encoding="utf-8")
     code, _, err = davy("check", tiny, "--model", words("one.txt", "away"), "--out", tmp_path / "out")
     assert code == 0
-    assert f"Left out: {tiny}:18: template 's-3' has the slot {{nobody}}" in err
+    assert f"Problem in the suite: {tiny}:18: template 's-3' has the slot {{nobody}}" in err
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "some of its cases were left out" in page
     assert "s-3" in page

@@ -72,7 +72,7 @@ def check(
     limits = gating.read(gate) if gate is not None else None
     tests = found(suite, Drawing(question or "hate", label, most, seed))
     for missing in tests.missing:
-        console.note(f"Left out: {missing}")
+        console.note(f"Problem in the suite: {missing}")
     bootstrap = Bootstrap(resamples, seed)
     runs = _runs(tests, model or ["embedded"], question, cache, batch)
     fair = [fairness(tests, run, bootstrap=bootstrap) for run in runs]

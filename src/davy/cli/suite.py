@@ -82,7 +82,7 @@ def show(
         return
     suite = found(name)
     for missing in suite.missing:
-        console.note(f"Left out: {missing}")
+        console.note(f"Problem in the suite: {missing}")
     if counts:
         _show_counts(suite, json)
         return
@@ -94,8 +94,9 @@ def show(
     if json:
         console.json([_case(case, shown) for case in cases[:limit]])
         return
-    rows = [(c.id, c.functionality, c.set, c.target or "", c.expected, shown(c.text)) for c in cases[:limit]]
-    console.table(["case", "functionality", "set", "target", "expected", "text"], rows)
+    heads = [head for head in ("functionality", "set", "target") if wanted[head] is None]
+    rows = [(shown(c.text), c.expected, *(getattr(c, head) or "" for head in heads), c.id) for c in cases[:limit]]
+    console.table(["text", "expected", *heads, "case"], rows)
     if len(cases) > limit:
         console.note(
             f"{limit} of {len(cases):,} cases. See more with --limit, or write all: davy suite build {name} --out F.csv"

@@ -1,0 +1,68 @@
+"""The German emoji suite and the sexism suite: whole, balanced, in good order."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from davy import schemes, suites
+
+
+@pytest.mark.parametrize("name", suites.names())
+def test_a_shipped_suite_has_no_problem_and_no_text_twice(name):
+    reading = suites.read(name)
+    assert reading.problems == ()
+    texts = [" ".join(case.text.lower().split()) for case in reading.suite.cases]
+    assert len(set(texts)) == len(texts)
+    assert reading.suite.warning
+    assert "{" not in "".join(texts)
+    assert not [text for text in texts if "  " in text or text != text.strip()]
+
+
+@pytest.mark.parametrize("name", suites.names())
+def test_every_perturbed_case_is_linked_to_an_original(name):
+    suite = suites.load(name)
+    linked = {perturbed for _, perturbed in suite.links}
+    assert linked == {case.id for case in suite.cases if case.set != "original"}
+
+
+def test_the_german_suite_has_the_structure_of_the_english_one():
+    german, english = suites.load("emoji-de"), suites.load("emoji-en")
+    assert german.lang == "de"
+    assert german.functionalities == english.functionalities
+    assert german.targets == english.targets
+    count = [Counter(c.functionality for c in {c.template: c for c in s.cases}.values()) for s in (german, english)]
+    assert count[0] == count[1]
+
+
+def test_german_words_agree_with_what_stands_in_the_slots():
+    texts = {case.text for case in suites.load("emoji-de").cases}
+    assert "Alle Schwulen sind geborene Lügner" in texts, "weak after alle"
+    assert "Unsere neuen Nachbarn sind Schwule" in texts, "strong without an article"
+    assert "Das Café an der Ecke gehört Muslimen" in texts, "dative plural"
+    assert "Den Preis haben sie einer Frau gegeben" in texts
+    assert "Den Preis haben sie einem Schwulen gegeben" in texts
+    articles = {re.match(r"Nur (\w+) ", text)[1] for text in texts if text.startswith("Nur ")}
+    assert articles == {"ein", "eine"}
+
+
+def test_the_sexism_suite_covers_all_vectors_in_their_order_and_both_sides_of_the_themes():
+    suite = suites.load("sexism-en")
+    codes = [title.split()[0] for title in (suite.titled(name) for name in suite.functionalities)][:11]
+    assert codes == [label.code for label in schemes.load("edos").question("vector").labels]
+    themes = {
+        name: {c.expected for c in suite.cases if c.functionality == name and c.set == "original"}
+        for name in suite.functionalities[11:]
+    }
+    assert themes == {
+        "theme_backhanded": {"sexist"},
+        "theme_jokes": {"sexist"},
+        "theme_slang": {"sexist"},
+        "theme_irony": {"sexist"},
+        "theme_rhetorical_questions": {"sexist"},
+        "theme_counter_speech": {"not sexist"},
+        "theme_descriptions": {"not sexist"},
+        "theme_individual_criticism": {"not sexist"},
+    }
+    labels = {case.id: case.expected for case in suite.cases}
+    assert all(labels[original] != labels[contrast] for original, contrast in suite.links)
