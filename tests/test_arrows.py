@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "davy"
 
-SHARED = {"text", "image", "measure", "split", "report", "schemes", "lexicons", "suites"}
+SHARED = {"text", "image", "measure", "split", "report", "schemes", "lexicons", "suites", "recipes", "plans"}
 STAGES = {
     "collect",
     "clean",

@@ -15,6 +15,7 @@ import typer
 from davy.cli import (
     agree,
     check,
+    clean,
     console,
     convert,
     corpus,
@@ -103,3 +104,4 @@ app.add_typer(suite.app, name="suite")
 app.command()(evaluate.evaluate)
 app.command()(check.check)
 app.add_typer(reproduce.app, name="reproduce")
+app.command()(clean.clean)

@@ -31,7 +31,7 @@ def detect_many(texts: Iterable[str | None]) -> list[tuple[str, float]]:
     found = []
     for text in texts:
         # The model reads one line, and is surer of small letters than of shouting.
-        line = tidy(text[: 4 * LONGEST], one_line=True)[:LONGEST].lower() if text else ""
+        line = _line(text) if text else ""
         if not any(char.isalpha() for char in line):
             found.append(UNKNOWN)
             continue
@@ -49,6 +49,13 @@ def detect_series(series: pl.Series) -> pl.DataFrame:
         {"lang": [lang for lang, _ in found], "probability": [share for _, share in found]},
         schema={"lang": pl.String, "probability": pl.Float64},
     )
+
+
+def _line(text: str) -> str:
+    text = text[: 4 * LONGEST]
+    if not (text.isascii() and text.isprintable()):  # most posts are both, and tidy changes nothing that counts here
+        text = tidy(text, one_line=True)
+    return text[:LONGEST].lower()
 
 
 @cache

@@ -1,0 +1,73 @@
+"""Recipes by name or path: a YAML list of steps in, a `Recipe` out, every problem with its line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from davy.clean.steps import STEPS, Step, name_of
+from davy.core.errors import UserError
+from davy.recipes import named
+from davy.schemes.nodes import List, Problems
+
+PACKAGE = "davy.recipes"
+_KEYS = ("name", "version", "title", "source", "steps")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Steps in their order."""
+
+    name: str
+    steps: tuple[Step, ...]
+    version: str = "1"
+    title: str = ""
+    source: str = ""
+
+    @property
+    def digest(self) -> str:
+        """A short hash that changes whenever the steps or their parameters do."""
+        return hashlib.sha256(json.dumps(self.to_list(), ensure_ascii=False).encode()).hexdigest()[:12]
+
+    def to_list(self) -> list[list[Any]]:
+        """Return the steps as plain values: name and parameters."""
+        return [[name_of(step), named.parameters(step)] for step in self.steps]
+
+
+def names() -> list[str]:
+    """Return the names of the recipes that ship with Davy."""
+    return named.shipped(PACKAGE)
+
+
+def load(name_or_path: str) -> Recipe:
+    """Return a shipped recipe by its name, or the one in a YAML file."""
+    return parse(named.text_of(name_or_path, PACKAGE, "recipe"), name_or_path)
+
+
+def parse(raw: bytes, file: str) -> Recipe:
+    """Return the recipe in a file's bytes; the first problem becomes a `UserError`."""
+    problems = Problems(file, what="recipe", example="davy clean --show edos")
+    root = named.root_of(raw, problems, _KEYS)
+    listed = root.get("steps")
+    if not isinstance(listed, List) or not listed:
+        raise UserError(f"{file}:{root.line_of('steps')}: A recipe needs `steps:`, a list with at least one step.")
+    steps = [named.part(node, STEPS, "step", problems, root.line_of("steps")) for node in listed]
+    named.refuse(problems)
+    told = {key: str(root.get(key) or "") for key in ("name", "version", "title", "source")}
+    return Recipe(told["name"] or file, tuple(steps), told["version"] or "1", told["title"], told["source"])
+
+
+def from_list(steps: Sequence[Sequence[Any]]) -> tuple[Step, ...]:
+    """Return steps from what `Recipe.to_list` made."""
+    return tuple(
+        STEPS[name](**{_slot(key): tuple(v) if isinstance(v, list) else v for key, v in given.items()})
+        for name, given in steps
+    )
+
+
+def _slot(spelt: str) -> str:
+    name = spelt.replace("-", "_")
+    return f"{name}_" if name in ("with", "in") else name

@@ -1,0 +1,183 @@
+"""`davy clean`: run a recipe of named steps over a file of posts, and say what each step did."""
+
+from __future__ import annotations
+
+import json as codec
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    from davy.clean.funnel import Funnel
+    from davy.clean.recipe import Recipe
+    from davy.clean.run import Cleaned
+    from davy.collect.table import Table
+
+BATCH = 20_000
+
+
+def clean(
+    file: Annotated[str | None, typer.Argument(metavar="F", help="The posts to clean; '-' is stdin.")] = None,
+    recipe: Annotated[str, typer.Option(metavar="R", help="edos, gmhp7k, or the YAML file of your own.")] = "edos",
+    out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; '-' is stdout.")] = None,
+    near: Annotated[
+        float | None,
+        typer.Option("--near-duplicates", metavar="T", help="Also drop posts that are this alike, 0.3 to 1; try 0.8."),
+    ] = None,
+    funnel: Annotated[
+        Path | None,
+        typer.Option(metavar="F3", help="Where to save the funnel as .json; a picture (.svg) goes beside it."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
+    text_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")] = None,
+    id_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the ids.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="How many processes work; one for each core when not given.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print the recipe and stop: a start for your own.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the funnel as JSON.")] = False,
+) -> None:
+    """Clean posts by a recipe and print the funnel: how many came to each step, were dropped, changed and left.
+
+    A recipe is a YAML list of named steps. `edos` and `gmhp7k` follow the papers; the funnel is saved as JSON and as
+    a picture beside the output.
+
+    Examples:
+
+      davy clean posts.parquet --recipe edos --out clean.parquet
+
+      davy clean posts.parquet --near-duplicates 0.8 --out clean.parquet
+
+      davy clean --recipe gmhp7k --show > mine.yaml
+    """
+    from davy.clean import recipe as recipes
+    from davy.collect.formats import STDIO
+
+    if show:
+        from davy.recipes.named import text_of
+
+        print(text_of(recipe, recipes.PACKAGE, "recipe").decode(errors="replace"), end="")
+        return
+    if file is None or out is None:
+        raise UserError("Name the posts and where to write: davy clean F --recipe R --out F2.")
+    if json and out == STDIO:
+        raise UserError("--json and --out - both want stdout. Write the posts to a file.")
+    if workers is not None and workers < 1:
+        raise UserError(f"--workers is {workers}; give at least 1.")
+    chosen = _with_near(recipes.load(recipe), near)
+    beside = funnel or (None if out == STDIO else Path(out).with_name(f"{Path(out).name.split('.')[0]}.funnel.json"))
+    done = _clean(file, out, chosen, format, encoding, text_column, id_column, workers or os.cpu_count() or 1)
+    if beside is not None:
+        save(done, beside)
+    if json:
+        console.json(done.to_dict())
+    elif out == STDIO:
+        console.err().print(done.table().rich())
+    else:
+        console.out().print(done.table().rich())
+    speed = done.came / done.seconds if done.seconds else 0
+    saved = f"; funnel: {beside}, {beside.with_suffix('.svg').name}" if beside is not None else ""
+    console.note(
+        f"{done.left:,} of {done.came:,} posts → {'stdout' if out == STDIO else out} in {done.seconds:.1f} s "
+        f"({speed:,.0f} a second){saved}"
+    )
+
+
+def _with_near(recipe: Recipe, near: float | None) -> Recipe:
+    from dataclasses import replace
+
+    from davy.clean.together import DropNearDuplicates
+
+    if near is None:
+        return recipe
+    try:
+        step = DropNearDuplicates(near)
+    except ValueError as error:
+        raise UserError(f"--near-duplicates: {error}.") from None
+    return replace(recipe, steps=(*recipe.steps, step))
+
+
+def _clean(
+    file: str,
+    out: str,
+    recipe: Recipe,
+    format: str | None,
+    encoding: str | None,
+    text: str | None,
+    id: str | None,
+    workers: int,
+) -> Funnel:
+    """Run the recipe over a file and write what is left."""
+    from davy.clean.run import clean as run
+    from davy.clean.together import DropDuplicates
+    from davy.collect import columns, files
+    from davy.collect.formats import STDIO, format_of
+
+    out_format = format if out == STDIO or not _says(out) else None
+    format_of(out, out_format)
+    if str(out) != STDIO and str(file) != STDIO and Path(out).exists() and Path(out).samefile(file):
+        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
+    in_format = format if file == STDIO or not _says(file) else None
+    with files.opened(file, format=in_format, encoding=encoding) as table:
+        posts = columns.posts(table, text=text, id=id)
+        if not any(isinstance(step, DropDuplicates) and step.by == "id" for step in recipe.steps):
+            columns.checked(posts)
+        with tempfile.TemporaryDirectory(prefix="davy-clean-", ignore_cleanup_errors=True) as folder:
+            with console.progress(f"Cleaning {Path(file).name}", total=posts.rows) as advance:
+                batches = _batches(posts)
+                cleaned = run(batches, recipe, Path(folder), rows=posts.rows, workers=workers, progress=advance)
+            return _write(cleaned, posts, out, out_format)
+
+
+def _batches(posts: Table) -> Iterator[pl.DataFrame]:
+    from davy.collect.table import reading
+
+    with reading(posts.name):
+        yield from posts.frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")
+
+
+def _write(cleaned: Cleaned, posts: Table, out: str, format: str | None) -> Funnel:
+    from davy.collect import files
+
+    if not cleaned.funnel.left:
+        worst = max(cleaned.funnel.rows, key=lambda row: row.dropped)
+        raise UserError(
+            f"The recipe leaves none of {cleaned.funnel.came:,} posts, so nothing was written; "
+            f"{worst.step} alone dropped {worst.dropped:,}. Is it the right recipe for these posts?"
+        )
+    files.write(cleaned.frames(), out, format=format, json=posts.json)
+    return cleaned.funnel
+
+
+def save(funnel: Funnel, path: Path) -> None:
+    """Write a funnel as JSON, and as a picture beside it."""
+    from davy.collect.writing import atomic
+
+    with atomic(path) as hidden:
+        hidden.write_text(codec.dumps(funnel.to_dict(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    with atomic(path.with_suffix(".svg")) as hidden:
+        hidden.write_text(funnel.plot().svg(), encoding="utf-8")
+
+
+def _says(path: str) -> bool:
+    """Return whether a file name says its format."""
+    from davy.collect.formats import format_of
+
+    try:
+        format_of(path)
+    except UserError:
+        return False
+    return True

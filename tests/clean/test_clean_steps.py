@@ -1,0 +1,155 @@
+"""Each cleaning step on texts that show what it does and what it leaves alone."""
+
+import unicodedata
+
+import polars as pl
+import pytest
+
+from davy.clean import changes, drops
+from davy.clean.recipe import from_list
+from davy.clean.steps import STEPS
+from davy.clean.worker import run_step
+from davy.text import entities
+from davy.text.normalise import tidy
+
+EMOJI = ["👩‍👧‍👦", "❤️", "🏳️‍🌈", "👍🏽", "🇩🇪", "1️⃣", "⚧️", "👳🏾‍♀️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
+
+
+def texts(*values):
+    return pl.Series("text", values, dtype=pl.String)
+
+
+def changed(step, *values):
+    given = texts(*values)
+    after = step.changed(given)
+    assert given.to_list() == list(values), "a step must not change what it was given"
+    return after.to_list()
+
+
+def dropped(step, *values):
+    return step.dropped(pl.DataFrame({"text": texts(*values)})).to_list()
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        ("urls", "see https://a.example/b?c=d#e, ok", "see X, ok"),
+        ("urls", "(www.example.org/x) and t.co/abc", "(X) and X"),
+        ("urls", "3.5/10 and/or e.g. this.that", "3.5/10 and/or e.g. this.that"),
+        ("urls", "https://a.example/b😀❤️", "X😀❤️"),
+        ("mentions", "@one,@two hi .@three", "X,X hi .@three"),
+        ("mentions", "@me@server.example and @me.bsky.social!", "X and X!"),
+        ("mentions", "u/someone and /u/another but menu/list", "X and X but menu/list"),
+        ("mentions", "mail a@b.example, price 3 @ 5", "mail a@b.example, price 3 @ 5"),
+        ("emails", "mail a.b+c@d.example.org now, @e@f.example", "mail X now, @e@f.example"),
+        ("phones", "call +49 170 1234567 or (555) 123-4567", "call X or X"),
+        ("phones", "in 2020-2021 I paid 1000000", "in 2020-2021 I paid 1000000"),
+        ("hashtags", "so #this_one and #Zwei2, not #1 or a#b or #️⃣", "so X and X, not #1 or a#b or #️⃣"),
+    ],
+)
+def test_a_thing_is_replaced_where_it_is_one_and_only_there(kind, before, after):
+    assert entities.replaced(texts(before), kind, "X").to_list() == [after]
+
+
+def test_a_mask_with_a_dollar_sign_stands_as_it_was_written():
+    assert changed(changes.MaskUrls("$1[$URL]"), "a https://b.example/ c") == ["a $1[$URL] c"]
+
+
+@pytest.mark.parametrize("name", [name for name, kind in STEPS.items() if issubclass(kind, changes.Change)])
+def test_emoji_joiners_and_selectors_survive_every_change(name):
+    line = " ".join(EMOJI)
+    (after,) = changed(STEPS[name](), f"  {line}\u200b\x07 @a #b https://c.example/{EMOJI[0]} &amp; ")
+    assert all(emoji in after for emoji in EMOJI)
+    assert after.count(EMOJI[0]) == 2
+
+
+def test_unifying_space_does_what_tidy_does_to_any_text():
+    odd = [" a", "a ", "a  b", "a\tb", "a\r\nb", "a\n\n\n\nb", "a \n b", "e\u0301", "a\u200bb", "x\x00y", "plain", ""]
+    odd += [f"a{chr(code)}b" for code in range(0x20, 0x3000, 7) if unicodedata.category(chr(code)) != "Cs"]
+    assert changed(changes.UnifySpace(), *odd) == [tidy(text) for text in odd]
+    assert changed(changes.UnifySpace(one_line=True), *odd) == [tidy(text, one_line=True) for text in odd]
+
+
+def test_control_characters_go_and_words_stay_apart():
+    assert changed(changes.RemoveControls(), "a\tb\nc\x07d", None) == ["a b cd", None]
+
+
+def test_html_entities_become_what_they_stand_for():
+    assert changed(changes.DecodeEntities(), "a &amp; b &#128512; R&D;x", None) == ["a & b 😀 R&D;x", None]
+
+
+def test_empty_posts_are_those_where_nothing_can_be_seen():
+    assert dropped(drops.DropEmpty(), None, "", " \n\u200b", "\ufe0f", ".", "😀") == [
+        True,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_post_of_links_and_emoji_alone_goes_whether_masked_or_not():
+    step = drops.DropOnly(("urls", "emoji"))
+    gone = [*EMOJI, "https://a.example/b 😀", "[URL] [URL]", " ".join(EMOJI)]
+    stays = ["word 😀", "!!!", "42", "[USER]", "", None, "ok [URL]", "日本"]
+    assert dropped(step, *gone, *stays) == [True] * len(gone) + [False] * len(stays)
+
+
+def test_chains_of_mentions_and_hashtags_with_signs_go():
+    step = drops.DropOnly(("signs", "hashtags", "mentions"))
+    assert dropped(step, "@a @b #c !!", "...", "@a hi", "@TwitterUser @TwitterUser") == [True, True, False, True]
+
+
+def test_one_word_is_one_word_whatever_stands_around_it():
+    step = drops.DropOneWord()
+    assert dropped(step, "Hello!", "don't", "well-known", "😀 so 😀", "two words", "", None) == [True] * 4 + [False] * 3
+
+
+def test_length_counts_characters_or_words():
+    assert dropped(drops.DropLength(2, 4), "a", "ab", "abcd", "abcde", None) == [True, False, False, True, True]
+    assert dropped(drops.DropLength(min=3, in_="words"), "a b", "a b c") == [True, False]
+
+
+def test_words_are_found_as_people_write_them_and_not_inside_others():
+    step = drops.DropWords(("grumblefüß", "xxx", "two words"))
+    hits = ["GRUMBLEFÜSS", "a grumblefuess!", "grumbleeeeefüß", "xxxx", "two-WORDS", "#xxx"]
+    misses = ["grumble", "xx", "two other words", None, ""]
+    assert dropped(step, *hits, *misses) == [True] * len(hits) + [False] * len(misses)
+    assert dropped(drops.DropWords(("grumble",), mode="start"), "grumblefop", "agrumble") == [True, False]
+
+
+def test_a_word_list_of_ones_own_drops_the_posts_that_hold_its_words(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("grumblefop\n# a comment\nmopwick\n", encoding="utf-8")
+    assert dropped(drops.DropLexicon(str(path)), "you Mopwick", "you") == [True, False]
+
+
+def test_a_post_goes_only_when_it_is_surely_in_another_language():
+    step = drops.KeepLanguages(("en",))
+    english = "I really do not know what you are talking about, my friend"
+    german = "Ich weiß wirklich nicht, wovon du da eigentlich redest, mein Freund"
+    assert dropped(step, english, german, "😀", "", None, f"[USER] {german} [URL]") == [
+        False,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert dropped(drops.KeepLanguages(("de", "en"), unsure="drop"), english, german, "😀") == [False, False, True]
+
+
+def test_steps_travel_to_other_processes_as_plain_values():
+    made = from_list(
+        [["mask-urls", {"with": "X"}], ["drop-length", {"in": "words", "min": 2}], ["drop-only", {"of": ["urls"]}]]
+    )
+    assert made == (changes.MaskUrls("X"), drops.DropLength(2, in_="words"), drops.DropOnly(("urls",)))
+
+
+def test_a_step_counts_what_it_changed_and_dropped():
+    posts = pl.DataFrame({"text": texts("a https://b.example/", "c", None)})
+    after, count = run_step(posts, changes.MaskUrls())
+    assert (count.came, count.dropped, count.changed) == (3, 0, 1)
+    _, count = run_step(after, drops.DropEmpty())
+    assert (count.came, count.dropped, count.changed) == (3, 1, 0)
