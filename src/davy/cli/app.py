@@ -16,6 +16,7 @@ from davy.cli import (
     agree,
     check,
     clean,
+    collect,
     console,
     convert,
     corpus,
@@ -105,3 +106,4 @@ app.command()(evaluate.evaluate)
 app.command()(check.check)
 app.add_typer(reproduce.app, name="reproduce")
 app.command()(clean.clean)
+app.add_typer(collect.app, name="collect")

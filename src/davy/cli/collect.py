@@ -1,0 +1,149 @@
+"""`davy collect`: platform archives into posts, live streams into archives, deleted posts out again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    from davy.collect.gather import Done
+    from davy.collect.strategies import Strategy
+
+
+class _ReadByDefault(TyperGroup):
+    """A group in which `davy collect ARCHIVE…` means `davy collect read ARCHIVE…`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put `read` before arguments that name no command."""
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["read", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_ReadByDefault,
+    no_args_is_help=True,
+    help="Collect posts from platform archives and live streams; withdraw posts that their authors deleted.\n\n"
+    "davy collect ARCHIVE… is short for davy collect read ARCHIVE…",
+)
+
+Platform = Annotated[
+    str,
+    typer.Option("--platform", "-p", metavar="P", help="x, reddit, gab, mastodon, bluesky, or plain for other files."),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option("--author-key", metavar="F", help="Keep each author as a hash under the secret key in this file."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
+
+
+@app.command()
+def read(
+    archives: Annotated[
+        list[Path], typer.Argument(metavar="ARCHIVE…", help="Files to read, .zst, .gz, .xz, .bz2 too.")
+    ],
+    platform: Platform,
+    out: Annotated[Path, typer.Option("--out", metavar="F", help="The file of posts to write, by its extension.")],
+    rule: Annotated[
+        str | None, typer.Option(metavar="R", help="Keep what this rule matches, in X's stream syntax.")
+    ] = None,
+    rule_file: Annotated[Path | None, typer.Option(metavar="F", help="The same, from a file.")] = None,
+    cap: Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep at most this many posts.")] = None,
+    profiles: Annotated[
+        Path | None, typer.Option(metavar="F", help="Keep posts by the accounts in this file, one a line.")
+    ] = None,
+    since: Annotated[str | None, typer.Option("--from", metavar="DAY", help="Keep posts from this day on.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="DAY", help="Keep posts up to this day, which counts.")] = None,
+    strategies: Annotated[
+        Path | None, typer.Option(metavar="F", help="Several ways to find posts, as YAML: docs/collecting.md.")
+    ] = None,
+    author_key: Key = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call the source; else the platform.")
+    ] = None,
+    licence: Annotated[str | None, typer.Option(metavar="NAME", help="The licence or terms of the posts.")] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="How lines that are not UTF-8 are written, such as cp1252.")
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out and count lines that can't be read.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start again, even where a stopped run could go on.")] = False,
+    json: Json = False,
+) -> None:
+    """Read platform archives, keep what a rule or strategies want, and note how each post was found.
+
+    Posts keep platform, community, time and id. User names are never stored. A run that was stopped, or that met a
+    damaged archive, goes on where it was when the same command is given again.
+
+    Examples:
+
+      davy collect RC_2022-01.zst --platform reddit --rule '(word OR "two words") lang:de' --out posts.parquet
+
+      davy collect read tweets/*.jsonl -p x --strategies gmhp7k.yaml --author-key KEY --out posts.jsonl
+    """
+    from davy.collect.gather import Settings, gather
+    from davy.collect.platforms import canonical
+    from davy.collect.records import Names
+
+    if rule is not None and rule_file is not None:
+        raise UserError("--rule and --rule-file both give a rule. Give one.")
+    single = (rule, rule_file, profiles, since, until, cap)
+    if strategies is not None and any(value is not None for value in single):
+        raise UserError("--strategies says it all: leave out --rule, --rule-file, --profiles, --from, --until, --cap.")
+    settings = Settings(
+        canonical(platform), Names.of(author_key) if author_key else None, source, licence, encoding, skip_bad, fresh
+    )
+    ways = _ways(strategies, rule if rule_file is None else _file(rule_file), profiles, since, until, cap)
+    with console.progress("Reading archives") as advance:
+        done = gather(archives, out, ways, settings, progress=advance)
+    if json:
+        console.json(done.to_dict() | {"out": str(out)})
+    else:
+        _print(done, ways, out)
+
+
+def _ways(
+    file: Path | None, rule: str | None, profiles: Path | None, since: str | None, until: str | None, cap: int | None
+) -> list[Strategy]:
+    """Return the strategies of a file, or the one that the options describe."""
+    from davy.collect import strategies
+    from davy.collect.rule import Rule
+
+    if file is not None:
+        return strategies.read(file)
+    start, end = strategies.span(since, until, "--from and --until")
+    listed = strategies.listed(profiles, "--profiles") if profiles else frozenset()
+    kind = "profiles" if listed else "search"
+    made = Rule.of(rule) if rule is not None else None
+    name = kind if made or listed or start or end else "everything"
+    return [strategies.Strategy(name, kind, made, cap, listed, start, end)]
+
+
+def _file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"Can't read the rule {path}: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
+
+
+def _print(done: Done, ways: list[Strategy], out: Path) -> None:
+    rows = [
+        (way.name, way.kind, f"{done.taken.get(way.name, 0):,}", "–" if way.cap is None else f"{way.cap:,}",
+         f"{done.over.get(way.name, 0):,}")
+        for way in ways
+    ]  # fmt: skip
+    console.table(["strategy", "kind", "taken", "cap", "left over"], rows, right=["taken", "cap", "left over"])
+    parts = [f"{done.read:,} read", f"{done.no_post:,} held no post", f"{done.repeated:,} repeated"]
+    if done.bad:
+        parts.append(f"{done.bad:,} unreadable and left out")
+    console.note(f"{', '.join(parts)}; {done.kept:,} posts → {out}")
+    if done.first_bad:
+        console.note(f"The first that was left out: {done.first_bad}")
+    if not done.kept:
+        console.note("Nothing matched. See that --platform is right, and try the rule with fewer conditions.")

@@ -1,0 +1,327 @@
+"""Go through archives, keep what the strategies want, and note how each post was found.
+
+Archives in, one file of posts out. What was kept so far lies in a folder
+`OUT.parts` beside the output with the place that was reached, so that a run that
+met a damaged archive or was stopped goes on there; the output itself appears
+only when it is whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from davy.collect import archives, files
+from davy.collect.earlier import chosen
+from davy.collect.platforms import reader, records_of
+from davy.collect.records import COLUMNS, SCHEMA, Names, Record, frame, posts
+from davy.collect.strategies import Strategy
+from davy.core.errors import UserError
+
+BATCH = 10_000
+KEEP_EVERY = 50_000
+"""Values between two savings of what was kept."""
+STATE = "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How archives are read."""
+
+    platform: str
+    names: Names | None = None
+    source: str | None = None
+    licence: str | None = None
+    encoding: str | None = None
+    skip_bad: bool = False
+    fresh: bool = False
+
+
+@dataclass(slots=True)
+class Done:
+    """What a run did; `taken` is by strategy, `read` and `no_post` count values of the archives."""
+
+    read: int = 0
+    no_post: int = 0
+    bad: int = 0
+    repeated: int = 0
+    matched: int = 0
+    kept: int = 0
+    first_bad: str = ""
+    taken: dict[str, int] = field(default_factory=dict)
+    over: dict[str, int] = field(default_factory=dict)
+    """Posts that a strategy matched after its cap was reached."""
+    resumed: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as HTTP would."""
+        return asdict(self)
+
+
+def gather(
+    paths: Sequence[Path],
+    out: Path,
+    strategies: Sequence[Strategy],
+    settings: Settings,
+    *,
+    progress: Callable[[int], object] | None = None,
+) -> Done:
+    """Write the posts that the strategies take from the archives to `out`, and return what was done."""
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path} does not exist. Name archives that do.")
+    run = {
+        "platform": settings.platform,
+        "archives": [str(path.resolve()) for path in paths],
+        "strategies": [strategy.described() for strategy in strategies],
+        "options": [
+            settings.source,
+            settings.licence,
+            settings.encoding,
+            settings.skip_bad,
+            settings.names is not None,
+        ],
+    }
+    with _parts(out, run, fresh=settings.fresh) as parts:
+        streamed = [strategy for strategy in strategies if strategy.kind != "corpus"]
+        work = _Work(streamed, settings, parts, progress or (lambda _: None))
+        for number, path in enumerate(paths):
+            if number >= parts.archive:
+                work.go_through(number, path)
+        for number, strategy in enumerate((s for s in strategies if s.kind == "corpus"), len(paths)):
+            if number >= parts.archive:
+                work.choose(number, strategy)
+        parts.finish(out)
+    return parts.done
+
+
+class _Work:
+    """One run over all archives: batches of records in, kept posts into the parts."""
+
+    def __init__(
+        self, strategies: Sequence[Strategy], settings: Settings, parts: _Parts, progress: Callable[[int], object]
+    ) -> None:
+        self._strategies, self._settings, self._parts, self._progress = strategies, settings, parts, progress
+        self._held: list[pl.DataFrame] = []
+        self._seen = parts.ids()
+        self._at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def go_through(self, number: int, path: Path) -> None:
+        """Take what one archive has from where it was left; a fault in it is raised after what came before is saved."""
+        done, start = self._parts.done, self._parts.place
+        self._parts.archive, self._parts.place = number, start
+        since, reached = 0, start
+        try:
+            for batch, size, reached in self._batches(path, start):
+                self._take(batch)
+                since += size
+                self._progress(size)
+                if since >= KEEP_EVERY:
+                    self.save(number, reached)
+                    since = 0
+        except (UserError, KeyboardInterrupt) as error:
+            self.save(number, reached)
+            if isinstance(error, UserError) and (done.kept or done.read):
+                note = f"The {done.kept:,} posts kept so far wait in {self._parts.folder}; the same command goes on."
+                raise UserError(f"{error.message} {note}") from None
+            raise
+        self.save(number + 1, 0)
+
+    def choose(self, number: int, strategy: Strategy) -> None:
+        """Take the chosen posts of an earlier corpus."""
+        done = self._parts.done
+        found = chosen(strategy, collected_at=self._at)
+        new = found.filter(~pl.col("id").is_in(self._seen))
+        kept = new if strategy.cap is None else new.head(strategy.cap)
+        done.read += len(found)
+        done.repeated += len(found) - len(new)
+        done.matched += len(new)
+        done.kept += len(kept)
+        done.taken[strategy.name] = len(kept)
+        done.over[strategy.name] = len(new) - len(kept)
+        self._seen.update(kept["id"].to_list())
+        self._held.append(kept)
+        self.save(number + 1, 0)
+
+    def save(self, archive: int, place: int) -> None:
+        """Put what was kept and the place that was reached on disk."""
+        if self._held:
+            self._parts.add(pl.concat(self._held))
+            self._held.clear()
+        self._parts.mark(archive, place)
+
+    def _batches(self, path: Path, start: int) -> Iterator[tuple[pl.DataFrame, int, int]]:
+        """Yield (records, how many values they came from, the place behind them); on a fault, first what there is."""
+        done = self._parts.done
+        counts = archives.Counts()
+        held: list[Record] = []
+        size, place = 0, start
+        read = reader(self._settings.platform)
+        fault: UserError | None = None
+        bad = done.bad
+        source = _values(path, start, self._settings, counts)
+        while True:
+            try:
+                value = next(source, None)
+            except UserError as error:
+                value, fault = None, error
+            if value is not None:
+                found = list(records_of(read, value.raw))
+                done.read += 1
+                done.no_post += not found
+                held += (_named(record, path, done.read) for record in found)
+                size, place = size + 1, value.end
+            done.bad, done.first_bad = bad + counts.bad, done.first_bad or counts.first_bad
+            if size >= BATCH or (value is None and size):
+                yield frame(held) if held else pl.DataFrame(schema=SCHEMA), size, place
+                held, size = [], 0
+            if value is None:
+                break
+        if fault is not None:
+            raise fault
+
+    def _take(self, records: pl.DataFrame) -> None:
+        """Hand the records to the strategies in turn; the first that matches and has room takes a post."""
+        done = self._parts.done
+        new = records.filter(pl.col("id").is_first_distinct() & ~pl.col("id").is_in(self._seen))
+        done.repeated += len(records) - len(new)
+        how: pl.Series = pl.Series("found", [None], dtype=pl.String).new_from_index(0, len(new))
+        wanted = pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(new))
+        for strategy in self._strategies:
+            if not len(new):
+                break
+            hit = strategy.matches(new)
+            wanted = wanted | hit
+            free = (hit & how.is_null()).arg_true()
+            room = len(free) if strategy.cap is None else max(0, strategy.cap - done.taken.get(strategy.name, 0))
+            done.over[strategy.name] = done.over.get(strategy.name, 0) + max(0, len(free) - room)
+            taken = free.head(room)
+            done.taken[strategy.name] = done.taken.get(strategy.name, 0) + len(taken)
+            if len(taken):
+                how = how.scatter(taken, strategy.found)
+        done.matched += int(wanted.sum())
+        kept = how.is_not_null()
+        done.kept += int(kept.sum())
+        if kept.any():
+            settings = self._settings
+            some = new.filter(kept)
+            self._seen.update(some["id"].to_list())
+            self._held.append(
+                posts(
+                    some, found=how.filter(kept), collected_at=self._at, names=settings.names,
+                    source=settings.source, licence=settings.licence,
+                )
+            )  # fmt: skip
+
+
+def _named(record: Record, path: Path, number: int) -> Record:
+    """Return the record with an id: its own, or file and number where the archive gives none."""
+    record.id = record.id or f"{path.name.split('.')[0]}-{number}"
+    return record
+
+
+def _values(path: Path, start: int, settings: Settings, counts: archives.Counts) -> Iterator[archives.Value]:
+    """Yield an archive's values; a table is read by rows, whose places are their numbers."""
+    if archives.is_archive(path):
+        yield from archives.values(
+            path, start=start, encoding=settings.encoding, skip_bad=settings.skip_bad, counts=counts
+        )
+        return
+    place = 0
+    if path.name.lower().endswith(".txt"):
+        for number, line in enumerate(path.read_text(settings.encoding or "utf-8").splitlines(), 1):
+            if number > start and line.strip():
+                yield archives.Value({"text": line}, number - 1, number)
+        return
+    for batch in files.batches(path, encoding=settings.encoding):
+        if place + len(batch) > start:
+            for number, row in enumerate(batch.iter_rows(named=True), place + 1):
+                if number > start:
+                    yield archives.Value(row, number - 1, number)
+        place += len(batch)
+
+
+class _Parts:
+    """What was kept so far and how far reading came, in a folder beside the output."""
+
+    def __init__(self, folder: Path, run: dict[str, Any], state: dict[str, Any] | None) -> None:
+        self.folder, self._run = folder, run
+        self.archive = state["archive"] if state else 0
+        self.place = state["place"] if state else 0
+        self.done = Done(**state["done"]) if state else Done()
+        self.done.resumed = state is not None
+        self._count = state["parts"] if state else 0
+
+    def add(self, kept: pl.DataFrame) -> None:
+        """Keep one more frame; it counts once `mark` was called."""
+        with (self.folder / f"{self._count:08d}.arrow").open("wb") as file:
+            kept.write_ipc(file, compression="lz4")
+            file.flush()
+            os.fsync(file.fileno())
+        self._count += 1
+
+    def mark(self, archive: int, place: int) -> None:
+        """Write how far reading came."""
+        self.archive, self.place = archive, place
+        state = {"run": self._run, "archive": archive, "place": place, "parts": self._count, "done": asdict(self.done)}
+        draft = self.folder / "state.tmp"
+        draft.write_text(json.dumps(state), encoding="utf-8")
+        os.replace(draft, self.folder / STATE)
+
+    def ids(self) -> set[str]:
+        """Return the ids of what was kept."""
+        return {key for path in self._paths() for key in pl.read_ipc(path, columns=["id"])["id"]}
+
+    def finish(self, out: Path) -> None:
+        """Write the output whole and remove the folder."""
+        # Posts of earlier corpora bring columns with answers: every part gets them all.
+        columns = list(dict.fromkeys([*COLUMNS, *(c for path in self._paths() for c in pl.read_ipc_schema(path))]))
+        empty = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+        parts = (pl.read_ipc(path) for path in self._paths())
+        filled = (pl.concat([empty, part], how="diagonal") for part in parts)
+        files.write(filled if self._paths() else [empty], out)
+        shutil.rmtree(self.folder)
+
+    def _paths(self) -> list[Path]:
+        return [self.folder / f"{number:08d}.arrow" for number in range(self._count)]
+
+
+@contextmanager
+def _parts(out: Path, run: dict[str, Any], *, fresh: bool) -> Iterator[_Parts]:
+    """Yield the parts of an output, emptied unless they belong to this very run; one process at a time."""
+    from davy.collect.formats import format_of
+
+    format_of(out)
+    if not out.parent.is_dir():
+        raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
+    folder = out.with_name(f"{out.name}.parts")
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"Another davy is writing {out}. Wait for it, or give another --out.") from None
+        try:
+            state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            state = None
+        if fresh or (state is not None and state["run"] != run):
+            for path in (*folder.glob("*.arrow"), folder / STATE):
+                path.unlink(missing_ok=True)
+            state = None
+        parts = _Parts(folder, run, state)
+        try:
+            yield parts
+        finally:
+            if folder.exists() and not parts.done.kept:  # nothing to go on from, so nothing is left behind
+                shutil.rmtree(folder, ignore_errors=True)

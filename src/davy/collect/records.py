@@ -1,0 +1,137 @@
+"""A record: one post of a platform as its archive tells it, before anything is kept.
+
+Platform readers make records; rules and strategies filter frames of them; `posts`
+turns those that are kept into posts. A record knows who wrote it, because rules
+ask; a post never does: `author` becomes a keyed hash where that was asked for,
+and is dropped otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+
+from davy.core.errors import UserError
+from davy.core.post import POST_COLUMNS
+
+COLUMNS: tuple[str, ...] = (*POST_COLUMNS, "platform", "community", "time", "author")
+"""What `posts` gives; every column is text. `author` is the keyed hash, or null."""
+
+
+@dataclass(slots=True)
+class Record:
+    """One post of a platform. `time` is UTC as 2022-03-16T12:00:00Z, so that it sorts as text."""
+
+    id: str
+    text: str
+    platform: str = ""
+    lang: str | None = None
+    community: str | None = None
+    time: str | None = None
+    author: str | None = None
+    """The account's name, in lower case; never stored."""
+    author_id: str | None = None
+    to: str | None = None
+    parent: str | None = None
+    conversation: str | None = None
+    retweet: bool | None = None
+    reply: bool | None = None
+    quote: bool | None = None
+    media: bool | None = None
+    images: bool | None = None
+    videos: bool | None = None
+    links: bool | None = None
+    urls: str | None = None
+    image: str | None = None
+    hashed: str | None = None
+    """The author's keyed hash where the archive holds that in place of the author."""
+
+
+_BOOLEAN = {"retweet", "reply", "quote", "media", "images", "videos", "links"}
+SCHEMA = pl.Schema({f.name: pl.Boolean if f.name in _BOOLEAN else pl.String for f in fields(Record)})
+
+
+def frame(records: Sequence[Record]) -> pl.DataFrame:
+    """Return records as a frame, one column a field."""
+    return pl.DataFrame({name: [getattr(record, name) for record in records] for name in SCHEMA.names()}, schema=SCHEMA)
+
+
+def utc(value: object) -> str | None:
+    """Return a time as records spell it, from ISO text or seconds since 1970; None where it is neither."""
+    try:
+        if isinstance(value, bool) or value in (None, ""):
+            return None
+        if isinstance(value, int | float) or str(value).replace(".", "", 1).isdigit():
+            moment = datetime.fromtimestamp(float(str(value)), UTC)
+        else:
+            moment = datetime.fromisoformat(str(value))
+            moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Names:
+    """Turns an account into its keyed hash. Without the key nobody can tell whether a hash is a given account's."""
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) < 16:
+            raise UserError(f"The key has {len(key)} bytes; at least 16. Make one: head -c 32 /dev/urandom > KEY")
+        self._key = key
+
+    @staticmethod
+    def of(path: Path) -> Names:
+        """Return the hasher whose key a file holds."""
+        try:
+            return Names(path.read_bytes())
+        except OSError as error:
+            raise UserError(
+                f"Can't read the key {path}: {error.strerror}. Make one: head -c 32 /dev/urandom > {path}"
+            ) from None
+
+    def hashed(self, platform: str, account: str | None) -> str | None:
+        """Return the hash of an account on a platform, 24 hexadecimal digits; None for None."""
+        if account is None:
+            return None
+        return hmac.new(self._key, f"{platform}:{account}".encode(), hashlib.sha256).hexdigest()[:24]
+
+
+def posts(
+    records: pl.DataFrame, *, found: pl.Series, collected_at: str, names: Names | None = None,
+    source: str | None = None, licence: str | None = None,
+) -> pl.DataFrame:  # fmt: skip
+    """Return kept records as posts; `found` says how each was found. Names go no further than this."""
+    meta = [
+        json.dumps({key: value for key, value in row.items() if value not in (None, False)}, ensure_ascii=False)
+        for row in records.select("platform", "community", "time", "conversation", "reply", "quote").iter_rows(
+            named=True
+        )
+    ]
+    accounts = records.select(pl.coalesce("author_id", "author")).to_series()
+    hashes = records["hashed"].to_list()
+    if names is not None:
+        told = zip(hashes, records["platform"], accounts, strict=True)
+        hashes = [known or names.hashed(platform, account) for known, platform, account in told]
+    return records.select(
+        "id",
+        "text",
+        "lang",
+        "image",
+        pl.lit(source, pl.String).fill_null(pl.col("platform")).alias("source"),
+        pl.lit(licence, pl.String).alias("licence"),
+        pl.lit(collected_at).alias("collected_at"),
+        found.cast(pl.String).alias("found"),
+        "parent",
+        pl.Series("meta", meta, dtype=pl.String),
+        "platform",
+        "community",
+        "time",
+        pl.Series("author", hashes if names is not None else [None] * len(records), dtype=pl.String),
+    )

@@ -1,0 +1,197 @@
+"""Strategies: the ways in which a corpus finds its posts, as data.
+
+A YAML file in (or the options of `davy collect`), a list of strategies out, in
+the order in which they take posts. Four kinds, as GMHP7k used them: `search` (a
+rule, with a cap against the bias of its words), `profiles` (listed accounts),
+`trend` (words or tags in a span of days), `corpus` (posts chosen from an earlier
+corpus, see earlier.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from davy.collect.rule import Rule
+from davy.core.errors import UserError, nearest
+
+KINDS: tuple[str, ...] = ("search", "profiles", "trend", "corpus")
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "search": ("rule", "cap", "from", "until"),
+    "profiles": ("profiles", "rule", "cap", "from", "until"),
+    "trend": ("terms", "rule", "cap", "from", "until"),
+    "corpus": ("path", "corpus", "keep", "labels", "rule", "cap", "source", "licence", "text", "id", "ids", "lang"),
+}
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to find posts. `found` is what every post that it takes says about how it was found."""
+
+    name: str
+    kind: str = "search"
+    rule: Rule | None = None
+    cap: int | None = None
+    profiles: frozenset[str] = frozenset()
+    since: str | None = None
+    until: str | None = None
+    corpus: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def found(self) -> str:
+        """How its posts were found: kind and name, then the rule and the span."""
+        said = f"{self.kind}: {self.name}" if self.name != self.kind else self.kind
+        if self.profiles:
+            said += f", {len(self.profiles)} listed accounts"
+        if self.rule is not None:
+            said += f", rule {self.rule.shown}"
+        if self.since or self.until:
+            said += f", {(self.since or '…')[:10]} to {(self.until or '…')[:10]}"
+        return said
+
+    def described(self) -> dict[str, Any]:
+        """Return what the strategy depends on, as JSON: two runs with the same go on from one another."""
+        return {
+            "name": self.name, "kind": self.kind, "rule": self.rule.text if self.rule else None, "cap": self.cap,
+            "profiles": sorted(self.profiles), "since": self.since, "until": self.until,
+        }  # fmt: skip
+
+    def matches(self, records: pl.DataFrame) -> pl.Series:
+        """Return for each record whether the strategy wants it."""
+        wanted = pl.Series([True], dtype=pl.Boolean).new_from_index(0, len(records))
+        if self.profiles:
+            accounts = list(self.profiles)
+            named = records["author"].is_in(accounts) | records["author_id"].is_in(accounts)
+            wanted = wanted & named.fill_null(False)
+        if self.since is not None:
+            wanted = wanted & (records["time"] >= self.since).fill_null(False)
+        if self.until is not None:
+            wanted = wanted & (records["time"] < self.until).fill_null(False)
+        if self.rule is not None and wanted.any():
+            rows = wanted.arg_true()
+            wanted = wanted.scatter(rows, self.rule.matches(records[rows]))
+        return wanted
+
+
+EVERYTHING = Strategy("everything", "search")
+
+
+def read(path: Path) -> list[Strategy]:
+    """Return the strategies of a YAML file, in their order."""
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"Can't read the strategies {path}: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise UserError(f"{path}{where}: this is not YAML ({getattr(error, 'problem', 'unreadable')}).") from None
+    listed = raw.get("strategies") if isinstance(raw, dict) else raw
+    if not isinstance(listed, list) or not listed:
+        raise UserError(f"{path} has no list of strategies. Write `strategies:` and one item for each.")
+    found = [_strategy(entry, f"{path}, strategy {number}", path.parent) for number, entry in enumerate(listed, 1)]
+    names = [strategy.name for strategy in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"{path}: two strategies are called {twice!r}. Give each a name of its own.")
+    return found
+
+
+def span(since: str | None, until: str | None, where: str) -> tuple[str | None, str | None]:
+    """Return a span of days as times; the last day counts in full, a time such as 2022-03-16T12:00 is taken as is."""
+    return _moment(since, where, last=False), _moment(until, where, last=True)
+
+
+def accounts(names: Any) -> frozenset[str]:
+    """Return listed accounts as records name them: in lower case, without `@` and `u/`."""
+    return frozenset(str(name).strip().lstrip("@").removeprefix("u/").lower() for name in names if str(name).strip())
+
+
+def _strategy(entry: Any, where: str, folder: Path) -> Strategy:
+    if not isinstance(entry, dict):
+        raise UserError(f"{where} is not a mapping. Write kind, name and what the kind needs.")
+    kind = entry.get("kind", "search")
+    if kind not in KINDS:
+        raise UserError(
+            f"{where}: kind {str(kind)!r} is not known; known: {', '.join(KINDS)}.{nearest(str(kind), list(KINDS))}"
+        )
+    known = ("name", "kind", *_FIELDS[kind])
+    for name in entry:
+        if name not in known:
+            raise UserError(
+                f"{where}: {kind} has no {name!r}; it has {', '.join(known)}.{nearest(str(name), list(known))}"
+            )
+    cap = entry.get("cap")
+    if cap is not None and (not isinstance(cap, int) or isinstance(cap, bool) or cap < 1):
+        raise UserError(f"{where}: cap is {cap!r}; give a whole number from 1 on.")
+    needed = {"search": "rule", "profiles": "profiles", "trend": "terms", "corpus": "path"}[kind]
+    if not entry.get(needed):
+        raise UserError(f"{where}: a strategy of kind {kind} needs {needed!r}.")
+    since, until = span(_text(entry.get("from")), _text(entry.get("until")), where)
+    corpus = {name: entry[name] for name in _FIELDS["corpus"] if name in entry} if kind == "corpus" else {}
+    if corpus:
+        corpus["path"] = folder / str(corpus["path"])
+    return Strategy(
+        str(entry.get("name") or kind), kind, _rule(entry, where), cap,
+        _profiles(entry.get("profiles"), folder, where), since, until, corpus,
+    )  # fmt: skip
+
+
+def _rule(entry: dict[str, Any], where: str) -> Rule | None:
+    texts = [f"({' OR '.join(_term(str(term)) for term in entry['terms'])})"] if entry.get("terms") else []
+    if entry.get("rule"):
+        texts.append(str(entry["rule"]))
+    if not texts:
+        return None
+    try:
+        return Rule.of(texts[0] if len(texts) == 1 else f"{texts[0]} ({texts[1]})")
+    except UserError as error:
+        raise UserError(f"{where}: {error.message}") from None
+
+
+def _term(term: str) -> str:
+    return term if term.startswith("#") and " " not in term else '"' + term.replace('"', '\\"') + '"'
+
+
+def _profiles(given: Any, folder: Path, where: str) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    if isinstance(given, list):
+        return accounts(given)
+    return listed(folder / str(given), where)
+
+
+def listed(path: Path, where: str) -> frozenset[str]:
+    """Return the accounts of a text file, one a line; `#` starts a comment."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{where}: can't read the list {path}: {getattr(error, 'strerror', 'not UTF-8')}.") from None
+    found = accounts(line for line in lines if not line.lstrip().startswith("#"))
+    if not found:
+        raise UserError(f"{where}: {path} lists no accounts. Write one a line.")
+    return found
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return value.isoformat() if isinstance(value, date | datetime) else str(value)
+
+
+def _moment(value: str | None, where: str, *, last: bool) -> str | None:
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise UserError(f"{where}: {value[:40]!r} is no day such as 2022-03-16.") from None
+    if last and len(value) <= len("2022-03-16"):
+        moment += timedelta(days=1)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,111 @@
+"""`davy collect` as its users meet it."""
+
+import json
+
+import polars as pl
+import pytest
+
+from davy.cli.app import run
+
+COMMENT = {"author": "Ada", "subreddit": "Tea", "created_utc": 1647432000, "link_id": "t3_x", "parent_id": "t3_x"}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{**COMMENT, "id": f"c{i}", "body": f"tea number {i}" if i % 2 else "coffee"} for i in range(10)]
+    (tmp_path / "RC.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return tmp_path
+
+
+def test_collect_keeps_what_the_rule_matches(here, capsys):
+    assert (
+        run(["collect", "RC.jsonl", "--platform", "reddit", "--rule", "tea", "--out", "posts.parquet", "--json"]) == 0
+    )
+    done = json.loads(capsys.readouterr().out)
+    assert (done["read"], done["kept"], done["taken"]) == (10, 5, {"search": 5})
+    assert pl.read_parquet("posts.parquet")["found"].unique().to_list() == ["search, rule tea"]
+
+
+def test_a_bad_rule_shows_a_caret_and_writes_nothing(here, capsys):
+    assert run(["collect", "RC.jsonl", "-p", "reddit", "--rule", "(tea OR coffee", "--out", "posts.parquet"]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert "never closed" in shown[0]
+    assert shown[1].index("(") == shown[2].index("^")
+    assert not list(here.glob("posts*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["RC.jsonl", "-p", "redit", "--out", "o.csv"], "reddit"),
+        (["RC.jsonl", "-p", "reddit", "--out", "o.doc"], "extension"),
+        (["gone.jsonl", "-p", "reddit", "--out", "o.csv"], "does not exist"),
+        (["RC.jsonl", "-p", "reddit", "--out", "no/o.csv"], "does not exist"),
+        (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--from", "soon"], "no day"),
+        (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--strategies", "gone.yaml"], "gone.yaml"),
+        (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--author-key", "gone"], "urandom"),
+    ],
+)
+def test_what_the_user_can_fix_is_one_line(here, capsys, arguments, words):
+    assert run(["collect", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+STRATEGIES = """
+strategies:
+  - {name: words, kind: search, rule: tea, cap: 2}
+  - {name: listed, kind: profiles, profiles: ["@Ada"], cap: 1}
+  - {name: trend, kind: trend, terms: ["#none", coffee], from: 2022-03-16, until: 2022-03-16}
+  - name: earlier
+    kind: corpus
+    path: old.csv
+    licence: CC-BY-4.0
+    lang: en
+    keep: {label: [HOF]}
+    labels: {hate: {column: label, values: {HOF: hateful, NOT: not hateful}}}
+"""
+
+
+def test_strategies_of_a_file_work_as_gmhp7k_did(here, capsys):
+    (here / "ways.yaml").write_text(STRATEGIES)
+    (here / "old.csv").write_text("id,text,label\n1,one,HOF\n2,two,NOT\n3,three,HOF\n")
+    assert (
+        run(["collect", "RC.jsonl", "-p", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet", "--json"]) == 0
+    )
+    done = json.loads(capsys.readouterr().out)
+    assert done["taken"] == {"words": 2, "listed": 1, "trend": 4, "earlier": 2}
+    earlier = pl.read_parquet("o.parquet").filter(pl.col("source") == "old")
+    assert earlier["id"].to_list() == ["old:1", "old:3"]
+    assert earlier["licence"].to_list() == ["CC-BY-4.0"] * 2
+    assert earlier["hate.gold"].to_list() == ["hateful"] * 2
+    assert earlier["found"][1] == "corpus: earlier, old.csv:3"
+    assert json.loads(earlier["meta"][1])["source_id"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("strategies: []", "no list"),
+        ("strategies: [{kind: serch, rule: a}]", "search"),
+        ("strategies: [{kind: search, rle: a}]", "rule"),
+        ("strategies: [{kind: search, rule: '(a'}]", "never closed"),
+        ("strategies: [{kind: search, rule: a, cap: 0}]", "from 1 on"),
+        ("strategies: [{kind: profiles}]", "needs 'profiles'"),
+        ("strategies: [{rule: a}, {rule: b}]", "name of its own"),
+        ("a: [", "not YAML"),
+        ("strategies: [{kind: corpus, path: old.csv}]", "licence"),
+        (
+            "strategies: [{kind: corpus, path: old.csv, licence: x, labels: {hate: {column: label, values: {a: b}}}}]",
+            "HOF",
+        ),
+    ],
+)
+def test_a_fault_in_the_strategies_is_named(here, capsys, text, words):
+    (here / "ways.yaml").write_text(text)
+    (here / "old.csv").write_text("id,text,label\n1,one,HOF\n")
+    assert run(["collect", "RC.jsonl", "-p", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet"]) == 2
+    assert words in capsys.readouterr().err
+    assert not (here / "o.parquet").exists()
