@@ -26,6 +26,7 @@ from davy.cli import (
     key,
     model,
     reproduce,
+    reproduce_hatemoji,
     scheme,
     score,
     serve,
@@ -75,9 +76,6 @@ def run(arguments: list[str]) -> int:
     except typer.Abort:
         console.error("Stopped. Nothing was written.")
         return 130
-    except KeyboardInterrupt:
-        console.error("Interrupted. Run the same command again to go on.")
-        return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -86,6 +84,8 @@ def run(arguments: list[str]) -> int:
             console.error(error.format_message())
             return int(error.exit_code)
         raise
+    if result == 130:  # what typer makes of Ctrl-C
+        console.error("Interrupted. Run the same command again to go on.")
     return result if isinstance(result, int) else 0
 
 
@@ -104,6 +104,7 @@ app.add_typer(job.app, name="job")
 app.add_typer(suite.app, name="suite")
 app.command()(evaluate.evaluate)
 app.command()(check.check)
+reproduce.app.command()(reproduce_hatemoji.hatemoji)
 app.add_typer(reproduce.app, name="reproduce")
 app.command()(clean.clean)
 app.add_typer(collect.app, name="collect")
