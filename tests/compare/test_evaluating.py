@@ -144,7 +144,8 @@ def test_means_over_labels_equal_scikit_learns():
     answers = guesses(frame, 5)
     gold, predicted = frame["sexist.gold"].to_list(), answers["sexist.label"].to_list()
     table = confused(gold, predicted, EDOS.question("sexist").label_names)
-    found = averaged(table, {"precision": macro_precision, "recall": macro_recall}, QUICK)
+    means = {"precision": lambda m: macro_precision(m, 2), "recall": lambda m: macro_recall(m, 2)}
+    found = averaged(table, means, QUICK)
     assert found[0].value == pytest.approx(reference.precision_score(gold, predicted, average="macro"))
     assert found[1].value == pytest.approx(reference.recall_score(gold, predicted, average="macro"))
 

@@ -95,8 +95,9 @@ def evaluate(
     data: str,
     settings: dict[str, str] | None = None,
     bootstrap: Bootstrap | None = None,
+    tests: bool = True,
 ) -> Evaluation:
-    """Return every detector's figures on every question that it answers, and the paired tests."""
+    """Return every detector's figures on every question that it answers, and the paired tests unless told not to."""
     bootstrap = bootstrap or Bootstrap()
     settings = settings or {}
     results = []
@@ -104,7 +105,8 @@ def evaluate(
         answering = [said for said in detectors if gold.question.name in said.labels]
         silent = tuple(said.name for said in detectors if said not in answering)
         models = tuple(_measured(gold, said, title, data, settings, bootstrap) for said in answering)
-        results.append(Result(gold, models, _pairs(gold, answering, bootstrap), silent))
+        pairs = _pairs(gold, answering, bootstrap) if tests else ()
+        results.append(Result(gold, models, pairs, silent))
     if not any(result.models for result in results):
         asked = ", ".join(gold.question.name for gold in golds)
         raise UserError(f"No model answers what the posts have settled answers to ({asked}). Name another model")

@@ -55,14 +55,14 @@ def averaged(table: Confusion, figures: Mapping[str, Callable[[Floats], Floats]]
     return bootstrap.metrics(list(figures), cells, statistic, copies=table.matrix.ravel()[np.flatnonzero(table.matrix)])
 
 
-def macro_precision(matrix: Floats) -> Floats:
-    """Return the mean precision over labels; 0 for a label that was never chosen, as scikit-learn has it."""
-    return np.asarray(np.nan_to_num(precision(matrix)).mean(axis=-1))
+def macro_precision(matrix: Floats, labels: int) -> Floats:
+    """Return the mean precision over the first so many labels; 0 for one that was never chosen."""
+    return np.asarray(np.nan_to_num(precision(matrix))[..., :labels].mean(axis=-1))
 
 
-def macro_recall(matrix: Floats) -> Floats:
-    """Return the mean recall over labels; 0 for a label that does not occur."""
-    return np.asarray(np.nan_to_num(recall(matrix)).mean(axis=-1))
+def macro_recall(matrix: Floats, labels: int) -> Floats:
+    """Return the mean recall over the first so many labels; 0 for one that does not occur."""
+    return np.asarray(np.nan_to_num(recall(matrix))[..., :labels].mean(axis=-1))
 
 
 def mean_over(each: Floats) -> Floats:

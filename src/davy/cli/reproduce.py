@@ -1,0 +1,210 @@
+"""`davy reproduce`: the papers' tables beside ours, on the splits that are present."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.compare.papers.lines import Reproduction
+    from davy.core.scheme import Question
+    from davy.core.scorer import Scorer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Regenerate a paper's table beside ours.\n\n"
+    "Rows that this machine can't run say why. Answers are remembered, so that a second run takes seconds.\n\n"
+    "Examples:\n\n  davy reproduce edos --data edos/\n\n"
+    "  davy reproduce gmhp7k --data gmhp7k/ --encoder deepset/gbert-base",
+)
+
+Data = Annotated[Path, typer.Option("--data", metavar="DIR", help="The folder with the corpus's published files.")]
+Encoders = Annotated[
+    list[str] | None,
+    typer.Option("--encoder", metavar="[ROW=]NAME", help="The encoder of a transformer row: a folder or a hub name."),
+]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", "-m", metavar="M", help="One more detector as a row; again for more.")
+]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, table.csv and results.json here.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Compute again what an earlier run remembered.")]
+Seed = Annotated[int, typer.Option(help="The seed of fitting, chance and resamples.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+@app.command()
+def edos(
+    data: Data,
+    encoder: Encoders = None,
+    model: Models = None,
+    out: Out = None,
+    fresh: Fresh = False,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Print EDOS's baselines B0 to B6 beside Table 3: macro-F1 for tasks A, B and C.
+
+    Fitted on train, measured on test where DIR has it, else on dev. The embedded detectors are extra rows.
+
+    Examples:
+
+      davy reproduce edos --data edos/ --out report
+
+      davy reproduce edos --data edos/ --encoder B3=distilbert-base-uncased
+    """
+    from davy.compare.papers import edos as paper
+    from davy.measure.intervals import Bootstrap
+
+    posts = _posts("edos", data, out)
+    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), fresh=fresh)
+    found = paper.reproduced(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
+    _show(found, out, json=json)
+
+
+@app.command()
+def gmhp7k(
+    data: Data,
+    encoder: Encoders = None,
+    model: Models = None,
+    out: Out = None,
+    fresh: Fresh = False,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Print GMHP7k's two binary tasks beside Table 7, with and without undersampling.
+
+    Fitted on train, measured on test where DIR has it, else on val; each task has its own split column. The shell
+    shows four figures a row; --json and --out have all nine.
+
+    Examples:
+
+      davy reproduce gmhp7k --data gmhp7k/
+
+      davy reproduce gmhp7k --data gmhp7k/ --encoder deepset/gbert-base --json
+    """
+    from davy.compare.papers import gmhp7k as paper
+    from davy.measure.intervals import Bootstrap
+
+    posts = _posts("gmhp7k", data, out)
+    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), fresh=fresh)
+    found = paper.reproduced(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
+    _show(found, out, json=json, figures=paper.SHORT)
+
+
+class _Runner:
+    """What the papers' modules ask of us: scoring passes that are remembered, training, detectors by name."""
+
+    def __init__(self, encoders: Mapping[str, str | None], *, fresh: bool) -> None:
+        self._encoders, self._fresh = encoders, fresh
+
+    def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
+        """Return a detector's answers to the posts, remembered by `key` and the posts."""
+        from davy.cli.evaluate import pass_over
+        from davy.compare.gold import data_hash
+        from davy.compare.memory import remembered
+        from davy.models.cache import cache_folder
+
+        def made() -> pl.DataFrame:
+            console.note(f"{key['row']}: fitting and scoring {len(posts):,} posts …")
+            return pass_over(posts, make(), what=f"Scoring with {key['row']}")
+
+        folder = cache_folder() / "reproduce"
+        return remembered(folder, {**key, "posts": data_hash(posts, [])}, made, fresh=self._fresh)
+
+    def loaded(self, model: str) -> Scorer:
+        """Return a detector by name; one that can't be loaded is a row that was not run."""
+        from davy.collect import files
+        from davy.compare.papers.lines import NotRun
+        from davy.models.load import load
+
+        try:
+            return load(model, read=files.batches)
+        except UserError as error:
+            if not model.startswith("embedded"):
+                raise
+            raise NotRun(error.message.partition(". ")[0]) from None
+
+    def trained(
+        self,
+        row: str,
+        recipe: str,  # noqa: ARG002
+        train: pl.DataFrame,  # noqa: ARG002
+        choose: pl.DataFrame | None,  # noqa: ARG002
+        questions: tuple[Question, ...],  # noqa: ARG002
+        seed: int,  # noqa: ARG002
+    ) -> Scorer:
+        """Return the row's fine-tuned transformer; without its encoder the row was not run."""
+        from davy.compare.papers.lines import NotRun
+
+        name = self._encoders.get(row)
+        if name is None:
+            raise NotRun(f"needs an encoder pre-trained further; name its folder with --encoder {row}=FOLDER")
+        if not _is_here(name):
+            raise NotRun(f"{name} is not on this machine; name a folder or download it: --encoder {row}=FOLDER")
+        raise NotRun("fine-tuning from here is not built yet; train it with davy train and add it with --model FOLDER")
+
+
+def _posts(corpus: str, data: Path, out: Path | None) -> pl.DataFrame:
+    from davy.cli.evaluate import labelled
+
+    if out is not None and out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file. Give a folder to write the report into.")
+    return labelled(str(data), corpus)[0]
+
+
+def _encoders(given: list[str], rows: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return each transformer row's encoder: the papers', unless the user names another."""
+    chosen = dict(rows)
+    for entry in given:
+        row, _, name = entry.rpartition("=")
+        if row and row not in rows:
+            raise UserError(f"There is no transformer row {row!r} (--encoder); the rows are {', '.join(rows)}.")
+        chosen.update({row: name} if row else {each: name for each, own in rows.items() if own is not None})
+    return chosen
+
+
+def _is_here(name: str) -> bool:
+    """Return whether an encoder is a folder, or in the Hugging Face cache of this machine."""
+    if (Path(name).expanduser() / "config.json").is_file():
+        return True
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except (ImportError, ValueError):
+        return False
+
+
+def _show(found: Reproduction, out: Path | None, *, json: bool, figures: tuple[str, ...] = ()) -> None:
+    import json as codec
+
+    from davy.collect.writing import atomic
+    from davy.compare.papers.lines import page, reasons, record, tables, whole_table
+
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        with atomic(out / "results.json") as hidden:
+            hidden.write_text(codec.dumps(record(found), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        with atomic(out / "table.csv") as hidden:
+            hidden.write_text(whole_table(found).csv(), encoding="utf-8")
+        page(found, command=shlex.join(["davy", *sys.argv[1:]])).write(out / "report.html")
+        console.note(f"Written: {out}/report.html, table.csv, results.json")
+    if json:
+        console.json(record(found))
+        return
+    printed = console.out()
+    printed.print(found.title, style="bold", markup=False)
+    for each in tables(found, figures):
+        printed.print(each.rich())
+    for line in (*found.notes, *reasons(found), f"Beside {found.source}. Data {found.data}, seed {found.seed}."):
+        printed.print(line, style="dim", markup=False)

@@ -1,0 +1,101 @@
+"""`davy reproduce`, as typed, on small files in the published formats."""
+
+import json
+
+import pytest
+
+from davy.cli.app import run
+
+VECTORS = {
+    "2. derogation": "2.1 descriptive attacks",
+    "3. animosity": "3.4 condescending explanations or unwelcome advice",
+}
+
+
+def edos_file():
+    rows = ["rewire_id,text,label_sexist,label_category,label_vector,split"]
+    for i in range(80):
+        split = "dev" if i % 4 == 0 else "train"
+        if i % 3:
+            rows.append(f"e{i},a teapot {i},not sexist,none,none,{split}")
+        else:
+            category = list(VECTORS)[i % 2]
+            rows.append(f"e{i},a grumblefop {category[0]} {i},sexist,{category},{VECTORS[category]},{split}")
+    return "\n".join(rows) + "\n"
+
+
+def german_file():
+    rows = [
+        "tweet_id,review_text,hs,m_hs,annotation_id,created_at,updated_at,phase,lead_time,annotator_name,source,split_hs,split_m_hs"
+    ]
+    for i in range(120):
+        hate, against = int(i % 4 == 0), int(i % 16 == 0)
+        splits = "val" if i % 5 == 0 else "train", "val" if i % 5 == 1 else "train"
+        text = f"{'murrkopf' if hate else 'teekanne'} {'weib' if against else ''} {i}"
+        rows.append(f"{1000 + i},{text},{hate},{against},{i},2022,2022,3,1.0,a,gmhp7k,{splits[0]},{splits[1]}")
+    return "\n".join(rows) + "\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DAVY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    for name, file, text in (
+        ("edos", "edos_labelled_aggregated.csv", edos_file()),
+        ("gmhp7k", "misogynistic_hatespeech_phase3.csv", german_file()),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text(text)
+    return tmp_path
+
+
+def test_edos_beside_table_3_with_reasons_for_what_was_not_run(folder, capsys):
+    assert run(["reproduce", "edos", "--data", "edos", "--out", "made"]) == 0
+    shown = capsys.readouterr()
+    assert "ours on dev (fitted on train)" in shown.out
+    assert "B0 most frequent class" in shown.out
+    assert "0.4310" in shown.out
+    assert "Not run: B4" in shown.out
+    assert "distilbert-base-uncased is not on this machine" in shown.out.replace("\n", " ")
+    assert sorted(path.name for path in (folder / "made").iterdir()) == ["report.html", "results.json", "table.csv"]
+
+
+def test_a_second_run_remembers_and_fresh_does_not_and_no_text_is_kept(folder, capsys):
+    results = []
+    for extra in ([], [], ["--fresh"]):
+        assert run(["reproduce", "gmhp7k", "--data", "gmhp7k", "--json", *extra]) == 0
+        shown = capsys.readouterr()
+        results.append(json.loads(shown.out)["lines"])
+        assert ("fitting and scoring" in shown.err) == (len(results) != 2)
+    assert results[0] == results[1] == results[2]
+    kept = list((folder / "cache" / "reproduce").iterdir())
+    assert len(kept) == 4
+    assert not any(b"murrkopf" in path.read_bytes() for path in kept)
+
+
+def test_another_detector_can_be_added_as_a_row(folder, capsys):
+    assert run(["reproduce", "gmhp7k", "--data", "gmhp7k", "-m", "uniform:3@gmhp7k", "--json"]) == 0
+    lines = json.loads(capsys.readouterr().out)["lines"]
+    assert {line["task"] for line in lines if line["row"] == "uniform:3@gmhp7k" and line["ours"]} == {
+        "hate",
+        "misogynistic",
+    }
+    assert {line["split"] for line in lines if line["ours"]} == {"val"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["edos", "--data", "gone"], "gone does not exist"),
+        (["edos", "--data", "gmhp7k"], "holds no file of edos"),
+        (["edos", "--data", "edos", "--encoder", "B9=x"], "no transformer row 'B9'"),
+        (["edos", "--data", "edos", "-m", "gone"], "no model 'gone'"),
+        (["edos", "--data", "edos", "--out", "edos/edos_labelled_aggregated.csv"], "is a file"),
+    ],
+)
+def test_what_can_be_fixed_is_said_in_one_line(folder, capsys, arguments, words):
+    assert run(["reproduce", *arguments]) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("davy: ")]
+    assert len(lines) == 1
+    assert words in lines[0]
