@@ -12,7 +12,9 @@ import codecs
 import gzip
 import lzma
 import shutil
+import signal
 import sys
+import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,7 +101,7 @@ def _on_disk(path: Path | str, scratch: Path) -> Path:
     if str(path) == STDIO:
         copy = scratch / "stdin"
         with copy.open("wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out, _PIECE)
+            _pour(sys.stdin.buffer, out)
         return copy
     path = Path(path)
     if path.is_dir():
@@ -112,10 +114,18 @@ def _on_disk(path: Path | str, scratch: Path) -> Path:
                 return path
             copy = scratch / "piped"  # a named pipe can be read only once
             with copy.open("wb") as out:
-                shutil.copyfileobj(file, out, _PIECE)
+                _pour(file, out)
             return copy
     except OSError as error:
         raise UserError(f"{path} can't be read: {error.strerror or error}.") from error
+
+
+def _pour(source: IO[bytes], out: IO[bytes]) -> None:
+    """Copy a stream that may keep us waiting; Ctrl-C ends the wait."""
+    if threading.current_thread() is threading.main_thread():
+        # Importing polars sets a handler that makes the system go on waiting after a signal.
+        signal.siginterrupt(signal.SIGINT, True)
+    shutil.copyfileobj(source, out, _PIECE)
 
 
 def _beside(path: Path) -> str:
