@@ -138,3 +138,13 @@ def test_the_junit_file_has_a_test_for_each_gate_and_cell(small, gate_file):
     assert int(suite.get("tests")) == len(cases) == 2 + 8
     assert int(suite.get("failures")) == len(list(suite.iter("failure"))) == 1
     assert "must be at least 0.99" in next(suite.iter("failure")).get("message")
+
+
+def test_a_star_stands_for_every_name_without_a_floor_of_its_own(small, gate_file):
+    results = gates.judge(
+        gates.read(gate_file('functionalities: {"*": 0.1, swap: 0.99}\n')), summed(small, angry), None
+    )
+    floors = {result.gate: result.limit for result in results}
+    assert floors["accuracy on swap"] == 0.99
+    assert floors["accuracy on append"] == 0.1
+    assert len([result for result in results if result.gate == "accuracy on swap"]) == 1

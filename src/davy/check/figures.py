@@ -108,16 +108,21 @@ def confusions(suite: Suite, run: Run) -> dict[tuple[str, str], int]:
 
 
 def worst(suite: Suite, run: Run) -> list[Judged]:
-    """Return the wrong cases, those that the detector is surest about first."""
+    """Return the wrong cases, those that the detector is surest about first; among equals templates take turns."""
     wrong = [(case, out) for case, out in judged(suite, run) if not out.correct]
     yes = suite.labels[0]
 
-    def sureness(pair: Judged) -> tuple[float, str]:
-        case, out = pair
+    def sureness(out: Outcome) -> float:
         probability = out.probability or 0.0
-        return (probability if out.label == yes else 1 - probability), case.id
+        return probability if out.label == yes else 1 - probability
 
-    return sorted(wrong, key=lambda pair: (-sureness(pair)[0], pair[0].id))
+    seen: Counter[tuple[float, str | None]] = Counter()
+    ranked: list[tuple[float, int, str, Judged]] = []
+    for case, out in wrong:
+        key = (sureness(out), case.template)
+        ranked.append((-key[0], seen[key], case.id, (case, out)))
+        seen[key] += 1
+    return [pair for _, _, _, pair in sorted(ranked, key=lambda one: one[:3])]
 
 
 def _within(mask: tuple[bool, ...], parts: Sequence[str]) -> bool:

@@ -6,7 +6,7 @@ What can't be measured does not pass: a gate that nobody stands at is open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -172,7 +172,7 @@ def _flatten(node: Node, path: tuple[str, ...], into: dict[tuple[str, ...], floa
 def _judged(gates: Gates, model: dict[str, Any], changes: Any) -> Iterator[Result]:
     name = model["name"]
     for path, limit in gates.floors.items():
-        for called, found in _figures(path, model):
+        for called, found in _figures(path, model, gates.floors):
             value = None if found is None else found.get(gates.on)
             passed = value is not None and value >= limit
             end = " at the lower end of its interval" if gates.on == "low" else ""
@@ -186,8 +186,10 @@ def _judged(gates: Gates, model: dict[str, Any], changes: Any) -> Iterator[Resul
     yield Result(name, "unanswered cases", gates.unanswered, many, many <= gates.unanswered, reason)
 
 
-def _figures(path: tuple[str, ...], model: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield (what it is called, metric) for a floor; `*` stands for every name."""
+def _figures(
+    path: tuple[str, ...], model: dict[str, Any], floors: dict[tuple[str, ...], float]
+) -> Iterator[tuple[str, Any]]:
+    """Yield (what it is called, metric) for a floor; `*` stands for every name that has no floor of its own."""
     kind, *names = path
     if kind == "accuracy":
         yield "accuracy", model["accuracy"]
@@ -196,15 +198,19 @@ def _figures(path: tuple[str, ...], model: dict[str, Any]) -> Iterator[tuple[str
     elif kind == "ratios":
         yield names[0].replace("_", " "), (model["fairness"] or {"between": {}})["between"].get(names[0])
     elif kind == "functionalities":
-        for each in model["functionalities"] if names[0] == "*" else names:
+        for each in _named(names[0], (kind,), model["functionalities"], floors):
             yield f"accuracy on {each}", _known(model["functionalities"], each, "functionality")["accuracy"]
     elif kind == "cells":
         part = _known(model["functionalities"], names[0], "functionality")["sets"]
-        for each in part if names[1:] in ([], ["*"]) else names[1:]:
+        for each in _named(names[1] if names[1:] else "*", (kind, names[0]), part, floors):
             yield f"accuracy on {names[0]} × {each}", _known(part, each, "set")
     else:
-        for each in [n for n in model[kind] if n != "none"] if names[0] == "*" else names:
+        for each in _named(names[0], (kind,), [n for n in model[kind] if n != "none"], floors):
             yield f"accuracy on {kind[:-1]} {each!r}", _known(model[kind], each, kind[:-1])
+
+
+def _named(name: str, above: tuple[str, ...], known: Iterable[str], floors: dict[tuple[str, ...], float]) -> list[str]:
+    return [each for each in known if (*above, each) not in floors] if name == "*" else [name]
 
 
 def _known(table: dict[str, Any], name: str, what: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from davy.core.suite import Case, Suite
@@ -23,12 +24,17 @@ RELEASED: dict[str, str] = {
 
 def lexicon(suite: Suite) -> Lexicon:
     """Return the words to mask in a suite's cases: the masking lexicon, and what the suite's own word lists hold."""
+    return _lexicon(suite.hurtful)
+
+
+@lru_cache(maxsize=8)  # what is compiled from a lexicon is kept beside it, so one suite must have one lexicon
+def _lexicon(hurtful: tuple[str, ...]) -> Lexicon:
     from davy.lexicons.read import Entry, Lexicon, load
 
     masking = load("masking")
-    if not suite.hurtful:
+    if not hurtful:
         return masking
-    return Lexicon(f"masking, {suite.name}", (*masking.entries, *(Entry(word, "slur") for word in suite.hurtful)))
+    return Lexicon("masking and the suite's own", (*masking.entries, *(Entry(word, "slur") for word in hurtful)))
 
 
 def masker(suite: Suite) -> Callable[[str], str]:
