@@ -218,3 +218,17 @@ def test_robustness_is_tested_on_any_labelled_file(davy, words, tmp_path):
     code, _, err = davy("check", f"robustness:{tmp_path / 'posts.csv'}", "--model", model)
     assert code == 2
     assert "--label COLUMN" in err
+
+
+def test_a_spoilt_last_run_or_a_folder_that_can_t_be_made_wastes_no_pass(davy, tiny, words, tmp_path):
+    model = words("one.txt", "away")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "report.json").write_text("{}")
+    code, _, err = davy("check", tiny, "--model", model, "--out", out)
+    assert code == 0
+    assert "Not compared with the last run" in err
+    (tmp_path / "file").write_text("")
+    code, _, err = davy("check", tiny, "--model", model, "--out", tmp_path / "file")
+    assert code == 2
+    assert "Can't make the folder" in err

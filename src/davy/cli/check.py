@@ -70,6 +70,8 @@ def check(
     from davy.measure.intervals import Bootstrap
 
     limits = gating.read(gate) if gate is not None else None
+    if out is not None:
+        _ready(out)
     tests = found(suite, Drawing(question or "hate", label, most, seed))
     for missing in tests.missing:
         console.note(f"Problem in the suite: {missing}")
@@ -97,6 +99,14 @@ def check(
     if out is not None:
         console.note(f"Wrote {out / 'report.html'}, report.json, cells.csv, cases.csv, junit.xml")
     return _decided(results)
+
+
+def _ready(out: Path) -> None:
+    """Make the folder before anything is scored, so that no pass is wasted on a place that can't be written to."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"Can't make the folder {out}: {error.strerror}.") from None
 
 
 def _runs(suite: Suite, models: list[str], question: str, cached: bool, batch: int) -> list[Run]:
@@ -134,7 +144,10 @@ def _earlier(baseline: Path | None, limits: Gates | None, out: Path | None) -> d
     if named is not None:
         return compare.read(named)
     if out is not None and (out / "report.json").is_file():
-        return compare.read(out)
+        try:
+            return compare.read(out)
+        except UserError as error:  # nobody asked for this comparison, so it must not stop the check
+            console.note(f"Not compared with the last run: {error.message}")
     return None
 
 
