@@ -111,3 +111,18 @@ def test_a_comparison_whose_other_side_has_no_answer_does_not_apply():
     assert found.outcomes[1] == Outcome(
         "i", "not hateful", 0.1, None, applies=False, note="the case it is compared with has no answer"
     )
+
+
+def test_a_case_in_a_language_that_the_detector_does_not_answer_does_not_count(small):
+    from dataclasses import replace
+
+    import numpy as np
+
+    class OnlySome(Rule):
+        def score(self, posts):
+            scores = super().score(posts)
+            return replace(scores, answered={"hate": np.array(["Hooray" not in text for text in posts["text"]])})
+
+    found = run(small, OnlySome(angry))
+    assert {outcome.note for outcome in found.failed} == {"the detector does not answer 'hate' in this language"}
+    assert len(found.failed) == 2

@@ -100,6 +100,9 @@ def test_a_second_run_says_what_changed(davy, tiny, words, tmp_path):
     assert "2 cases fixed, 0 broken since the last run" in printed
     assert "What changed since the last run" in (out / "report.html").read_text("utf-8")
     assert (out / "report.before.json").is_file()
+    page = (out / "report.html").read_text("utf-8")
+    assert "fixed since the last run" in page
+    assert page.count('"fixed":1') == 2
 
 
 def test_a_gate_fails_with_exit_code_1_when_its_floor_is_raised_above_the_result(davy, tiny, words, tmp_path):

@@ -163,6 +163,9 @@ def test_copy_takes_the_word_lists_along(davy, tmp_path):
     out = tmp_path / "own.yaml"
     assert davy("suite", "copy", "emoji-en", "--out", out)[0] == 0
     assert suites.load(out).digest == suites.load("emoji-en").digest
+    assert davy("suite", "copy", "emoji-en", "--out", out, "--as", "own", "--force")[0] == 0
+    assert suites.load(out).name == "own"
+    assert davy("suite", "copy", "emoji-en", "--out", out, "--as", "emoji-de", "--force")[0] == 2
     code, _, err = davy("suite", "copy", "emoji-en", "--out", out)
     assert code == 2
     assert "is there already" in err

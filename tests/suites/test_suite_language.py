@@ -226,3 +226,21 @@ def test_words_from_an_encoded_file_are_masked_and_never_named_in_problems(write
     assert suite.cases[0].target == "bakers"
     assert suites.masker(suite)("you Grumblefop!") == "you Gr*mblefop!"
     assert "grumblefop" not in " ".join(messages(path))
+
+
+def test_a_word_list_that_can_t_be_decoded_is_a_problem_with_its_line(write, tmp_path):
+    (tmp_path / "w.lexicon").write_text("not base64 at all\n")
+    text = """\
+    name: enc
+    version: 1
+    lexicons:
+      slur: {file: w.lexicon, columns: [name, text]}
+      gone: {file: ../w.lexicon, columns: [name, text]}
+    functionalities:
+      - name: f
+        label: hateful
+        templates: [{id: t, text: "you {slur}"}, {id: u, text: "you"}]
+    """
+    found = messages(write(text))
+    assert any(message.startswith(":4: ") and "can't be read" in message for message in found)
+    assert any(message.startswith(":5: ") and "beside the suite" in message for message in found)

@@ -12,21 +12,23 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from davy.check.changes import Change
 from davy.check.run import Run
 from davy.core import Suite
 from davy.lexicons.read import Lexicon
 from davy.text.mask import mask, veil
 
 
-def cases_part(suite: Suite, runs: Sequence[Run], words: Lexicon) -> str:
+def cases_part(suite: Suite, runs: Sequence[Run], words: Lexicon, changes: Sequence[Change] = ()) -> str:
     """Return the filters, the empty table and the data, all escaped."""
     heads = "".join(f'<th scope="col" class="number">{escape(run.model)}</th>' for run in runs)
     return (
-        f'<form class="filters">{_filters(suite, runs)}</form>\n<p id="cases-found" class="quiet" role="status"></p>\n'
+        f'<form class="filters">{_filters(suite, runs, bool(changes))}</form>\n'
+        '<p id="cases-found" class="quiet" role="status"></p>\n'
         '<div class="table cases"><table><thead><tr><th scope="col">case</th><th scope="col">expected</th>'
         f"{heads}</tr></thead><tbody></tbody></table></div>\n"
         '<p><button type="button" class="button" id="cases-more" hidden>Show 50 more</button></p>\n'
-        f'<script type="application/json" id="cases-data">{_data(suite, runs, words)}</script>\n'
+        f'<script type="application/json" id="cases-data">{_data(suite, runs, words, changes)}</script>\n'
     )
 
 
@@ -35,11 +37,13 @@ def pieces(text: str, words: Lexicon) -> list[str | list[str]]:
     return [[part.text, mask(part.text, words)] if part.hurtful else part.text for part in veil(text, words)]
 
 
-def _filters(suite: Suite, runs: Sequence[Run]) -> str:
+def _filters(suite: Suite, runs: Sequence[Run], changed: bool) -> str:
     results = {"any": "wrong by any model"} if len(runs) > 1 else {"any": "wrong"}
     if len(runs) > 1:
         results |= {f"model-{i}": f"wrong by {run.model}" for i, run in enumerate(runs)}
         results |= {"every": "wrong by every model", "differ": "models differ"}
+    if changed:
+        results |= {"fixed": "fixed since the last run", "broken": "broken since the last run"}
     results |= {"none": "right" if len(runs) == 1 else "right by every model", "": "all"}
     targets = {**{str(i): name for i, name in enumerate(suite.targets)}, "none": "nobody"}
     return "".join(
@@ -63,8 +67,10 @@ def _select(name: str, label: str, options: dict[str, str]) -> str:
     return f'<label>{escape(label)}<select id="filter-{name}">{inner}</select></label>'
 
 
-def _data(suite: Suite, runs: Sequence[Run], words: Lexicon) -> str:
+def _data(suite: Suite, runs: Sequence[Run], words: Lexicon, changes: Sequence[Change]) -> str:
     functionalities, sets, targets = list(suite.functionalities), list(suite.sets), list(suite.targets)
+    fixed = {case for change in changes for case in change.fixed}
+    broken = {case for change in changes for case in change.broken}
     cases = []
     for at, case in enumerate(suite.cases):
         answers = [
@@ -80,6 +86,8 @@ def _data(suite: Suite, runs: Sequence[Run], words: Lexicon) -> str:
                 "g": targets.index(case.target) if case.target else None,
                 "e": case.expected,
                 "m": answers,
+                **({"fixed": 1} if case.id in fixed else {}),
+                **({"broken": 1} if case.id in broken else {}),
             }
         )
     data = {

@@ -61,6 +61,7 @@
     if (want.result === "any" && !wrong.some(Boolean)) return false;
     if (want.result === "every" && !wrong.every(Boolean)) return false;
     if (want.result === "none" && wrong.some(Boolean)) return false;
+    if ((want.result === "fixed" || want.result === "broken") && !one[want.result]) return false;
     if (want.result === "differ" && new Set(one.m.map(([, right]) => right)).size < 2) return false;
     if (want.result.startsWith("model-") && !wrong[Number(want.result.slice(6))]) return false;
     if (want.functionality !== "" && one.f !== Number(want.functionality)) return false;

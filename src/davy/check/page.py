@@ -121,14 +121,16 @@ def _heat(made: Page, check: Check) -> None:
 
 def _cases(made: Page, check: Check, words: Lexicon) -> None:
     made.section("Cases", "Each case with what every model said, and the probability it gave to yes.")
-    part = cases_part(check.suite, check.runs, words)
+    part = cases_part(check.suite, check.runs, words, check.changes)
     made.part(f'<div id="cases">{part}</div>\n', style=_asset("page.css"), script=_asset("page.js"), texts=True)
 
 
 def _changes(made: Page, check: Check) -> None:
     if not check.changes:
         return
-    made.section("What changed since the last run")
+    made.section(
+        "What changed since the last run", "Among the cases below, answers can be narrowed to what was fixed or broken."
+    )
     rows = [
         (
             c.model,

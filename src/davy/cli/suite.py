@@ -209,13 +209,14 @@ def add(
 def copy(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A shipped suite's name.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="YAML file to write; word lists go beside it.")],
+    rename: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Name of the copy.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
 ) -> None:
     """Copy a suite's YAML file and its word lists, as the start of your own.
 
     Examples:
 
-        davy suite copy emoji-en --out mine.yaml
+        davy suite copy emoji-en --out mine.yaml --as mine
     """
     import re
 
@@ -223,6 +224,12 @@ def copy(
 
     path = suites.path_of(name)
     text = path.read_text("utf-8")
+    if rename is not None:
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", rename) or rename in suites.names():
+            raise UserError(
+                f"--as {rename!r} can't be the name. Write small letters, digits and hyphens; no shipped name."
+            )
+        text = re.sub(r"(?m)^name:.*$", f"name: {rename}", text, count=1)
     if not out.parent.is_dir():
         raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
     beside = [path.parent / each for each in re.findall(r"file: ([\w.-]+\.lexicon)", text)]

@@ -127,7 +127,12 @@ def _from_file(lexicon: str, node: Map, folder: Path, problems: Problems) -> lis
         return []
     heads = [str(column) for column in columns]
     entries = []
-    for number, line in enumerate(_lines(path), 1):
+    try:
+        lines = _lines(path)
+    except (OSError, ValueError):
+        problems.add(name.line, f"lexicon {lexicon!r}: {name} can't be read. Encode it: python -m davy.suites encode.")
+        return []
+    for number, line in enumerate(lines, 1):
         cells = line.split("\t")
         if len(cells) > len(heads):
             many = f"{len(cells)} columns, not {len(heads)}"
