@@ -63,7 +63,7 @@ def test_tables_in_the_shell_and_a_report_in_a_folder(folder, capsys):
     command = ["evaluate", "posts.csv", "--split", "dev", "-m", "keywords:words.txt", "--out", "made/report"]
     assert run([*command, "--resamples", "100"]) == 0
     shown = capsys.readouterr()
-    assert "hate (5 posts)" in shown.out
+    assert "hate (n = 5)" in shown.out
     assert "gold ↓ said →" in shown.out
     assert "Scheme: hate (guessed" in shown.err
     made = sorted(path.name for path in (folder / "made/report").iterdir())
@@ -120,6 +120,7 @@ def test_all_splits_together_are_said_to_be_so(folder, capsys):
         ),
         (["posts.csv", "--predictions", "posts.csv"], "Q.label"),
         (["posts.csv", "-m", "majority", "--out", "words.txt"], "words.txt is a file"),
+        (["posts.csv", "-m", "majority", "--out", "/proc/nowhere/report"], "Can't"),
         (["posts.csv", "-m", "majority", "--corpus", "edos", "--id-column", "id"], "leave out"),
         ([".", "-m", "majority"], "is a folder"),
         (["posts.csv", "-m", "majority", "--resamples", "-1"], "-1 resamples"),

@@ -84,6 +84,18 @@ def test_another_detector_can_be_added_as_a_row(folder, capsys):
     assert {line["split"] for line in lines if line["ours"]} == {"val"}
 
 
+def test_a_model_folder_stands_for_a_transformer_row(folder, capsys):
+    from davy import schemes
+    from davy.models.baselines import Majority
+
+    Majority(schemes.load("gmhp7k").questions).save(folder / "tuned")
+    assert run(["reproduce", "gmhp7k", "--data", "gmhp7k", "--encoder", "GBERT-base=tuned", "--json"]) == 0
+    lines = json.loads(capsys.readouterr().out)["lines"]
+    tuned = {line["task"]: line for line in lines if line["row"] == "GBERT-base" and line["figure"] == "recall.yes"}
+    assert {task: line["ours"]["value"] for task, line in tuned.items()} == {"hate": 0, "misogynistic": 0}
+    assert all("not_run" in line for line in lines if line["row"] == "GBERT-base, undersampling")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -57,6 +57,7 @@ def evaluate(
     format: Annotated[
         str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
     ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
     resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples an interval rests on.")] = 1000,
     seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -81,13 +82,14 @@ def evaluate(
 
     _check(model or [], predictions or [], out)
     bootstrap = Bootstrap(resamples=resamples, seed=seed)
-    posts, home = labelled(file, corpus, format, text_column, id_column)
+    posts, home = labelled(file, corpus, format, text_column, id_column, encoding)
     chosen, where = in_split(posts, split)
     rules, columns = _scheme_and_columns(scheme or home, chosen, gold or [], question or [])
     golds = settled(chosen, rules, columns, file=file, questions=question or [], everywhere=everywhere)
+    called = corpus or ("stdin" if file == "-" else Path(file).name)
     settings = {"file": Path(file).name, "scheme": f"{rules.name} {rules.version}", "split": where}
     detectors = [*_by_models(model or [], chosen, rules), *_by_files(predictions or [], chosen, posts, rules, file)]
-    title = f"{corpus or Path(file).name}, {where}" if where else (corpus or Path(file).name)
+    title = f"{called}, {where}" if where else called
     data = data_hash(chosen, list(columns.values()))
     found = measured(golds, detectors, title=title, data=data, settings=settings, bootstrap=bootstrap)
     if out is not None:
@@ -101,7 +103,12 @@ def evaluate(
 
 
 def labelled(
-    file: str, corpus: str | None, format: str | None = None, text: str | None = None, id: str | None = None
+    file: str,
+    corpus: str | None,
+    format: str | None = None,
+    text: str | None = None,
+    id: str | None = None,
+    encoding: str | None = None,
 ) -> tuple[pl.DataFrame, str | None]:
     """Return all posts of a file, numbered by row, and the scheme that the corpus names."""
     from davy.collect import columns, corpora, files
@@ -109,15 +116,15 @@ def labelled(
     from davy.compare.gold import ROW
 
     if corpus is not None:
-        if text or id or format:
+        if text or id or format or encoding:
             raise UserError(
-                "--corpus knows the file's columns and format: leave out --text-column, --id-column, --format."
+                "--corpus knows the file's columns and format: leave out --text-column, --id-column, --format, --encoding."
             )
         loaded = corpora.load(corpus, file)
         return loaded.posts.collect().with_row_index(ROW, offset=1), loaded.scheme
     if Path(file).is_dir():
         raise UserError(f"{file} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
-    with files.opened(file, format=format) as table:
+    with files.opened(file, format=format, encoding=encoding) as table:
         made = columns.checked(columns.posts(table, text=text, id=id))
         with reading(file):
             return made.frame.collect().with_row_index(ROW, offset=1), None
@@ -167,7 +174,7 @@ def write(evaluation: Evaluation, folder: Path) -> None:
     from davy.compare.page import page
     from davy.compare.results import figures_table, record
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with atomic(folder / "results.json") as hidden:
         hidden.write_text(codec.dumps(record(evaluation), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     with atomic(folder / "figures.csv") as hidden:
@@ -183,8 +190,28 @@ def _check(models: list[str], predictions: list[str], out: Path | None) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UserError(f"{twice!r} is named twice. Name each model once.")
-    if out is not None and out.exists() and not out.is_dir():
+    check_folder(out)
+
+
+def check_folder(out: Path | None) -> None:
+    """Raise, before the work begins, where a report could not be written."""
+    import os
+
+    if out is None:
+        return
+    if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file. Give a folder to write the report into.")
+    there = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise UserError(f"Can't write in {there}. Give another folder for --out.")
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder for a report."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"Can't make the folder {out}: {error.strerror}. Give another --out.") from None
 
 
 def _scheme_and_columns(

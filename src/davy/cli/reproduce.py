@@ -31,7 +31,7 @@ app = typer.Typer(
 Data = Annotated[Path, typer.Option("--data", metavar="DIR", help="The folder with the corpus's published files.")]
 Encoders = Annotated[
     list[str] | None,
-    typer.Option("--encoder", metavar="[ROW=]NAME", help="The encoder of a transformer row: a folder or a hub name."),
+    typer.Option("--encoder", metavar="[ROW=]NAME", help="A transformer row's fine-tuned folder, or its encoder."),
 ]
 Models = Annotated[
     list[str] | None, typer.Option("--model", "-m", metavar="M", help="One more detector as a row; again for more.")
@@ -67,6 +67,8 @@ def edos(
 
     posts = _posts("edos", data, out)
     runner = _Runner(_encoders(encoder or [], paper.ENCODERS), fresh=fresh)
+    for name in model or []:
+        runner.loaded(name)  # a name that is wrong is said now, not after minutes of fitting
     found = paper.reproduced(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
     _show(found, out, json=json)
 
@@ -97,6 +99,8 @@ def gmhp7k(
 
     posts = _posts("gmhp7k", data, out)
     runner = _Runner(_encoders(encoder or [], paper.ENCODERS), fresh=fresh)
+    for name in model or []:
+        runner.loaded(name)  # a name that is wrong is said now, not after minutes of fitting
     found = paper.reproduced(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
     _show(found, out, json=json, figures=paper.SHORT)
 
@@ -106,6 +110,7 @@ class _Runner:
 
     def __init__(self, encoders: Mapping[str, str | None], *, fresh: bool) -> None:
         self._encoders, self._fresh = encoders, fresh
+        self._loaded: dict[str, Scorer] = {}
 
     def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
         """Return a detector's answers to the posts, remembered by `key` and the posts."""
@@ -128,7 +133,9 @@ class _Runner:
         from davy.models.load import load
 
         try:
-            return load(model, read=files.batches)
+            if model not in self._loaded:
+                self._loaded[model] = load(model, read=files.batches)
+            return self._loaded[model]
         except UserError as error:
             if not model.startswith("embedded"):
                 raise
@@ -143,22 +150,24 @@ class _Runner:
         questions: tuple[Question, ...],  # noqa: ARG002
         seed: int,  # noqa: ARG002
     ) -> Scorer:
-        """Return the row's fine-tuned transformer; without its encoder the row was not run."""
+        """Return the row's fine-tuned transformer: a model folder as it is; without its encoder the row was not run."""
         from davy.compare.papers.lines import NotRun
 
         name = self._encoders.get(row)
+        if name is not None and (Path(name) / "manifest.json").is_file():
+            return self.loaded(name)
         if name is None:
             raise NotRun(f"needs an encoder pre-trained further; name its folder with --encoder {row}=FOLDER")
         if not _is_here(name):
             raise NotRun(f"{name} is not on this machine; name a folder or download it: --encoder {row}=FOLDER")
-        raise NotRun("fine-tuning from here is not built yet; train it with davy train and add it with --model FOLDER")
+        raise NotRun(f"it has to be fine-tuned first: davy train, then --encoder {row}=FOLDER with the folder it made")
 
 
 def _posts(corpus: str, data: Path, out: Path | None) -> pl.DataFrame:
-    from davy.cli.evaluate import labelled
+    """Return the corpus's posts, once it is plain that the report can be written."""
+    from davy.cli.evaluate import check_folder, labelled
 
-    if out is not None and out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file. Give a folder to write the report into.")
+    check_folder(out)
     return labelled(str(data), corpus)[0]
 
 
@@ -188,11 +197,12 @@ def _is_here(name: str) -> bool:
 def _show(found: Reproduction, out: Path | None, *, json: bool, figures: tuple[str, ...] = ()) -> None:
     import json as codec
 
+    from davy.cli.evaluate import make_folder
     from davy.collect.writing import atomic
     from davy.compare.papers.lines import page, reasons, record, tables, whole_table
 
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         with atomic(out / "results.json") as hidden:
             hidden.write_text(codec.dumps(record(found), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         with atomic(out / "table.csv") as hidden:

@@ -37,12 +37,12 @@ def overall_table(result: Result) -> Table:
     """Return one row a detector, numbered: the figures for the whole question."""
     shown = [name for name in OVERALL if any(_has(model, name) for model in result.models)]
     rows = [
-        (f"{i} {model.name}", *(_metric(model, name) for name in shown), model.unanswered)
+        (f"{i} {model.name}", *(_defined(model, name) for name in shown), model.unanswered)
         for i, model in enumerate(result.models, 1)
     ]
     columns = [Column("model"), *(Column(OVERALL[name], "metric", best="high") for name in shown)]
     columns.append(Column("no answer", "count"))
-    n = f"{len(result.gold.rows):,} posts"
+    n = f"n = {len(result.gold.rows):,}"
     note = ". ".join(filter(None, [result.gold.note, *(f"{name} does not answer it" for name in result.silent)]))
     return Table.of(columns, rows, title=f"{result.question.name} ({n})", note=note)
 
