@@ -117,9 +117,7 @@ def labelled(
 
     if corpus is not None:
         if text or id or format or encoding:
-            raise UserError(
-                "--corpus knows the file's columns and format: leave out --text-column, --id-column, --format, --encoding."
-            )
+            raise UserError("--corpus knows the file: leave out --text-column, --id-column, --format and --encoding.")
         loaded = corpora.load(corpus, file)
         return loaded.posts.collect().with_row_index(ROW, offset=1), loaded.scheme
     if Path(file).is_dir():
