@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
-from pydantic_core import from_json
 
 from davy.collect import shredding
 from davy.collect.opening import LINE_CAP, line_end
@@ -88,10 +88,11 @@ def encoded(column: str) -> pl.Expr:
 
 def is_json(values: pl.Series) -> bool:
     """Return whether every cell of a text column is null or JSON."""
+    check = msgspec.json.Decoder(msgspec.Raw).decode  # the same reader as for JSONL, and as strict
     try:
         for value in values.drop_nulls().to_list():
-            from_json(value)
-    except ValueError:
+            check(value)
+    except (msgspec.DecodeError, RecursionError):
         return False
     return True
 

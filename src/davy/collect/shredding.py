@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ from typing import Any
 import polars as pl
 from pydantic_core import from_json, to_json
 
+from davy.collect.known import SURE, KnownLines
 from davy.collect.opening import LINE_CAP, blocks, check_utf8, line_end
 from davy.collect.table import ALWAYS_JSON
 
@@ -31,9 +32,11 @@ TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
     "json": pl.String,
     "boolean": pl.Boolean,
     "integer": pl.Int64,
+    "long": pl.Int64,
     "number": pl.Float64,
 }
-"""What a column can hold, and the type that it is copied as; `nothing` has only nulls so far."""
+"""What a column can hold, and the type that it is copied as; `nothing` has only nulls so far, `long` has
+whole numbers that a number with a fraction has not the digits for."""
 _KIND_OF: dict[type, str] = {str: "text", int: "integer", float: "number", bool: "boolean", dict: "json", list: "json"}
 _PIECE_ROWS = 65_536
 _BLOCK = 256 * 1024  # small enough for the parsed objects to stay in the processor's cache
@@ -78,8 +81,7 @@ def shred(path: Path, name: str, folder: Path, start: int, end: int, *, cap: int
         with ThreadPoolExecutor(1) as writer:
             last: Future[None] | None = None
             before = found.kinds
-            for objects in _objects(path, name, start, end, cap, found):
-                frame, kinds = _columns(objects, found.kinds)
+            for frame, kinds in _blocks(path, name, start, end, cap, found):
                 if waiting and (kinds != before or sum(map(len, waiting)) >= _PIECE_ROWS):
                     last = _flush(waiting, before, folder / f"{start}-{len(found.pieces)}.parquet", found, writer, last)
                     waiting = []
@@ -102,7 +104,8 @@ def both(one: str, other: str) -> str:
         return one
     if one == "nothing":
         return other
-    return "number" if {one, other} == {"integer", "number"} else "json"
+    pair = {one, other}
+    return "number" if pair == {"integer", "number"} else "long" if pair == {"integer", "long"} else "json"
 
 
 def dumped(value: Any) -> str:
@@ -110,25 +113,54 @@ def dumped(value: Any) -> str:
     return to_json(value).decode()
 
 
-def _objects(path: Path, name: str, start: int, end: int, cap: int, found: Shreds) -> Iterator[list[dict[str, Any]]]:
-    """Yield the objects of each block; the JSON reader itself sees to it that they are UTF-8."""
+def _blocks(
+    path: Path, name: str, start: int, end: int, cap: int, found: Shreds
+) -> Iterator[tuple[pl.DataFrame, dict[str, str]]]:
+    """Yield each block as a frame with every column known so far, and what each holds up to here."""
     newline = line_end(path)
+    known = KnownLines()
     for offset, block in blocks(path, name, cap=cap, size=_BLOCK, utf8=False, start=start, end=end):
         lines = block.removesuffix(newline).split(newline)
-        try:
-            objects = list(map(_parse, lines))
-        except ValueError:
-            objects = _carefully(lines, offset, name, found.lines)
-        if set(map(type, objects)) - {dict}:
-            objects = _carefully(lines, offset, name, found.lines)
+        done = _quickly(lines, known, found.kinds)
+        if done is None and (done := _carefully(lines, offset, name, found)):
+            # now that its keys are known: JSON is kept as it is spelt wherever that can be
+            done = _quickly([line for line in lines if line.strip()], known, done[1]) or done
         found.lines += len(lines)
-        if objects:
-            yield objects
+        if done:
+            yield done
 
 
-def _carefully(lines: list[bytes], offset: int, name: str, before: int) -> list[Any]:
-    """Return the objects of lines of which some are blank; raise for the first that is no object."""
-    objects = []
+def _quickly(
+    lines: list[bytes], known: KnownLines, kinds: dict[str, str]
+) -> tuple[pl.DataFrame, dict[str, str]] | None:
+    """Return the frame of lines that are as those before them, or None."""
+    columns = known.columns(lines, kinds)
+    if columns is None:
+        return None
+    kinds_now = {c: kinds[c] if kinds[c] in SURE else _kind(c, values, kinds[c]) for c, values in columns.items()}
+    if any(now == "json" and kinds[name] != "json" for name, now in kinds_now.items()):
+        return None
+    try:
+        return _frame(columns, kinds_now, len(lines)), kinds_now
+    except pl.exceptions.ComputeError:  # JSON that is not UTF-8
+        return None
+
+
+def _carefully(lines: list[bytes], offset: int, name: str, found: Shreds) -> tuple[pl.DataFrame, dict[str, str]] | None:
+    """Return the frame of any lines, None if all are blank; raise for the first that is no object."""
+    objects = _objects(lines, offset, name, found.lines)
+    if not objects:
+        return None
+    columns = _columns(objects)
+    kinds = {**found.kinds, **{c: _kind(c, values, found.kinds.get(c, "nothing")) for c, values in columns.items()}}
+    for column in columns.keys() & {c for c, kind in kinds.items() if kind == "json"}:
+        columns[column] = [None if value is None else to_json(value) for value in columns[column]]
+    return _frame(columns, kinds, len(objects)), kinds
+
+
+def _objects(lines: list[bytes], offset: int, name: str, before: int) -> list[dict[str, Any]]:
+    """Return the objects of lines of which some may be blank; raise for the first that is no object."""
+    objects: list[dict[str, Any]] = []
     for number, line in enumerate(lines, before + 1):
         if line.strip():
             try:
@@ -144,46 +176,46 @@ def _carefully(lines: list[bytes], offset: int, name: str, before: int) -> list[
     return objects
 
 
-def _columns(objects: list[dict[str, Any]], known: dict[str, str]) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Return one block as a frame with every column known so far, and what each holds up to here."""
+def _columns(objects: list[dict[str, Any]]) -> dict[str, Sequence[Any]]:
+    """Return the values of each column; a missing key is null."""
     shapes = set(map(tuple, objects))
+    columns: dict[str, Sequence[Any]]
     if len(shapes) == 1:
         columns = dict(zip(shapes.pop(), zip(*map(dict.values, objects), strict=True), strict=True))
     else:
         names = dict.fromkeys(name for one in objects for name in one)
-        columns = {name: tuple(one.get(name) for one in objects) for name in names}
+        columns = {name: [one.get(name) for one in objects] for name in names}
     if "" in columns:
         columns = {name or "column_1": values for name, values in columns.items()}  # polars takes no empty name
-    kinds = dict(known)
-    for name, values in columns.items():
-        kinds[name] = _kind(name, values, known.get(name, "nothing"))
+    return columns
+
+
+def _frame(columns: Mapping[str, Sequence[Any]], kinds: dict[str, str], rows: int) -> pl.DataFrame:
+    """Return values as a frame with every column of `kinds`; JSON comes as bytes."""
     series = []
     for name, kind in kinds.items():
         if name not in columns:
-            series.append(pl.Series(name, [None], dtype=TYPES[kind]).new_from_index(0, len(objects)))
+            series.append(pl.Series(name, [None], dtype=TYPES[kind]).new_from_index(0, rows))
         elif kind == "json":
-            cells = [None if value is None else to_json(value) for value in columns[name]]
-            series.append(pl.Series(name, cells, dtype=pl.Binary).cast(pl.String))
+            series.append(pl.Series(name, columns[name], dtype=pl.Binary).cast(pl.String))
         else:
             series.append(pl.Series(name, columns[name], dtype=TYPES[kind], strict=kind != "number"))
-    return pl.DataFrame(series, height=len(objects)) if series else pl.DataFrame(height=len(objects)), kinds
+    return pl.DataFrame(series, height=rows) if series else pl.DataFrame(height=rows)
 
 
-def _kind(name: str, values: tuple[Any, ...], known: str) -> str:
+def _kind(name: str, values: Sequence[Any], known: str) -> str:
     if name == ALWAYS_JSON or known == "json":
         return "json"
     types = set(map(type, values)) - {type(None)}
     kind = known
     for one in types:
         kind = both(kind, _KIND_OF[one])
-    bound = {"integer": 2**63, "number": 2**53}.get(kind)
-    if bound and int in types and not _within([value for value in values if type(value) is int], bound):
-        return "json"  # more digits than the column's type keeps
+    if kind in ("integer", "long", "number") and int in types:
+        numbers = [value for value in values if type(value) is int]
+        size = max(-min(numbers), max(numbers))
+        if size >= 2**53:
+            return "long" if kind != "number" and size < 2**63 else "json"  # more digits than the type keeps
     return kind
-
-
-def _within(numbers: Sequence[int], bound: int) -> bool:
-    return -bound < min(numbers) and max(numbers) < bound
 
 
 def _flush(
