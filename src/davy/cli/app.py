@@ -21,6 +21,7 @@ from davy.cli import (
     convert,
     corpus,
     database,
+    describe,
     evaluate,
     job,
     key,
@@ -108,3 +109,4 @@ reproduce.app.command()(reproduce_hatemoji.hatemoji)
 app.add_typer(reproduce.app, name="reproduce")
 app.command()(clean.clean)
 app.add_typer(collect.app, name="collect")
+app.command()(describe.describe)

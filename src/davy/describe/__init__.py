@@ -1,0 +1,1 @@
+"""What is in a corpus: counts, words, pictures, and the papers that should travel with it."""

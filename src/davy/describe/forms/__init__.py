@@ -1,0 +1,1 @@
+"""The questions of the data statement and the datasheet, as data."""

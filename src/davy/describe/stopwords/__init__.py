@@ -1,0 +1,1 @@
+"""Function words by language, as data."""

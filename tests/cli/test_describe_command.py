@@ -1,0 +1,59 @@
+"""`davy describe` as its users meet it."""
+
+import json
+
+import pytest
+
+from davy.cli.app import run
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f'"{i}","tea number {i} {"fine" if i % 2 else "grumble"}","{"yes" if i % 2 else "no"}"' for i in range(40)]
+    (tmp_path / "posts.csv").write_text("id,text,label\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+def test_describe_writes_a_report_json_clouds_and_papers(here, capsys):
+    assert run(["describe", "posts.csv", "--gold", "hate=label", "--out", "about"]) == 0
+    for name in (
+        "report.html",
+        "description.json",
+        "words.csv",
+        "data_statement.md",
+        "datasheet.md",
+        "harm.md",
+        "README.md",
+    ):
+        assert (here / "about" / name).stat().st_size > 50, name
+    assert len(list((here / "about" / "clouds").iterdir())) == 4
+    found = json.loads((here / "about" / "description.json").read_text())
+    assert found["levels"][0]["labels"] == {"no": 20, "yes": 20}
+    assert "open" in capsys.readouterr().err
+
+
+def test_describe_prints_json(here, capsys):
+    assert run(["describe", "posts.csv", "--gold", "label", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["posts"] == 40
+    assert "purpose" in found["open_questions"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gone.csv"], "does not exist"),
+        (["posts.csv", "--gold", "lable"], "label"),
+        (["posts.csv", "--out", "posts.csv"], "is a file"),
+        (["posts.csv", "--about", "gone.yaml"], "gone.yaml"),
+        (["posts.csv", "--scheme", "nope"], "nope"),
+        (["posts.csv", "--text-column", "txt"], "text"),
+        ([".", "--out", "x"], "folder"),
+    ],
+)
+def test_what_the_user_can_fix_is_one_line(here, capsys, arguments, words):
+    assert run(["describe", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1

@@ -1,0 +1,179 @@
+"""What is in a corpus: counts that add up, PMI and NPMI by hand, clouds without overlaps, papers with open questions."""
+
+import json
+from math import log2
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from sklearn.metrics import mutual_info_score
+
+from davy.core.errors import UserError
+from davy.describe import counts, papers, words
+from davy.describe.cloud import cloud
+from davy.describe.describe import describe
+from davy.describe.npmi import npmi, pmi
+from davy.describe.page import clouds, page
+from davy.describe.topics import topics
+
+# Eight posts, worked out by hand: "butter" is in 4, "brot" in 3, both in 2; four are in class A.
+TEXTS = [
+    "Butter und Brot",
+    "Butter auf Brot!",
+    "butter BUTTER",
+    "Butter",
+    "Brot",
+    "Kanzler Scholz",
+    "kanzler scholz",
+    "nichts",
+]
+LABELS = ["A", "A", "B", "A", "B", "B", "A", "B"]
+
+
+def posts(texts=TEXTS, labels=LABELS, **columns):
+    return pl.DataFrame({"id": [str(i) for i in range(len(texts))], "text": texts, "kind.gold": labels, **columns})
+
+
+def test_pmi_and_npmi_equal_a_hand_computed_example():
+    # P(both) = 2/8, P(butter) = 4/8, P(brot) = 3/8 (GMHP7k, equations 6 and 8).
+    by_hand = log2((2 / 8) / ((4 / 8) * (3 / 8)))
+    assert abs(float(pmi(2, 4, 3, 8)) - by_hand) < 1e-9
+    assert abs(float(npmi(2, 4, 3, 8)) - by_hand / -log2(2 / 8)) < 1e-9
+    assert abs(float(npmi(2, 4, 3, 8)) - 0.20751874963942196) < 1e-9
+    found = words.pairs(words.holding(pl.Series(TEXTS)), 8, least=2).filter(pl.col("word") == "brot")
+    assert abs(found["npmi"][0] - by_hand / 2) < 1e-9
+    assert found["posts"][0] == 2
+
+
+def test_npmi_has_the_ends_that_the_paper_gives():
+    assert float(npmi(2, 2, 2, 8)) == pytest.approx(1.0, abs=1e-12)  # only together
+    assert float(npmi(2, 4, 4, 8)) == pytest.approx(0.0, abs=1e-12)  # as chance has it
+    assert float(npmi(0, 4, 4, 8)) == -1.0  # never together
+    assert float(npmi(8, 8, 8, 8)) == 1.0
+    assert np.isnan(npmi(0, 0, 4, 8))
+    with pytest.raises(ValueError, match="more posts"):
+        pmi(5, 4, 4, 8)
+
+
+def test_the_mean_of_pmi_is_scikit_learns_mutual_information():
+    rng = np.random.default_rng(0)
+    word, label = rng.integers(0, 2, 500), rng.integers(0, 2, 500)
+    label = np.where(rng.random(500) < 0.5, word, label)
+    total = 0.0
+    for a in (0, 1):
+        for b in (0, 1):
+            both = int(((word == a) & (label == b)).sum())
+            total += both / 500 * float(pmi(both, int((word == a).sum()), int((label == b).sum()), 500))
+    assert total == pytest.approx(mutual_info_score(word, label) / np.log(2), abs=1e-12)
+
+
+def test_words_are_counted_once_a_post_and_held_against_classes():
+    held = words.holding(pl.Series(TEXTS))
+    members = counts.members(posts(), "kind")
+    found = words.by_class(held, members, 8, least=1)
+    butter = found.filter((pl.col("word") == "butter") & (pl.col("class") == "A")).row(0, named=True)
+    assert (butter["posts"], butter["posts_with_word"], butter["share"]) == (3, 4, 0.75)
+    assert butter["npmi"] == pytest.approx(log2((3 / 8) / (0.5 * 0.5)) / -log2(3 / 8), abs=1e-12)
+    assert "und" not in found["word"].to_list()
+
+
+def test_words_leave_out_links_names_and_placeholders_but_keep_umlauts_and_apostrophes():
+    found = words.tokens(pl.Series(["@ada [URL] https://x.org/abc Köchin's don’t #Tag", None]))
+    assert found.to_list() == [["köchin's", "don't", "tag"], []]
+
+
+def test_counts_add_up():
+    split = ["train"] * 5 + ["dev"] * 3
+    found = describe(posts(split=split, source=["x"] * 8), name="t", least=1)
+    (level,) = found.levels
+    assert level.labels == {"A": 4, "B": 4}
+    assert level.answered == sum(level.labels.values()) == found.posts == 8
+    assert sum(n for _, n in found.origins["split"]) == 8
+    assert sum(n for _, _, n in found.across["kind by split"]) == 8
+    assert found.lengths["all posts"]["words"].median == 2.0
+    assert found.lengths["kind: A"]["words"].n == 4
+
+
+def test_several_labels_and_missing_ones_are_counted_each():
+    found = counts.levels(posts(["a", "b", "c"], ["A|B", "B", None]))[0]
+    assert (found.labels, found.answered) == ({"B": 2, "A": 1}, 2)
+
+
+def test_emoji_are_counted_whole_and_without_their_tone():
+    found = counts.emojis(posts(["👍🏽👍 ok", "👩‍🚀", "none"], ["A", "B", "A"]))
+    assert (found.total, found.posts_with, found.unique) == (3, 2, 2)
+    assert found.per_post.mean == 1.0
+
+
+def test_a_topic_word_that_gives_a_class_away_is_listed_and_a_spread_one_is_not():
+    texts = ["fasching umzug"] * 12 + ["wetter umzug"] * 12 + ["wetter regen"] * 24
+    labels = ["bad"] * 12 + ["good"] * 36
+    held = words.holding(pl.Series(texts))
+    members = counts.members(posts(texts, labels), "kind")
+    listed = topics(words.by_class(held, members, 48, least=5), "kind", {"bad": 0.25})
+    assert next(t.word for t in listed if t.label == "bad") == "fasching"
+    assert "wetter" not in [t.word for t in listed]
+    assert listed[0].low > listed[0].base
+
+
+def test_a_cloud_masks_words_sizes_them_by_weight_and_lets_none_touch():
+    from davy import lexicons
+
+    hurtful = next(e.term for e in lexicons.load("en") if e.kind == "slur" and e.term.isalpha())
+    made = cloud([(hurtful, 0.9), *((f"word{chr(97 + i // 26)}{chr(97 + i % 26)}", 0.8 - i / 200) for i in range(80))])
+    assert made.words[0].word != hurtful
+    assert hurtful not in made.svg()
+    assert [w.size for w in made.words] == sorted((w.size for w in made.words), reverse=True)
+    assert len(made.words) > 50
+    for i, one in enumerate(made.words):
+        assert one.x - one.width / 2 >= 0
+        assert one.x + one.width / 2 <= 640
+        for other in made.words[:i]:
+            apart_x = abs(one.x - other.x) >= (one.width + other.width) / 2
+            apart_y = abs(one.y - other.y) >= (one.height + other.height) / 2
+            assert apart_x or apart_y
+
+
+def test_an_empty_cloud_says_so_and_a_picture_is_drawn():
+    assert "Nothing to show" in cloud([("a", -0.5)]).svg()
+    assert cloud([("tea", 0.5), ("coffee", 0.2)]).png()[:4] == b"\x89PNG"
+
+
+def test_papers_fill_in_what_is_known_and_mark_what_is_open():
+    found = describe(posts(source=["x"] * 8, lang=["de"] * 8, licence=["CC-BY-4.0"] * 8), name="Tea", least=1)
+    made = papers.write(found, ["id", "text"], {"purpose": "To test."})
+    assert "de (8)" in made.statement
+    assert "To test." in made.datasheet
+    assert f"{papers.OPEN}: only you can answer this (`funding`)" in made.datasheet
+    assert {"funding", "speakers", "ethics"} <= set(made.open)
+    assert "purpose" not in made.open
+    front = yaml.safe_load(made.card.split("---")[1])
+    assert (front["language"], front["license"], front["size_categories"]) == (["de"], "cc-by-4.0", ["n<1K"])
+    assert "misuse" in made.harm
+
+
+def test_every_question_can_be_answered_and_an_unknown_one_is_refused(tmp_path):
+    found = describe(posts(), name="Tea", least=1)
+    made = papers.write(found, ["id"], dict.fromkeys(papers.questions(), "Said."))
+    assert made.open == ()
+    assert papers.OPEN not in made.statement + made.datasheet + made.harm
+    (tmp_path / "about.yaml").write_text("purpse: x")
+    with pytest.raises(UserError, match="purpose"):
+        papers.read_about(tmp_path / "about.yaml")
+
+
+def test_the_page_is_self_contained_and_its_json_holds_no_nan():
+    found = describe(posts(), name="Tea", least=1)
+    made = page(found, papers.write(found, ["id"])).html()
+    assert "http://" not in made.replace("http://www.w3.org", "")
+    assert "Topic words that give a class away" in made
+    assert len(clouds(found)) == 2
+    json.loads(json.dumps(found.to_dict(), allow_nan=False))
+
+
+def test_posts_without_answers_or_texts_are_described_too():
+    bare = pl.DataFrame({"id": ["1", "2"], "text": [None, ""]}, schema={"id": pl.String, "text": pl.String})
+    found = describe(bare, name="bare")
+    assert (found.posts, found.texts, found.empty, found.levels) == (2, 1, 2, [])
+    assert "Nothing" in page(found, papers.write(found, ["id"])).html()
