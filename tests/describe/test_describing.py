@@ -1,4 +1,4 @@
-"""What is in a corpus: counts that add up, PMI and NPMI by hand, clouds without overlaps, papers with open questions."""
+"""What is in a corpus: counts that add up, NPMI by hand, clouds without overlaps, papers with open questions."""
 
 import json
 from math import log2

@@ -133,5 +133,5 @@ def posts(
         "platform",
         "community",
         "time",
-        pl.Series("author", hashes if names is not None else [None] * len(records), dtype=pl.String),
+        pl.Series("author", hashes, dtype=pl.String),
     )

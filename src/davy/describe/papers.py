@@ -122,8 +122,8 @@ def _harm(known: Mapping[str, str], given: Mapping[str, str], found: Description
         "- **To those who wrote.** Texts can be searched for and lead back to accounts, though no names are kept. "
         "Don't publish quotes with a wide reach; follow deletions with `davy collect withdraw`.",
         "- **To those judged by a detector trained on it.** It will err: harmless posts held back cost a voice, "
-        "hateful ones let through cost safety. Errors fall on dialects, reclaimed words and counter-speech first. Measure by "
-        "group before use, and let people object.",
+        "hateful ones let through cost safety. Errors fall on dialects, reclaimed words and counter-speech first. "
+        "Measure by group before use, and let people object.",
         "- **By misuse.** The hateful part could teach a system to write hate, or to hunt for targets. Don't train "
         "generators on it, and don't use it to profile people.",
         f"- **By topic.** {topics}" if topics else "",
