@@ -127,7 +127,7 @@ def test_the_table_has_the_released_columns_and_names(suite):
     assert table.columns[:8] == [
         "case_id",
         "templ_id",
-        "test_grp_id",
+        "test_group_id",
         "text",
         "target",
         "functionality",

@@ -54,7 +54,7 @@ def table(suite: Suite) -> pl.DataFrame:
         {
             "case_id": [case.id for case in suite.cases],
             "templ_id": [_template_id(case) for case in suite.cases],
-            "test_grp_id": [case.template for case in suite.cases],
+            "test_group_id": [case.template for case in suite.cases],
             "text": [case.text for case in suite.cases],
             "target": [case.target or "none" for case in suite.cases],
             "functionality": [case.functionality for case in suite.cases],
