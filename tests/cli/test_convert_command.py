@@ -188,15 +188,24 @@ def test_an_interrupted_conversion_leaves_no_output(here):
     with (here / "big.jsonl").open("w") as file:
         for i in range(400_000):
             file.write(json.dumps({"id": str(i), "text": "words " * 20, "meta": {"n": i}}) + "\n")
-    for wait in (1.0, 2.0, 3.0):
-        child = subprocess.Popen([sys.executable, "-m", "davy", "convert", "big.jsonl", "--out", "out.csv"])
+    (here / "scratch").mkdir()
+    stopped = 0
+    for wait in (0.0, 0.3, 0.7):
+        command = [sys.executable, "-m", "davy", "convert", "big.jsonl", "--out", "out.csv"]
+        child = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(here / "scratch")})
+        while not list((here / "scratch").iterdir()) and child.poll() is None:
+            time.sleep(0.01)  # until it has begun
         time.sleep(wait)
-        if child.poll() is None:
-            child.send_signal(signal.SIGINT)
-            assert child.wait(30) == 130
-            assert sorted(path.name for path in here.iterdir()) == ["big.jsonl", "good.csv"]
-        else:
+        child.send_signal(signal.SIGINT)
+        code = child.wait(30)
+        if (here / "out.csv").exists():  # it was done before the signal came: then it is whole
+            assert (here / "out.csv").read_bytes().count(b"\n") == 400_001
             (here / "out.csv").unlink()
+        else:
+            assert code == 130
+            stopped += 1
+        assert sorted(path.name for path in here.iterdir()) == ["big.jsonl", "good.csv", "scratch"]
+    assert stopped
 
 
 def test_it_says_what_it_did(here, capfd):

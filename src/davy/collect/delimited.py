@@ -73,7 +73,7 @@ def read(
 
 
 def lines(frame: pl.LazyFrame, json_columns: frozenset[str], format: str) -> tuple[str, pl.LazyFrame]:
-    """Return the header line, and the rows as lines: one text column."""
+    """Return the header line, and the cells of the rows as they stand between the separators."""
     separator = SEPARATORS[format]
     schema = frame.collect_schema()
     names, cells = [], []
@@ -84,15 +84,14 @@ def lines(frame: pl.LazyFrame, json_columns: frozenset[str], format: str) -> tup
             raise UserError(f"Column {column!r} ends with {MARK!r}, which marks JSON in CSV and TSV. Rename it.")
         names.append(column + MARK if marked else column)
         value = jsonl.encoded(column) if nested else pl.col(column)
-        cells.append(_quoted(value) if dtype == pl.String or nested else value.cast(pl.String).fill_null(""))
+        cells.append(_quoted(value).alias(column) if dtype == pl.String or nested else value)
     header = io.StringIO()
     csv.writer(header, delimiter=separator, lineterminator="\r\n").writerow(names)
-    return header.getvalue().removesuffix("\r\n"), frame.select(line=pl.concat_str(cells, separator=separator))
+    return header.getvalue().removesuffix("\r\n"), frame.select(cells)
 
 
 def _quoted(value: pl.Expr) -> pl.Expr:
-    inner = value.str.replace_all('"', '""', literal=True)
-    return pl.concat_str(pl.lit('"'), inner, pl.lit('"')).fill_null("")
+    return pl.concat_str(pl.lit('"'), value.str.replace_all('"', '""', literal=True), pl.lit('"'))
 
 
 def _scan(path: Path, shape: _Shape, schema: dict[str, pl.DataType]) -> pl.LazyFrame:

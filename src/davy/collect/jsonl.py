@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -57,26 +58,31 @@ def read(path: Path, name: str, scratch: Path, *, cap: int = LINE_CAP) -> Table:
 
 
 def lines(frame: pl.LazyFrame, json_columns: frozenset[str]) -> pl.LazyFrame:
-    """Return the rows as JSONL lines: one text column, keys in column order, JSON text as the value it spells."""
-    members: list[pl.Expr] = []
-    run: list[str] = []
-
-    def close_run() -> None:
-        if run:
-            encoded = pl.struct(pl.col(list(run))).struct.json_encode()
-            members.append(encoded.str.strip_prefix("{").str.strip_suffix("}"))
-            run.clear()
-
-    for column in frame.collect_schema():
-        if column in json_columns:
-            close_run()
-            value = pl.col(column).str.replace_all("[\r\n]", " ").fill_null("null")
-            members.append(pl.concat_str(pl.lit(dumped(column) + ":"), value))
+    """Return the rows as JSONL lines, in pieces that a comma joins: keys in column order, JSON text as it is spelt."""
+    columns = frame.collect_schema().names()
+    pieces: list[pl.Expr] = []
+    for is_json, group in groupby(columns, json_columns.__contains__):
+        run = list(group)
+        start, end = "{" if run[0] == columns[0] else "", "}" if run[-1] == columns[-1] else ""
+        if is_json:
+            pieces.extend(
+                pl.concat_str(
+                    pl.lit((start if column == run[0] else "") + dumped(column) + ":"),
+                    pl.col(column).str.replace_all("[\r\n]", " ").fill_null("null"),
+                    pl.lit(end if column == run[-1] else ""),
+                )
+                for column in run
+            )
         else:
-            run.append(column)
-    close_run()
-    inside = pl.concat_str(members, separator=",")
-    return frame.select(line=pl.concat_str(pl.lit("{"), inside, pl.lit("}")))
+            piece = pl.struct(pl.col(run)).struct.json_encode()
+            piece = piece if start else piece.str.strip_prefix("{")
+            pieces.append(piece if end else piece.str.strip_suffix("}"))
+    return frame.select(piece.alias(str(place)) for place, piece in enumerate(pieces))
+
+
+def objects(frame: pl.LazyFrame, json_columns: frozenset[str]) -> pl.LazyFrame:
+    """Return the rows as JSON objects: one text column."""
+    return lines(frame, json_columns).select(object=pl.concat_str(pl.all(), separator=","))
 
 
 def encoded(column: str) -> pl.Expr:
@@ -165,7 +171,7 @@ def _joined(shreds: list[Shreds], kinds: dict[str, str]) -> pl.LazyFrame:
     scans = []
     for had, pieces in runs:
         columns = [_brought(c, had.get(c), kind) for c, kind in kinds.items()]
-        scans.append(pl.scan_parquet(pieces, glob=False).select(columns))
+        scans.append(pl.scan_ipc(pieces, glob=False).select(columns))
     return pl.concat(scans) if len(scans) > 1 else scans[0]
 
 

@@ -1,4 +1,4 @@
-"""Lines of JSON into columns, exactly: a part of a JSONL file in, Parquet pieces in a scratch folder out.
+"""Lines of JSON into columns, exactly: a part of a JSONL file in, Arrow pieces in a scratch folder out.
 
 The reader keeps key order, every digit and every character. (polars' own JSONL
 reader turns nested values into text that is not always JSON.) A column whose
@@ -25,6 +25,7 @@ from pydantic_core import from_json, to_json
 from davy.collect.known import SURE, KnownLines
 from davy.collect.opening import LINE_CAP, blocks, check_utf8, line_end
 from davy.collect.table import ALWAYS_JSON
+from davy.core.errors import UserError
 
 TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
     "nothing": pl.String,
@@ -83,13 +84,13 @@ def shred(path: Path, name: str, folder: Path, start: int, end: int, *, cap: int
             before = found.kinds
             for frame, kinds in _blocks(path, name, start, end, cap, found):
                 if waiting and (kinds != before or sum(map(len, waiting)) >= _PIECE_ROWS):
-                    last = _flush(waiting, before, folder / f"{start}-{len(found.pieces)}.parquet", found, writer, last)
+                    last = _flush(waiting, before, folder / f"{start}-{len(found.pieces)}.arrow", found, writer, last)
                     waiting = []
                 waiting.append(frame)
                 found.kinds = before = kinds
                 found.rows += len(frame)
             if waiting:
-                last = _flush(waiting, before, folder / f"{start}-{len(found.pieces)}.parquet", found, writer, last)
+                last = _flush(waiting, before, folder / f"{start}-{len(found.pieces)}.arrow", found, writer, last)
             if last is not None:
                 last.result()
     finally:
@@ -234,7 +235,13 @@ def _flush(
 
 
 def _write(frames: list[pl.DataFrame], piece: Path) -> None:
-    pl.concat(frames).write_parquet(piece, compression="snappy", statistics=False)
+    try:
+        pl.concat(frames).write_ipc(piece)  # not compressed: it is read once, and then gone
+    except OSError as error:
+        why = str(error).split(" (")[0]
+        raise UserError(
+            f"There is no room for a working copy in {piece.parent.parent} ({why}). Set TMPDIR to a larger disk."
+        ) from error
 
 
 if __name__ == "__main__":

@@ -74,13 +74,21 @@ def sink(frame: pl.LazyFrame, json_columns: frozenset[str], path: Path, format: 
             return
         frame = _spelt(frame)
         if format.name == "jsonl":
-            header, text = "", jsonl.lines(frame, json_columns)
+            header, text, separator = "", jsonl.lines(frame, json_columns), ","
         else:
             header, text = delimited.lines(frame, json_columns, format.name)
+            separator = delimited.SEPARATORS[format.name]
         with compressed(path, format.compression) if format.compression else path.open("wb") as file:
             if header:
                 file.write(header.encode() + b"\n")
-            text.sink_csv(file, include_header=False, quote_style="never", batch_size=4096, engine="streaming")
+            text.sink_csv(
+                file,
+                include_header=False,
+                separator=separator,
+                quote_style="never",  # what needs quotes has them already
+                batch_size=4096,
+                engine="streaming",
+            )
     except pl.exceptions.PolarsError as error:
         if "os error 28" in str(error) or "No space left" in str(error):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error

@@ -174,7 +174,7 @@ def _meta(about: Description, scheme: Scheme, rows: pl.DataFrame, json_columns: 
     kept = [c for c in rows.columns if c not in told or c in about.merge]
     if not kept:
         return pl.Series("meta", [None] * len(rows), dtype=pl.String)
-    return jsonl.lines(rows.lazy().select(kept), json_columns & set(kept)).collect().to_series().alias("meta")
+    return jsonl.objects(rows.lazy().select(kept), json_columns & set(kept)).collect().to_series().alias("meta")
 
 
 def _named(table: Mapping[str, str], file: Path) -> str | None:
