@@ -31,6 +31,7 @@ from davy.cli import (
     scheme,
     score,
     serve,
+    split,
     suite,
     user,
 )
@@ -110,3 +111,4 @@ app.add_typer(reproduce.app, name="reproduce")
 app.command()(clean.clean)
 app.add_typer(collect.app, name="collect")
 app.command()(describe.describe)
+app.command()(split.split)

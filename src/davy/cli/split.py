@@ -1,0 +1,196 @@
+"""`davy split`: cut posts into parts by a plan, or look for leaks in a split that came from elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from davy.split.leakage import Leak
+    from davy.split.plan import Plan
+    from davy.split.run import Split
+
+
+def split(
+    file: Annotated[str | None, typer.Argument(metavar="F", help="The posts, with Q.gold columns.")] = None,
+    plan: Annotated[
+        str, typer.Option(metavar="P", help="70/10/20, 80/20, train=rest,test=500, a shipped plan, or a YAML file.")
+    ] = "80/10/10",
+    out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write, or with --check the pairs.")] = None,
+    corpus: Annotated[str | None, typer.Option(metavar="NAME", help="Read F as this public corpus.")] = None,
+    column: Annotated[str, typer.Option(metavar="C", help="The column of the parts, to write or to check.")] = "split",
+    stratify: Annotated[
+        list[str] | None, typer.Option(metavar="C", help="Balance by this column or question; give it again for more.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(metavar="C", help="Keep posts with the same value together; meta.field too.")
+    ] = None,
+    near: Annotated[
+        float | None,
+        typer.Option("--near-duplicates", metavar="T", help="Keep posts this alike together; 0.8 unless told, 0: off."),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only report what straddles the parts in --column.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="With --check: exit 1 where something straddles.")] = False,
+    replace_: Annotated[bool, typer.Option("--replace", help="Write over the column where it is there.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the plan's file and stop: a start for your own.")] = False,
+    seed: Annotated[int, typer.Option(help="The seed: the same one gives the same split.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Split posts into parts that look alike, and never part an original from its contrast or a post from its twin.
+
+    Parts are balanced by every settled answer (Q.gold) and by source. Posts that belong together (parent, near
+    duplicates, --group) never cross. With --check, a split that is there is searched for what straddles.
+
+    Examples:
+
+      davy split posts.parquet --plan 70/10/20 --out split.parquet
+
+      davy split hatemojibuild/ --corpus hatemojibuild --plan hatemoji --column mine --out split.parquet
+
+      davy split hatemojibuild/ --corpus hatemojibuild --check --out pairs.csv
+    """
+    if show:
+        from davy.recipes.named import text_of
+        from davy.split.plan import PACKAGE
+
+        print(text_of(plan, PACKAGE, "plan").decode(errors="replace"), end="")
+        return
+    if file is None or (out is None and not check):
+        raise UserError("Name the posts and where to write: davy split F --plan P --out F2.")
+    _refuse_same(file, out)
+    if check:
+        raise typer.Exit(_check(file, corpus, column, group, 0.8 if near is None else near, out, json, strict))
+    assert out is not None
+    from davy.split.plan import load
+
+    chosen = load(plan)
+    chosen = replace(
+        chosen,
+        seed=seed,
+        stratify=tuple(stratify) if stratify else chosen.stratify,
+        groups=tuple(group) if group else chosen.groups,
+        near_duplicates=chosen.near_duplicates if near is None else near,
+    )
+    _split(file, corpus, column, chosen, out, replace_, json)
+
+
+def _split(file: str, corpus: str | None, column: str, plan: Plan, out: str, over: bool, json: bool) -> None:
+    from davy.collect import files
+    from davy.collect.formats import format_of
+    from davy.split.run import split as run
+
+    format_of(out)
+    posts, kinds = _posts(file, corpus)
+    if column in posts.columns and not over:
+        raise UserError(f"{file} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
+    done = run(posts, plan)
+    files.write([posts.with_columns(done.parts.alias(column))], out, json=kinds)
+    if json:
+        console.json(done.to_dict())
+    else:
+        _print(done)
+    console.note(f"{len(posts):,} posts → {out} (column {column!r}, seed {plan.seed})")
+
+
+def _check(
+    file: str,
+    corpus: str | None,
+    column: str,
+    group: Sequence[str] | None,
+    near: float,
+    out: str | None,
+    json: bool,
+    strict: bool,
+) -> int:
+    from davy.collect import files
+    from davy.collect.table import require
+    from davy.split.groups import links
+    from davy.split.leakage import leaks, straddling
+
+    posts, _ = _posts(file, corpus)
+    require(column, posts.columns, file, "--column")
+    found = links(posts, group or None, near)
+    report = leaks(posts[column], found)
+    if out is not None:
+        pairs = straddling(posts, posts[column], found)
+        files.write([pairs], out)
+        console.note(f"{len(pairs):,} pairs → {out}")
+    if json:
+        console.json({"file": file, "column": column, "leakage": [leak.to_dict() for leak in report]})
+    else:
+        _print_leaks(report)
+    return 1 if strict and any(leak.straddling for leak in report) else 0
+
+
+def _posts(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]:
+    """Return the posts of a file or a corpus, whole, and which columns hold JSON."""
+    from davy.collect import columns, corpora, files
+    from davy.collect.table import reading
+
+    if corpus is not None:
+        table = corpora.load(corpus, file).table
+        return table.frame.collect(), table.json
+    if Path(file).is_dir():
+        raise UserError(f"{file} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
+    with files.opened(file) as table:
+        made = columns.checked(columns.posts(table))
+        with reading(file):
+            return made.frame.collect(), made.json
+
+
+def _print(done: Split) -> None:
+    from davy.report.tables import Column, Table
+
+    sizes = done.sizes()
+    n = max(1, len(done.parts))
+    columns = [Column("part"), Column("asked", "count"), Column("posts", "count"), Column("share", "share")]
+    rows = [(name, done.asked.get(name), got, got / n) for name, got in sizes.items()]
+    console.out().print(Table.of(columns, rows, title=f"Plan {done.plan.name}").rich())
+    report = done.to_dict()["labels"]
+    for level, counts in report.items():
+        if not 1 < len(counts) <= 40:
+            continue
+        totals = {value: sum(by.values()) for value, by in counts.items()}
+        head: list[Any] = [Column(level), Column("posts", "count"), *(Column(name, "share") for name in sizes)]
+        lines = [
+            (value or "(none)", totals[value], *(by.get(name, 0) / totals[value] for name in sizes))
+            for value, by in counts.items()
+        ]
+        console.out().print(Table.of(head, lines).rich())
+    console.note(f"{done.tied:,} posts are in groups, the largest of {done.largest}; no group crosses.")
+    for short in done.shortfalls:
+        console.note(f"Shortfall: {short.part} got {short.got:,} of {short.asked:,} posts of kind {short.kind!r}.")
+
+
+def _print_leaks(report: Sequence[Leak]) -> None:
+    from davy.report.tables import Column, Table
+
+    counts = [Column(name, "count") for name in ("pairs", "straddling", "posts", "partner not in the file")]
+    columns = [Column("reason"), *counts, Column("between")]
+    rows = [
+        (
+            leak.reason,
+            leak.pairs,
+            leak.straddling,
+            leak.posts,
+            leak.outside,
+            "; ".join(f"{ends}: {n:,}" for ends, n in leak.between.items()),
+        )
+        for leak in report
+    ]
+    console.out().print(Table.of(columns, rows, title="Leakage: pairs that are in different parts").rich())
+
+
+def _refuse_same(file: str, out: str | None) -> None:
+    if out is not None and Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
+        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")

@@ -1,0 +1,1 @@
+"""Plans of `davy split`, as YAML."""

@@ -1,0 +1,112 @@
+"""Which posts belong together: an original and its contrast, near duplicates, a thread, a meme and its confounders.
+
+Posts in, links between their rows out, and from links the groups: a group is
+everything that can be reached from one post by links of any kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from davy.core.errors import UserError, nearest
+from davy.text import duplicates
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+PARENT = "parent"
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Pairs of rows that belong together for one reason. `outside` counts posts whose partner is not in the file."""
+
+    reason: str
+    first: Array
+    second: Array
+    similarity: Array | None = None
+    outside: int = 0
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def links(posts: pl.DataFrame, columns: Sequence[str] | None, near: float) -> list[Links]:
+    """Return the links for each reason: the columns given (`parent` where None and there is one), near duplicates."""
+    if columns is None:
+        columns = [PARENT] if PARENT in posts.columns and posts[PARENT].null_count() < len(posts) else []
+    found = [_parents(posts) if column == PARENT else _equal(posts, column) for column in columns]
+    if near:
+        if not 0.3 <= near <= 1:
+            raise UserError(f"Near duplicates are those alike by 0.3 to 1, not {near:g}; 0 turns them off.")
+        found.append(_alike(posts, near))
+    return found
+
+
+def groups(n: int, found: Sequence[Links]) -> Array:
+    """Return the number of the group that each of n posts is in."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    first = np.concatenate([np.empty(0, dtype=np.int64), *(link.first for link in found)])
+    second = np.concatenate([np.empty(0, dtype=np.int64), *(link.second for link in found)])
+    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1])
+
+
+def column_of(posts: pl.DataFrame, name: str) -> pl.Series:
+    """Return a column by its name, a question by its settled answer, or a field of `meta` as `meta.field`."""
+
+    if name in posts.columns:
+        return posts[name]
+    if f"{name}.gold" in posts.columns:
+        return posts[f"{name}.gold"]
+    if name.startswith("meta.") and "meta" in posts.columns:
+        return posts["meta"].str.json_path_match(f"$['{name[5:]}']").alias(name)
+    known = [*posts.columns, *(c.removesuffix(".gold") for c in posts.columns if c.endswith(".gold"))]
+    listed = ", ".join(column for column in known if len(column) <= 40)
+    raise UserError(f"There is no column {name!r} to split by; there are {listed}.{nearest(name, known)}") from None
+
+
+def _parents(posts: pl.DataFrame) -> Links:
+    """Return the link of each post to its parent; two posts of one parent outside the file are linked too."""
+    import polars as pl
+
+    rows = pl.DataFrame({"id": posts["id"].cast(pl.String)}).with_row_index("row")
+    named = pl.DataFrame({PARENT: column_of(posts, PARENT).cast(pl.String)}).with_row_index("child")
+    named = named.filter(pl.col(PARENT).is_not_null() & (pl.col(PARENT) != ""))
+    joined = named.join(rows, left_on=PARENT, right_on="id", how="left", maintain_order="left")
+    inside = joined.filter(pl.col("row").is_not_null())
+    orphans = joined.filter(pl.col("row").is_null())
+    siblings = orphans.with_columns(first=pl.col("child").first().over(PARENT)).filter(
+        pl.col("first") != pl.col("child")
+    )
+    first = np.concatenate([inside["row"].to_numpy(), siblings["first"].to_numpy()]).astype(np.int64)
+    second = np.concatenate([inside["child"].to_numpy(), siblings["child"].to_numpy()]).astype(np.int64)
+    return Links(PARENT, first, second, outside=len(orphans))
+
+
+def _equal(posts: pl.DataFrame, name: str) -> Links:
+    """Return a link from the first post with each value to every other post with it."""
+    import polars as pl
+
+    frame = pl.DataFrame({"value": column_of(posts, name).cast(pl.String)}).with_row_index("row")
+    frame = frame.filter(pl.col("value").is_not_null() & (pl.col("value") != ""))
+    frame = frame.with_columns(first=pl.col("row").first().over("value")).filter(pl.col("first") != pl.col("row"))
+    return Links(name, frame["first"].to_numpy().astype(np.int64), frame["row"].to_numpy().astype(np.int64))
+
+
+def _alike(posts: pl.DataFrame, threshold: float) -> Links:
+    import polars as pl
+
+    texts = posts["text"].cast(pl.String)
+    there = np.flatnonzero(texts.str.contains(r"\S").fill_null(False).to_numpy())
+    sketches = duplicates.sketch(texts.gather(there), threshold)
+    pairs = duplicates.near_pairs(sketches.bands, sketches.bits, threshold)
+    return Links("near duplicate", there[pairs.first], there[pairs.second], pairs.similarity)

@@ -1,0 +1,151 @@
+"""Split posts by a plan: posts and a plan in, a part for each post and a report out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from davy.core.errors import UserError
+from davy.split.assign import assign
+from davy.split.compose import Shortfall, compose
+from davy.split.groups import Links, column_of, groups, links
+from davy.split.leakage import Leak, leaks
+from davy.split.plan import REST, Plan
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_VALUES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The part of each post, and how it came about."""
+
+    parts: pl.Series
+    plan: Plan
+    asked: dict[str, int]
+    strata: pl.DataFrame
+    tied: int
+    """How many posts are in a group with others."""
+    largest: int
+    """How many posts the largest group has."""
+    shortfalls: tuple[Shortfall, ...]
+    leaks: tuple[Leak, ...]
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many posts each part got, in the plan's order."""
+        got = Counter(self.parts.to_list())
+        return {name: got.get(name, 0) for name in dict.fromkeys([*self.asked, *sorted(got)])}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        counts = {column: self._counted(column) for column in self.strata.columns}
+        return {
+            "plan": self.plan.name,
+            "seed": self.plan.seed,
+            "posts": len(self.parts),
+            "asked": self.asked,
+            "got": self.sizes(),
+            "in groups": self.tied,
+            "largest group": self.largest,
+            "shortfalls": [vars_of(s) for s in self.shortfalls],
+            "labels": counts,
+            "leakage": [leak.to_dict() for leak in self.leaks],
+        }
+
+    def _counted(self, column: str) -> dict[str, dict[str, int]]:
+        rows = zip(self.strata[column].to_list(), self.parts.to_list(), strict=True)
+        counts: dict[str, Counter[str]] = {}
+        for value, part in rows:
+            counts.setdefault("" if value is None else value, Counter())[part] += 1
+        return {value: dict(counts[value]) for value in sorted(counts)}
+
+
+def vars_of(short: Shortfall) -> dict[str, Any]:
+    """Return a shortfall as plain values."""
+    return {"part": short.part, "kind": short.kind, "asked": short.asked, "got": short.got}
+
+
+def split(posts: pl.DataFrame, plan: Plan) -> Split:
+    """Return posts split by a plan; `posts` have `id` and `text`."""
+    import polars as pl
+
+    found = links(posts, plan.groups, plan.near_duplicates)
+    tied = groups(len(posts), found)
+    strata = strata_of(posts, plan.stratify)
+    sizes = plan.sizes(len(posts))
+    parts, short = _composed(posts, plan, tied, sizes) if plan.composition else ([None] * len(posts), [])
+    free = [row for row, part in enumerate(parts) if part is None]
+    if free:
+        left = _left(plan, sizes, len(free))
+        chosen = assign(strata[free], np.unique(tied[free], return_inverse=True)[1], left, plan.seed)
+        for row, part in zip(free, chosen, strict=True):
+            parts[row] = part
+    column = pl.Series("split", parts, dtype=pl.String)
+    counts = np.bincount(tied)
+    return Split(
+        column,
+        plan,
+        sizes,
+        strata,
+        int(counts[counts > 1].sum()),
+        int(counts.max()),
+        tuple(short),
+        tuple(_proved(column, found)),
+    )
+
+
+def strata_of(posts: pl.DataFrame, named: tuple[str, ...] | None) -> pl.DataFrame:
+    """Return the columns to balance by, as text: those named, or the source and every settled answer."""
+    import polars as pl
+
+    if named is None:
+        named = (*(["source"] if "source" in posts.columns else []), *(c for c in posts.columns if c.endswith(".gold")))
+    columns = []
+    for name in named:
+        column = column_of(posts, name).cast(pl.String).alias(name.removesuffix(".gold"))
+        if column.n_unique() > _MOST_VALUES:
+            raise UserError(f"Column {name!r} has {column.n_unique():,} values, too many to balance by. Leave it out.")
+        columns.append(column)
+    return pl.DataFrame(columns, height=len(posts)) if columns else pl.DataFrame(height=len(posts))
+
+
+def _composed(
+    posts: pl.DataFrame, plan: Plan, tied: Any, sizes: dict[str, int]
+) -> tuple[list[str | None], list[Shortfall]]:
+    import polars as pl
+
+    rule = plan.composition
+    assert rule is not None
+    kinds = column_of(posts, rule.column).cast(pl.String).to_list()
+    missing = sorted(set(rule.shares) - set(kinds))
+    if len(missing) == len(rule.shares):
+        raise UserError(f"Column {rule.column!r} has none of the kinds that the plan asks for: {', '.join(missing)}.")
+    return compose(kinds, tied, sizes, rule, plan.seed)
+
+
+def _left(plan: Plan, sizes: dict[str, int], free: int) -> dict[str, int]:
+    """Return the sizes of the parts that no composition filled, for the posts that are free."""
+    if plan.composition is None:
+        return sizes
+    other = {name: size for name, size in sizes.items() if name not in plan.composition.of}
+    if not other:
+        return {REST: free}
+    open_ = next((name for name, size in plan.parts.items() if size is None), None)
+    if open_ is not None:
+        taken = sum(size for name, size in other.items() if name != open_)
+        return {**other, open_: max(0, free - taken)}
+    total = sum(other.values())
+    return other if total <= free else {name: size * free // max(1, total) for name, size in other.items()}
+
+
+def _proved(parts: pl.Series, found: list[Links]) -> list[Leak]:
+    """Return the leakage of our own split: nothing may straddle, and this is where it would show."""
+    report = leaks(parts, found)
+    if any(leak.straddling for leak in report):
+        raise AssertionError("a group was torn apart")
+    return report
