@@ -154,9 +154,9 @@ def test_what_rules_ask_for_is_read_from_each_platform():
     first, second = records_of(reader("x"), X_PAGE)
     assert (first.reply, first.images, first.links, first.retweet) == (True, True, True, False)
     assert (second.retweet, second.lang) == (True, None)
-    assert (first.time, first.parent, first.conversation) == ("2022-03-16T12:00:00Z", "x:14", "14")
+    assert (first.time, first.reply_to, first.conversation) == ("2022-03-16T12:00:00Z", "x:14", "14")
     (comment,) = records_of(reader("reddit"), COMMENT)
-    assert (comment.community, comment.time, comment.parent) == ("tea", "2022-03-16T12:00:00Z", "reddit:t1_aaa")
+    assert (comment.community, comment.time, comment.reply_to) == ("tea", "2022-03-16T12:00:00Z", "reddit:t1_aaa")
     (old,) = records_of(reader("x"), X_OLD)
     assert old.time == "2022-03-16T12:00:00Z"
 

@@ -10,7 +10,12 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, field
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +29,7 @@ from davy.core.errors import UserError
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 MARK = ":json"
 _BLOCK = 512 * 1024  # what is worked out about it stays in the processor's cache
+_MOST_THREADS = 4
 _INTEGER = r"^-?(?:0|[1-9][0-9]{0,18})$"
 _NUMBER = r"^-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,25})?(?:[eE][+-]?[0-9]+)?|inf)$|^NaN$"
 _BOOLEAN = r"^(?:true|false)$"
@@ -33,20 +39,51 @@ _STARTS = {kind: np.isin(np.arange(256), list(starts)) for kind, starts in _KIND
 
 
 @dataclass
+class _Seen:
+    """What a look through some rows found, for each column: is a cell quoted, is one filled, might all be numbers."""
+
+    rows: int
+    blanks: int
+    lines: int
+    quoted: np.ndarray
+    filled: np.ndarray
+    might_be: dict[str, np.ndarray]
+
+    def add(self, other: _Seen) -> None:
+        """Take in what was found in the rows after these."""
+        self.rows += other.rows
+        self.blanks += other.blanks
+        self.lines += other.lines
+        self.quoted |= other.quoted
+        self.filled |= other.filled
+        for kind, columns in other.might_be.items():
+            self.might_be[kind] &= columns
+
+
+@dataclass(frozen=True)
 class _Shape:
-    """What a look through the file found."""
+    """How a file is cut into rows and cells."""
 
     columns: list[str]
     separator: str
     newline: str
     quote: str | None
-    header_lines: int = 0
-    rows: int = 0
-    blanks: int = 0
-    lines: int = 0
-    quoted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    filled: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    might_be: dict[str, np.ndarray] = field(default_factory=dict)
+    header_lines: int
+
+    def nothing(self, lines: int = 0) -> _Seen:
+        """Return what is known of the columns before any row is seen."""
+        n = len(self.columns)
+        might_be = {kind: np.ones(n, dtype=bool) for kind in _KINDS}
+        return _Seen(0, 0, lines, np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), might_be)
+
+
+class _WrongWidth(Exception):
+    """A row has more or fewer cells than there are columns; the line is counted from the start of the chunk."""
+
+    def __init__(self, line: int, width: int) -> None:
+        super().__init__(line, width)
+        self.line = line
+        self.width = width
 
 
 def read(
@@ -54,22 +91,22 @@ def read(
 ) -> Table:
     """Return the table of a CSV or TSV file; `header` names the columns of a file that has no header line."""
     try:
-        shape = _look(path, name, format, header, '"' if quote else None, cap)
+        shape, seen = _look(path, name, format, header, '"' if quote else None, cap)
     except UserError:
         if format != "tsv" or not quote:
             raise
-        shape = _look(path, name, format, header, None, cap)  # many TSV files know no quotes
-    if not shape.rows:
+        shape, seen = _look(path, name, format, header, None, cap)  # many TSV files know no quotes
+    if not seen.rows:
         raise UserError(f"{name} has a header but no rows. Give a file with at least one row.")
     json_columns = frozenset(c.removesuffix(MARK) for c in shape.columns if c.endswith(MARK) or c == ALWAYS_JSON)
     columns = [c.removesuffix(MARK) for c in shape.columns]
     refuse_odd_names(columns, name)
     text = _scan(path, shape, dict.fromkeys(columns, pl.String()))
-    types = _types(text, columns, shape, name)
+    types = _types(text, columns, seen, name)
     frame = _scan(path, shape, types)
-    if shape.blanks and len(columns) > 1:
+    if seen.blanks and len(columns) > 1:
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines between rows
-    return Table(name, frame, json_columns, shape.rows, unproven=json_columns)
+    return Table(name, frame, json_columns, seen.rows, unproven=json_columns)
 
 
 def lines(frame: pl.LazyFrame, json_columns: frozenset[str], format: str) -> tuple[str, pl.LazyFrame]:
@@ -107,29 +144,76 @@ def _scan(path: Path, shape: _Shape, schema: dict[str, pl.DataType]) -> pl.LazyF
     )
 
 
-def _look(path: Path, name: str, format: str, header: list[str] | None, quote: str | None, cap: int) -> _Shape:
+def _look(
+    path: Path, name: str, format: str, header: list[str] | None, quote: str | None, cap: int
+) -> tuple[_Shape, _Seen]:
     """Go once through the file: count rows and fields, and see which columns are ever quoted."""
+    chunks = _chunks(path, name, format, header, quote, cap)
+    shape, _ = first = next(chunks)
+    seen = shape.nothing(shape.header_lines)
+    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[_Seen]] = deque()
+        try:
+            for shape, rows in chain([first], chunks):
+                waiting.append(pool.submit(_look_at, rows, shape))
+                if len(waiting) > 2 * threads:
+                    seen.add(waiting.popleft().result())
+            while waiting:
+                seen.add(waiting.popleft().result())
+        except _WrongWidth as wrong:
+            raise UserError(
+                f"{name}: line {seen.lines + wrong.line} has {wrong.width} fields, but the header has"
+                f" {len(shape.columns)}. Put fields that contain the separator or a line end in quotes."
+            ) from None
+    return shape, seen
+
+
+def _chunks(
+    path: Path, name: str, format: str, header: list[str] | None, quote: str | None, cap: int
+) -> Iterator[tuple[_Shape, bytes]]:
+    """Yield the shape with whole rows, some hundred kilobytes at a time; the header is not among them."""
     newline = line_end(path)
     shape: _Shape | None = None
     rest = b""
+    lines = 0
     for _, block in blocks(path, name, cap=cap, size=_BLOCK):
         chunk = rest + block
         if shape is None:
             shape, start = _start(chunk, name, format, header, quote, newline)
             chunk = chunk[start:]
-        used = _look_at(chunk, shape, name)
+            lines = shape.header_lines
+        used = _whole_rows(chunk, newline, quote)
         rest = chunk[used:]
         if len(rest) > cap:
-            raise _unclosed(name, shape)
+            raise _unclosed(name, lines)
+        lines += chunk.count(newline, 0, used)
+        yield shape, chunk[:used]
     if shape is None:
         raise UserError(f"{name} is empty. Give a file with at least one row.")
-    if rest and _look_at(rest + newline, shape, name) == 0:
-        raise _unclosed(name, shape)
-    return shape
+    if rest:
+        if not _whole_rows(rest + newline, newline, quote):
+            raise _unclosed(name, lines)
+        yield shape, rest + newline
 
 
-def _unclosed(name: str, shape: _Shape) -> UserError:
-    return UserError(f'{name}: a quote (") in the row that starts at line {shape.lines + 1} is never closed.')
+def _whole_rows(chunk: bytes, newline: bytes, quote: str | None) -> int:
+    """Return where the last whole row ends: at a line end with an even number of quotes before it."""
+    end = len(chunk)
+    if quote is None:
+        return chunk.rfind(newline) + 1
+    mark = quote.encode()
+    quotes = int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == ord(quote)))
+    while (place := chunk.rfind(newline, 0, end)) >= 0:
+        quotes -= chunk.count(mark, place, end)
+        if quotes % 2 == 0:
+            return place + 1
+        end = place
+    return 0
+
+
+def _unclosed(name: str, lines: int) -> UserError:
+    return UserError(f'{name}: a quote (") in the row that starts at line {lines + 1} is never closed.')
 
 
 def _start(
@@ -150,12 +234,7 @@ def _start(
         start = size
     if not header or header == ["column_1"]:
         raise UserError(f"{name} has no header line: its first line is blank. Name the columns in the first line.")
-    shape = _Shape(header, separator, newline.decode(), quote, header_lines=chunk[:start].count(newline))
-    shape.lines = shape.header_lines
-    n = len(header)
-    shape.quoted, shape.filled = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    shape.might_be = {kind: np.ones(n, dtype=bool) for kind in _KINDS}
-    return shape, start
+    return _Shape(header, separator, newline.decode(), quote, chunk[:start].count(newline)), start
 
 
 def _first_row(chunk: bytes, newline: bytes, quote: str | None) -> int:
@@ -169,8 +248,8 @@ def _first_row(chunk: bytes, newline: bytes, quote: str | None) -> int:
             return end
 
 
-def _look_at(chunk: bytes, shape: _Shape, name: str) -> int:
-    """Add the whole rows of a chunk to the shape; return how many bytes they took."""
+def _look_at(chunk: bytes, shape: _Shape) -> _Seen:
+    """Return what whole rows hold. Runs beside others of its kind: numpy lets go of Python's lock."""
     data = np.frombuffer(chunk, dtype=np.uint8)
     newline = ord(shape.newline)
     special = data == newline
@@ -183,9 +262,9 @@ def _look_at(chunk: bytes, shape: _Shape, name: str) -> int:
         inside = np.bitwise_xor.accumulate(quotes.view(np.uint8))
         places = places[(inside == 0) & ~quotes]
     row_ends = np.flatnonzero(data[places] == newline)
+    seen = shape.nothing(chunk.count(shape.newline.encode()))
     if not len(row_ends):
-        return 0
-    places = places[: row_ends[-1] + 1]
+        return seen
     starts = np.concatenate(([0], places[:-1] + 1))
     widths = np.diff(row_ends, prepend=-1)
     first = data[starts]
@@ -195,18 +274,13 @@ def _look_at(chunk: bytes, shape: _Shape, name: str) -> int:
         blank = _blanks(odd, row_ends, widths, starts, places, data)
         if len(blank) < len(odd):
             row = next(r for r in odd if r not in set(blank))
-            line = shape.lines + 1 + chunk.count(bytes([newline]), 0, int(starts[row_ends[row] - widths[row] + 1]))
-            raise UserError(
-                f"{name}: line {line} has {widths[row]} fields, but the header has {n}."
-                " Put fields that contain the separator or a line end in quotes."
-            )
+            start = int(starts[row_ends[row] - widths[row] + 1])
+            raise _WrongWidth(1 + chunk.count(shape.newline.encode(), 0, start), int(widths[row]))
         first = np.delete(first, row_ends[blank])
-        shape.blanks += len(blank)
-    _note(first.reshape(-1, n), shape)
-    shape.rows += len(first) // n
-    used = int(places[-1]) + 1
-    shape.lines += chunk.count(bytes([newline]), 0, used)
-    return used
+        seen.blanks = len(blank)
+    _note(first.reshape(-1, n), shape, seen)
+    seen.rows = len(first) // n
+    return seen
 
 
 def _blanks(
@@ -220,29 +294,29 @@ def _blanks(
     return blank
 
 
-def _note(first: np.ndarray, shape: _Shape) -> None:
+def _note(first: np.ndarray, shape: _Shape, seen: _Seen) -> None:
     """Note from the first byte of each cell which columns are quoted, filled, and might be numbers."""
     empty = (first == ord(shape.separator)) | (first == ord(shape.newline)) | (first == 13)
     if shape.quote:
-        shape.quoted |= (first == ord(shape.quote)).any(axis=0)
-    shape.filled |= ~empty.all(axis=0)
+        seen.quoted |= (first == ord(shape.quote)).any(axis=0)
+    seen.filled |= ~empty.all(axis=0)
     for kind, starts in _STARTS.items():
-        shape.might_be[kind] &= (empty | starts[first]).all(axis=0)
+        seen.might_be[kind] &= (empty | starts[first]).all(axis=0)
 
 
-def _types(text: pl.LazyFrame, columns: list[str], shape: _Shape, name: str) -> dict[str, pl.DataType]:
+def _types(text: pl.LazyFrame, columns: list[str], seen: _Seen, name: str) -> dict[str, pl.DataType]:
     """Return each column's type: text, unless it is never quoted and every cell is a number, or true or false."""
     types: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
     tests: list[pl.Expr] = []
     for place, column in enumerate(columns):
-        if shape.quoted[place] or not shape.filled[place] or always_text(column):
+        if seen.quoted[place] or not seen.filled[place] or always_text(column):
             continue
         cell = pl.col(column)
-        if shape.might_be["number"][place]:
+        if seen.might_be["number"][place]:
             whole = cell.str.contains(_INTEGER) & cell.cast(pl.Int64, strict=False).is_not_null()
             tests.append((cell.is_null() | whole).all().alias(f"{place} integer"))
             tests.append(cell.str.contains(_NUMBER).all().alias(f"{place} number"))
-        elif shape.might_be["boolean"][place]:
+        elif seen.might_be["boolean"][place]:
             tests.append(cell.str.contains(_BOOLEAN).all().alias(f"{place} boolean"))
     if not tests:
         return types

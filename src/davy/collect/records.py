@@ -40,6 +40,8 @@ class Record:
     author_id: str | None = None
     to: str | None = None
     parent: str | None = None
+    """The post that this one was derived from; a reply is not derived from what it answers."""
+    reply_to: str | None = None
     conversation: str | None = None
     retweet: bool | None = None
     reply: bool | None = None
@@ -78,6 +80,10 @@ def utc(value: object) -> str | None:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+_KEPT = ["platform", "community", "time", "conversation", "reply_to", "reply", "quote"]
+"""What a post keeps in `meta`: the store has no columns for it."""
+
+
 class Names:
     """Turns an account into its keyed hash. Without the key nobody can tell whether a hash is a given account's."""
 
@@ -110,9 +116,7 @@ def posts(
     """Return kept records as posts; `found` says how each was found. Names go no further than this."""
     meta = [
         json.dumps({key: value for key, value in row.items() if value not in (None, False)}, ensure_ascii=False)
-        for row in records.select("platform", "community", "time", "conversation", "reply", "quote").iter_rows(
-            named=True
-        )
+        for row in records.select(_KEPT).iter_rows(named=True)
     ]
     accounts = records.select(pl.coalesce("author_id", "author")).to_series()
     hashes = records["hashed"].to_list()

@@ -68,7 +68,7 @@ def _post(record: dict[str, Any], address: str, account: str | None, handle: str
         time=utc(record.get("createdAt")),
         author=handle.lower() if handle else None,
         author_id=account,
-        parent=key(parent) if parent else None,
+        reply_to=key(parent) if parent else None,
         conversation=key(root) if root else None,
         retweet=False,
         reply=bool(reply),

@@ -36,7 +36,7 @@ def records(raw: Any) -> Iterator[Record]:
         time=utc(post.get("created_at")),
         author=str(name).lower() if (name := user.get("username") or user.get("acct")) else None,
         author_id=str(user["id"]) if user.get("id") is not None else None,
-        parent=f"gab:{parent}" if parent else None,
+        reply_to=f"gab:{parent}" if parent else None,
         conversation=str(post["conversation_id"]) if post.get("conversation_id") else None,
         retweet=bool(post.get("repost") or post.get("reblog") or raw.get("type") == "repost"),
         reply=bool(parent or post.get("is_reply")),

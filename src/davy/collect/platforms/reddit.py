@@ -39,7 +39,7 @@ def _comment(raw: dict[str, Any]) -> Iterator[Record]:
         **_shared(raw),
         id=f"reddit:t1_{str(raw['id']).removeprefix('t1_')}",
         text=text,
-        parent=f"reddit:{parent}" if parent else None,
+        reply_to=f"reddit:{parent}" if parent else None,
         conversation=str(thread) if thread else None,
         reply=True,
         media=False,

@@ -54,7 +54,7 @@ def _one(tweet: dict[str, Any], users: dict[str, Any], media: dict[str, Any]) ->
         author=str(name).lower() if (name := author.get("username") or author.get("screen_name")) else None,
         author_id=str(account) if (account := tweet.get("author_id") or author.get("id_str")) else None,
         to=(users.get(str(tweet.get("in_reply_to_user_id"))) or {}).get("username"),
-        parent=f"x:{replied}" if replied else None,
+        reply_to=f"x:{replied}" if replied else None,
         conversation=tweet.get("conversation_id"),
         retweet="retweeted" in known or "retweeted_status" in tweet or str(text).startswith("RT @"),
         reply=bool(replied),
