@@ -19,6 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from davy.collect import delimited, jsonl, parquet
+from davy.collect.cells import SEPARATORS
 from davy.collect.formats import STDIO, Format, format_of
 from davy.collect.opening import compressed
 from davy.collect.table import ALWAYS_JSON
@@ -77,7 +78,7 @@ def sink(frame: pl.LazyFrame, json_columns: frozenset[str], path: Path, format: 
             header, text, separator = "", jsonl.lines(frame, json_columns), ","
         else:
             header, text = delimited.lines(frame, json_columns, format.name)
-            separator = delimited.SEPARATORS[format.name]
+            separator = SEPARATORS[format.name]
         with compressed(path, format.compression) if format.compression else path.open("wb") as file:
             if header:
                 file.write(header.encode() + b"\n")
