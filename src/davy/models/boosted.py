@@ -7,7 +7,7 @@ own JSON. Needs the extra `train`, for scoring too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,7 @@ class Boosted:
         for i, question in enumerate(self.questions):
             self.boosters_[question.name].save_model(folder / f"booster-{i}.json")
         np.savez_compressed(folder / "rarity.npz", allow_pickle=False, rarity=self.rarity_)
-        settings = {"trees": self.trees, "depth": self.depth, "bits": self.pieces.bits}
+        settings = {"trees": self.trees, "depth": self.depth, "pieces": asdict(self.pieces)}
         folders.write(folder, folders.Manifest("xgboost", self.name, self.questions, settings=settings))
 
     @classmethod
@@ -98,7 +98,8 @@ class Boosted:
         with np.load(folder / "rarity.npz", allow_pickle=False) as arrays:
             rarity = arrays["rarity"]
         trees, depth = int(manifest.settings["trees"]), int(manifest.settings["depth"])
-        pieces = replace(WORDS, bits=int(manifest.settings["bits"]))
+        cut = manifest.settings["pieces"]
+        pieces = Pieces(tuple(cut["characters"]), tuple(cut["words"]), int(cut["bits"]))
         return cls(manifest.questions, trees, depth, pieces, manifest.name, manifest.version, rarity, boosters)
 
     def _table(self, texts: list[str], rarity: Array) -> Any:
