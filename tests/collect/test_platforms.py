@@ -303,3 +303,18 @@ def test_values_start_again_at_a_place(tmp_path):
     found = list(archives.values(archive))
     again = list(archives.values(archive, start=found[3].end))
     assert [v.raw["id"] for v in again] == [v.raw["id"] for v in found[4:]]
+
+
+def test_half_a_surrogate_pair_does_not_stop_an_archive(tmp_path):
+    archive = tmp_path / "RC.jsonl"
+    archive.write_text("\n".join([lines(1)[0], '{"id": "z", "body": "hm \\ud83d ok", "subreddit": "tea"}']))
+    _, posts = collected([archive], tmp_path / "out.parquet")
+    assert posts["text"].to_list() == ["tea number 0", "hm \ufffd ok"]
+
+
+def test_a_span_of_days_is_said_as_it_was_given():
+    from davy.collect.strategies import span
+
+    since, until = span("2022-03-16", "2022-03-18", "here")
+    way = Strategy("t", "trend", since=since, until=until)
+    assert way.found == "trend: t, 2022-03-16 to 2022-03-18"

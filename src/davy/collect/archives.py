@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pydantic_core import from_json
+
 from davy.core.errors import UserError
 
 PIECE = 1 << 20
@@ -114,6 +116,10 @@ def _document(path: Path, counts: Counts, encoding: str | None) -> Iterator[Valu
 
 
 def _parsed(text: bytes, path: Path, place: int, number: int, encoding: str | None) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:  # slower, but it says what is wrong, and takes what may yet be mended
+        pass
     where = f"{path}: line {number + 1}, byte {place}" if number >= 0 else f"{path}: the line at byte {place}"
     try:
         return json.loads(_decoded(text, path, place, encoding))

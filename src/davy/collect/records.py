@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
+from time import gmtime
+from typing import Any
 
 import polars as pl
 
@@ -62,7 +64,16 @@ SCHEMA = pl.Schema({f.name: pl.Boolean if f.name in _BOOLEAN else pl.String for 
 
 def frame(records: Sequence[Record]) -> pl.DataFrame:
     """Return records as a frame, one column a field."""
-    return pl.DataFrame({name: [getattr(record, name) for record in records] for name in SCHEMA.names()}, schema=SCHEMA)
+    columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in SCHEMA.names()}
+    try:
+        return pl.DataFrame(columns, schema=SCHEMA)
+    except UnicodeEncodeError:  # half a surrogate pair, as some archives have it: no file can hold that
+        whole = {name: [_whole(cell) for cell in cells] for name, cells in columns.items()}
+        return pl.DataFrame(whole, schema=SCHEMA)
+
+
+def _whole(cell: Any) -> Any:
+    return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(cell, str) else cell
 
 
 def utc(value: object) -> str | None:
@@ -70,7 +81,10 @@ def utc(value: object) -> str | None:
     try:
         if isinstance(value, bool) or value in (None, ""):
             return None
-        if isinstance(value, int | float) or str(value).replace(".", "", 1).isdigit():
+        if isinstance(value, int):
+            year, month, day, hour, minute, second, *_ = gmtime(value)
+            return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+        if isinstance(value, float) or str(value).replace(".", "", 1).isdigit():
             moment = datetime.fromtimestamp(float(str(value)), UTC)
         else:
             moment = datetime.fromisoformat(str(value))

@@ -51,7 +51,7 @@ class Strategy:
         if self.rule is not None:
             said += f", rule {self.rule.shown}"
         if self.since or self.until:
-            said += f", {(self.since or '…')[:10]} to {(self.until or '…')[:10]}"
+            said += f", {_day(self.since, 0)} to {_day(self.until, 1)}"
         return said
 
     def described(self) -> dict[str, Any]:
@@ -177,6 +177,13 @@ def listed(path: Path, where: str) -> frozenset[str]:
     if not found:
         raise UserError(f"{where}: {path} lists no accounts. Write one a line.")
     return found
+
+
+def _day(moment: str | None, back: int) -> str:
+    """Return the day of a moment; the end of a span lies `back` seconds behind the last one that counts."""
+    if moment is None:
+        return "…"
+    return (datetime.fromisoformat(moment) - timedelta(seconds=back)).strftime("%Y-%m-%d")
 
 
 def _text(value: Any) -> str | None:
