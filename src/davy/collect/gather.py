@@ -9,6 +9,7 @@ only when it is whole.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -80,9 +81,11 @@ def gather(
     for path in paths:
         if not path.exists():
             raise UserError(f"{path} does not exist. Name archives that do.")
+        if out.exists() and path.samefile(out):
+            raise UserError(f"{out} is one of the archives. Write to another file.")
     run = {
         "platform": settings.platform,
-        "archives": [str(path.resolve()) for path in paths],
+        "archives": [[str(path.resolve()), _head(path)] for path in paths],
         "strategies": [strategy.described() for strategy in strategies],
         "options": [
             settings.source,
@@ -222,6 +225,14 @@ class _Work:
                     source=settings.source, licence=settings.licence,
                 )
             )  # fmt: skip
+
+
+def _head(path: Path) -> str:
+    """Return a hash of how a file starts: the same for one that was cut off and copied again, another for another."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(4096)).hexdigest()[:16]
 
 
 def _named(record: Record, path: Path, number: int) -> Record:
