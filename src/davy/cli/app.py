@@ -28,6 +28,7 @@ from davy.cli import (
     model,
     reproduce,
     reproduce_hatemoji,
+    sample,
     scheme,
     score,
     serve,
@@ -112,3 +113,4 @@ app.command()(clean.clean)
 app.add_typer(collect.app, name="collect")
 app.command()(describe.describe)
 app.command()(split.split)
+app.command()(sample.sample)

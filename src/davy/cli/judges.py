@@ -1,0 +1,100 @@
+"""Judges for `davy sample`: a detector's answer to a yes/no question, or a column of scores that is in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from davy.cli import console
+from davy.core.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.core.scorer import Scorer
+    from davy.sample.run import Judge
+
+COLUMN = "column:"
+
+
+def named(given: Sequence[str], usual: Mapping[str, str]) -> dict[str, str]:
+    """Return who each judge is: what the plan says, or what `NAME=WHO` says instead."""
+    found = dict(usual)
+    for one in given:
+        name, sign, who = (part.strip() for part in one.partition("="))
+        if not sign or not name or not who:
+            raise UserError(f"--judge {one!r}: write NAME=MODEL#QUESTION or NAME=column:C.")
+        found[name] = who
+    return found
+
+
+def columns(who: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
+    """Return the columns of the file that the wanted judges read."""
+    return [who[name].removeprefix(COLUMN) for name in wanted if who.get(name, "").startswith(COLUMN)]
+
+
+def judges(who: Mapping[str, str], wanted: Sequence[str]) -> dict[str, Judge]:
+    """Return the wanted judges; those of one model share it, and it reads a post once."""
+    models: dict[str, _Model] = {}
+    made: dict[str, Judge] = {}
+    for name in wanted:
+        if name not in who:
+            continue  # sampling names the judge that is missing
+        if who[name].startswith(COLUMN):
+            made[name] = _column(who[name].removeprefix(COLUMN))
+            continue
+        model, _, question = who[name].partition("#")
+        if model not in models:
+            models[model] = _Model(model)
+        made[name] = models[model].judge(question)
+    return made
+
+
+def _column(name: str) -> Judge:
+    def judge(posts: pl.DataFrame) -> pl.Series:
+        return posts[name]
+
+    return judge
+
+
+class _Model:
+    """A detector that remembers what it said about each post."""
+
+    def __init__(self, name: str) -> None:
+        from davy.collect import files
+        from davy.models.load import load
+
+        self._name = name
+        self._scorer: Scorer = load(name, read=files.batches)
+        self._said: dict[str, dict[str, float | None]] = {}
+
+    def judge(self, question: str) -> Judge:
+        """Return the judge that answers one yes/no question, the first where none is named."""
+        known = [q.name for q in self._scorer.questions if q.positive is not None]
+        if not known:
+            raise UserError(f"{self._name} answers no yes/no question, so it can't be a judge.")
+        chosen = question or known[0]
+        if chosen not in known:
+            raise UserError(
+                f"{self._name} has no yes/no question {chosen!r}; it has {', '.join(known)}.{nearest(chosen, known)}"
+            )
+
+        def judge(posts: pl.DataFrame) -> pl.Series:
+            import polars as pl
+
+            self._read(posts, known)
+            return pl.Series([self._said[id][chosen] for id in posts["id"]], dtype=pl.Float64)
+
+        return judge
+
+    def _read(self, posts: pl.DataFrame, questions: Sequence[str]) -> None:
+        from davy.score.batch import Settings, score_frames
+
+        new = posts.filter([id not in self._said for id in posts["id"]])
+        if not len(new):
+            return
+        seen = new.select(name for name in ("id", "text", "lang", "image") if name in new.columns)
+        with console.progress(f"{self._name} reads", total=len(new)) as advance:
+            for frame in score_frames([seen], self._scorer, Settings(replace=True), progress=advance):
+                for id, *values in frame.select("id", *questions).iter_rows():
+                    self._said[id] = dict(zip(questions, values, strict=True))

@@ -1,0 +1,98 @@
+"""`davy sample` as its user types it, with columns and detectors as judges."""
+
+import json
+
+import polars as pl
+import pytest
+
+from davy.cli.app import run
+
+PLAN = """
+name: small
+by: platform
+judges: {one: column:tox}
+samplers:
+  - deciles: {name: tenths, judge: one, n: 20}
+  - uncertainty: {name: unsure, judge: two, n: 5}
+  - random: {n: 1000}
+"""
+
+
+@pytest.fixture
+def posts(tmp_path):
+    n = 400
+    frame = pl.DataFrame(
+        {
+            "id": [f"p{i}" for i in range(n)],
+            "text": [f"text number {i}" for i in range(n)],
+            "platform": ["gab", "reddit"] * (n // 2),
+            "tox": [(i * 37 % 1000) / 1000 for i in range(n)],
+            "meta": ['{"a": 1}'] * n,
+        }
+    )
+    frame.write_parquet(tmp_path / "posts.parquet")
+    (tmp_path / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    return tmp_path / "posts.parquet"
+
+
+def sample(posts, name, *more):
+    plan = str(posts.parent / "plan.yaml")
+    return run(["sample", str(posts), "--plan", plan, "--out", str(posts.parent / name), *more])
+
+
+def test_a_plan_is_run_with_a_column_and_a_detector_as_judges(posts, capsys):
+    assert sample(posts, "s.jsonl", "--judge", "two=uniform#hate") == 0
+    said = capsys.readouterr().err
+    assert "Shortfall: gab, random: 175 of 1,000" in said
+    rows = [json.loads(line) for line in (posts.parent / "s.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == len({row["id"] for row in rows}) == 400
+    assert sum(row["sampler"] == "tenths" for row in rows) == 40
+    assert rows[0]["meta"] == {"a": 1}
+    report = json.loads((posts.parent / "s.sample.json").read_text(encoding="utf-8"))
+    assert report["judges"] == {"one": "column:tox", "two": "uniform#hate"}
+    assert report["taken"] == 400
+
+
+def test_the_same_seed_writes_the_same_bytes(posts):
+    for name, seed in (("a", "4"), ("b", "4"), ("c", "5")):
+        assert sample(posts, f"{name}.csv", "--judge", "two=uniform#hate", "--seed", seed) == 0
+    read = {name: (posts.parent / f"{name}.csv").read_bytes() for name in "abc"}
+    assert read["a"] == read["b"] != read["c"]
+
+
+def test_show_prints_the_plan_and_no_hurtful_word(capsys):
+    from davy.text.mask import mask
+
+    assert run(["sample", "--plan", "edos", "--show"]) == 0
+    said = capsys.readouterr().out
+    assert "sexist-en" in said
+    assert mask(said) == said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "The plan asks the judge 'two'"),
+        (["--judge", "two"], "write NAME=MODEL#QUESTION or NAME=column:C"),
+        (["--judge", "two=uniform#haet"], "has no yes/no question 'haet'"),
+        (["--judge", "two=column:nosuch"], "has no column 'nosuch'"),
+        (["--judge", "two=nosuchmodel"], "There is no model 'nosuchmodel'"),
+        (["--judge", "two=column:tox", "--pool", "0"], "--pool is 0"),
+        (["--judge", "two=column:tox", "--seed", "-1"], "--seed is -1"),
+        (["--judge", "two=column:tox", "--plan", "edoss"], "There is no plan 'edoss'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line_and_writes_nothing(posts, capsys, arguments, said):
+    before = sorted(posts.parent.iterdir())
+    assert sample(posts, "s.csv", *arguments) == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert message.count("\n") == 1
+    assert sorted(posts.parent.iterdir()) == before
+
+
+def test_a_score_that_is_no_number_is_named_by_its_post(posts, capsys):
+    frame = pl.read_parquet(posts).with_columns(tox=pl.when(pl.col("id") == "p6").then(float("nan")).otherwise("tox"))
+    frame.write_parquet(posts)
+    assert sample(posts, "s.csv", "--judge", "two=uniform#hate") == 2
+    assert "Judge 'one' gave nan to post 'p6'" in capsys.readouterr().err
