@@ -318,3 +318,23 @@ def test_a_span_of_days_is_said_as_it_was_given():
     since, until = span("2022-03-16", "2022-03-18", "here")
     way = Strategy("t", "trend", since=since, until=until)
     assert way.found == "trend: t, 2022-03-16 to 2022-03-18"
+
+
+def test_a_run_that_was_stopped_counts_and_keeps_what_one_run_would(tmp_path, monkeypatch):
+    monkeypatch.setattr(gather, "BATCH", 10)
+    monkeypatch.setattr(gather, "KEEP_EVERY", 20)
+    archive = written(tmp_path / "RC.jsonl", lines(95))
+    calls = []
+
+    def stop(n):
+        calls.append(n)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        gather.gather([archive], out, [EVERYTHING], gather.Settings("reddit"), progress=stop)
+    assert not out.exists()
+    done, posts = collected([archive], out)
+    assert (done.resumed, done.read, done.kept, done.repeated) == (True, 95, 95, 0)
+    assert posts["id"].to_list() == [f"reddit:t1_c{i}" for i in range(95)]

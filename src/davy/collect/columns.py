@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from davy.collect.table import Table, listed, reading, require
@@ -86,24 +85,23 @@ class IdCheck:
     """Sees every id that streams past, as eight bytes each, and finds repeats at the end."""
 
     def __init__(self) -> None:
-        self._hashes: list[np.ndarray] = []
+        self._hashes: list[pl.Series] = []
 
     def see(self, ids: pl.Series) -> None:
         """Take in the ids of one batch."""
-        self._hashes.append(ids.drop_nulls().hash().to_numpy())
+        self._hashes.append(ids.drop_nulls().hash())
 
     def finish(self, table: Table) -> None:
         """Raise if two rows of the table have one id, naming it and the rows."""
         if not self._hashes:
             return
-        hashes = np.concatenate(self._hashes)
-        hashes.sort()
-        repeated = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+        hashes = pl.concat(self._hashes).sort()
+        repeated = hashes.filter(hashes == hashes.shift(1)).unique()
         if not len(repeated):
             return
         ids = table.frame.select(pl.col("id").cast(pl.String)).with_row_index("row", offset=1)
         with reading(table.name):
-            rows = ids.filter(pl.col("id").hash().is_in(pl.Series(repeated).implode())).collect(engine="streaming")
+            rows = ids.filter(pl.col("id").hash().is_in(repeated.implode())).collect(engine="streaming")
         again = rows.filter(pl.col("id").is_duplicated()).sort("row")
         if len(again):
             second = again.filter(~pl.col("id").is_first_distinct())[0]

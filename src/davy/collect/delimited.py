@@ -11,14 +11,18 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from davy.collect import jsonl
-from davy.collect.cells import SEPARATORS, Seen, Shape, look
+from davy.collect.formats import SEPARATORS
 from davy.collect.opening import LINE_CAP
 from davy.collect.table import ALWAYS_JSON, Table, always_text, reading, refuse_odd_names
 from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    from davy.collect.cells import Seen, Shape
 
 MARK = ":json"
 _INTEGER = r"^-?(?:0|[1-9][0-9]{0,18})$"
@@ -30,6 +34,8 @@ def read(
     path: Path, name: str, format: str, *, header: list[str] | None = None, quote: bool = True, cap: int = LINE_CAP
 ) -> Table:
     """Return the table of a CSV or TSV file; `header` names the columns of a file that has no header line."""
+    from davy.collect.cells import look  # it takes numpy, which writing does without: half as long to start as polars
+
     try:
         shape, seen = look(path, name, format, header, '"' if quote else None, cap)
     except UserError:

@@ -21,6 +21,7 @@ EXTENSIONS: dict[str, str] = {
     "pq": "parquet",
 }
 COMPRESSIONS: tuple[str, ...] = ("gz", "xz", "bz2")
+SEPARATORS: dict[str, str] = {"csv": ",", "tsv": "\t"}
 STDIO = "-"
 
 

@@ -125,16 +125,16 @@ class _Work:
         self._parts.archive, self._parts.place = number, start
         since, reached = 0, start
         try:
-            for batch, size, reached in self._batches(path, start):
+            for batch, size, place in self._batches(path, start):
                 self._take(batch)
-                since += size
+                since, reached = since + size, place
                 self._progress(size)
                 if since >= KEEP_EVERY:
                     self.save(number, reached)
                     since = 0
-        except (UserError, KeyboardInterrupt) as error:
+        except UserError as error:  # anything else, Ctrl-C too, goes on from the last saving: it may come in mid-batch
             self.save(number, reached)
-            if isinstance(error, UserError) and (done.kept or done.read):
+            if done.kept:
                 note = f"The {done.kept:,} posts kept so far wait in {self._parts.folder}; the same command goes on."
                 raise UserError(f"{error.message} {note}") from None
             raise
@@ -168,7 +168,7 @@ class _Work:
         done = self._parts.done
         counts = archives.Counts()
         held: list[Record] = []
-        size, place = 0, start
+        size, place, nothing = 0, start, 0
         read = reader(self._settings.platform)
         fault: UserError | None = None
         bad = done.bad
@@ -180,12 +180,11 @@ class _Work:
                 value, fault = None, error
             if value is not None:
                 found = list(records_of(read, value.raw))
-                done.read += 1
-                done.no_post += not found
-                held += (_named(record, path, done.read) for record in found)
-                size, place = size + 1, value.end
-            done.bad, done.first_bad = bad + counts.bad, done.first_bad or counts.first_bad
-            if size >= BATCH or (value is None and size):
+                size, place, nothing = size + 1, value.end, nothing + (not found)
+                held += (_named(record, path, done.read + size) for record in found)
+            if size >= BATCH or value is None:
+                done.read, done.no_post, nothing = done.read + size, done.no_post + nothing, 0
+                done.bad, done.first_bad = bad + counts.bad, done.first_bad or counts.first_bad
                 yield frame(held) if held else pl.DataFrame(schema=SCHEMA), size, place
                 held, size = [], 0
             if value is None:
@@ -196,7 +195,8 @@ class _Work:
     def _take(self, records: pl.DataFrame) -> None:
         """Hand the records to the strategies in turn; the first that matches and has room takes a post."""
         done = self._parts.done
-        new = records.filter(pl.col("id").is_first_distinct() & ~pl.col("id").is_in(self._seen))
+        seen = pl.Series([key in self._seen for key in records["id"]], dtype=pl.Boolean)
+        new = records.filter(records["id"].is_first_distinct() & ~seen)
         done.repeated += len(records) - len(new)
         how: pl.Series = pl.Series("found", [None], dtype=pl.String).new_from_index(0, len(new))
         wanted = pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(new))
@@ -334,5 +334,5 @@ def _parts(out: Path, run: dict[str, Any], *, fresh: bool) -> Iterator[_Parts]:
         try:
             yield parts
         finally:
-            if folder.exists() and not parts.done.kept:  # nothing to go on from, so nothing is left behind
+            if not (parts.done.kept and (folder / STATE).exists()):  # nothing to go on from, so nothing is left behind
                 shutil.rmtree(folder, ignore_errors=True)

@@ -19,8 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from davy.collect import delimited, jsonl, parquet
-from davy.collect.cells import SEPARATORS
-from davy.collect.formats import STDIO, Format, format_of
+from davy.collect.formats import SEPARATORS, STDIO, Format, format_of
 from davy.collect.opening import compressed
 from davy.collect.table import ALWAYS_JSON
 from davy.core.errors import UserError

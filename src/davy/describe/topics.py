@@ -13,7 +13,9 @@ import polars as pl
 
 CLEAR = 0.1
 """NPMI from which a word goes with a class clearly."""
-MOST = 25
+OFTEN = 10
+"""Posts that must hold a word: in fewer, it is chance more often than not."""
+MOST = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,9 @@ def topics(words: pl.DataFrame, question: str, shares: dict[str, float], *, clea
 
     listed: list[Topic] = []
     for label, base in shares.items():
-        near = words.filter((pl.col("class") == label) & (pl.col("npmi") >= clear)).sort("npmi", descending=True)
+        near = words.filter(
+            (pl.col("class") == label) & (pl.col("npmi") >= clear) & (pl.col("posts_with_word") >= OFTEN)
+        ).sort("npmi", descending=True)
         found = 0
         for row in near.iter_rows(named=True):
             if found == MOST:
