@@ -216,15 +216,17 @@ def _look_at(chunk: bytes, shape: Shape) -> Seen:
 def _cuts(data: np.ndarray, shape: Shape) -> np.ndarray:
     """Return where separators and line ends are that no quotes enclose. Eight bytes of the file are one of `marks`."""
     wanted = data == ord(shape.newline)
-    wanted |= data == ord(shape.separator)
+    other = data == ord(shape.separator)
+    wanted |= other
     marks = np.packbits(wanted, bitorder="little")
     if shape.quote:
-        inside = _RUNNING[np.packbits(data == ord(shape.quote), bitorder="little")]
+        np.equal(data, ord(shape.quote), out=other)
+        inside = _RUNNING.take(np.packbits(other, bitorder="little"))
         odd = np.bitwise_xor.accumulate(inside >> 7)
         inside[1:] ^= odd[:-1] * np.uint8(255)  # what the eights before leave open
         marks &= ~inside
     busy = np.flatnonzero(marks != 0)
-    bits = np.flatnonzero(np.unpackbits(marks[busy], bitorder="little"))
+    bits = np.flatnonzero(np.unpackbits(marks[busy], bitorder="little").view(bool))
     places: np.ndarray = busy[bits >> 3] * 8 + (bits & 7)
     return places
 
