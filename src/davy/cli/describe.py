@@ -116,7 +116,8 @@ def _posts(
     for given in gold:
         question, _, column = given.rpartition("=")
         require(column, rows.columns, file, "--gold")
-        rows = rows.with_columns(pl.col(column).cast(pl.String).alias(f"{question or column}.gold"))
+        name = question or column.removesuffix(".gold")
+        rows = rows.with_columns(pl.col(column).cast(pl.String).alias(f"{name}.gold"))
     return rows, schemes.load(scheme) if scheme else None
 
 
