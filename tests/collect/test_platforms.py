@@ -1,5 +1,6 @@
 """Platform archives become posts: every shape that people have, no user names, nothing lost on the way."""
 
+import hashlib
 import json
 import lzma
 import random
@@ -338,3 +339,62 @@ def test_a_run_that_was_stopped_counts_and_keeps_what_one_run_would(tmp_path, mo
     done, posts = collected([archive], out)
     assert (done.resumed, done.read, done.kept, done.repeated) == (True, 95, 95, 0)
     assert posts["id"].to_list() == [f"reddit:t1_c{i}" for i in range(95)]
+
+
+def cbor(value):
+    """Encode as DAG-CBOR, for the export that the next test makes; a tuple is a link."""
+
+    def head(kind, n):
+        return bytes([kind << 5 | n]) if n < 24 else bytes([kind << 5 | 25]) + n.to_bytes(2, "big")
+
+    if value is None:
+        return b"\xf6"
+    if isinstance(value, tuple):
+        return b"\xd8\x2a" + cbor(b"\0" + value[0])
+    if isinstance(value, int):
+        return head(0, value)
+    if isinstance(value, bytes | str):
+        data = value.encode() if isinstance(value, str) else value
+        return head(3 if isinstance(value, str) else 2, len(data)) + data
+    if isinstance(value, list):
+        return head(4, len(value)) + b"".join(map(cbor, value))
+    return head(5, len(value)) + b"".join(cbor(k) + cbor(v) for k, v in value.items())
+
+
+def car_file(path, *texts):
+    def varint(n):
+        return bytes([n]) if n < 128 else bytes([n & 127 | 128, n >> 7])
+
+    def block(data):
+        key = b"\x01\x71\x12\x20" + hashlib.sha256(data).digest()
+        return key, varint(len(key) + len(data)) + key + data
+
+    posts = [block(cbor({"$type": "app.bsky.feed.post", "text": text, "langs": ["en"]})) for text in texts]
+    first = b"app.bsky.feed.post/3ka"
+    entries = [
+        {
+            "k": first if not i else f"{chr(97 + i)}".encode(),
+            "p": 0 if not i else len(first) - 1,
+            "t": None,
+            "v": (key,),
+        }
+        for i, (key, _) in enumerate(posts)
+    ]
+    node, node_block = block(cbor({"e": entries, "l": None}))
+    _, commit = block(cbor({"did": "did:plc:ada", "data": (node,), "version": 3}))
+    header = cbor({"roots": [], "version": 1})
+    path.write_bytes(varint(len(header)) + header + commit + node_block + b"".join(data for _, data in posts))
+    return path
+
+
+def test_a_bluesky_accounts_own_export_is_read(tmp_path):
+    from davy.collect.platforms import bluesky
+
+    archive = car_file(tmp_path / "repo.car", "hello tea", "second")
+    _, posts = collected([archive], tmp_path / "out.parquet", platform="bluesky")
+    assert posts["text"].to_list() == ["hello tea", "second"]
+    addresses = [f"at://did:plc:ada/app.bsky.feed.post/3k{last}" for last in "ab"]
+    assert posts["id"].to_list() == [bluesky.key(address) for address in addresses]
+    archive.write_bytes(archive.read_bytes()[:-9])
+    with pytest.raises(UserError, match=r"repo\.car is cut off or damaged at byte \d+"):
+        collected([archive], tmp_path / "again.parquet", platform="bluesky")

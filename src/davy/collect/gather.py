@@ -8,31 +8,25 @@ only when it is whole.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import json
-import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from davy.collect import archives, files
 from davy.collect.earlier import chosen
-from davy.collect.platforms import reader, records_of
-from davy.collect.records import COLUMNS, SCHEMA, Names, Record, frame, posts
+from davy.collect.parts import Done, Parts, opened
+from davy.collect.platforms import car, reader, records_of
+from davy.collect.records import SCHEMA, Names, Record, frame, posts
 from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
 
 BATCH = 10_000
 KEEP_EVERY = 50_000
 """Values between two savings of what was kept."""
-STATE = "state.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +40,6 @@ class Settings:
     encoding: str | None = None
     skip_bad: bool = False
     fresh: bool = False
-
-
-@dataclass(slots=True)
-class Done:
-    """What a run did; `taken` is by strategy, `read` and `no_post` count values of the archives."""
-
-    read: int = 0
-    no_post: int = 0
-    bad: int = 0
-    repeated: int = 0
-    matched: int = 0
-    kept: int = 0
-    first_bad: str = ""
-    taken: dict[str, int] = field(default_factory=dict)
-    over: dict[str, int] = field(default_factory=dict)
-    """Posts that a strategy matched after its cap was reached."""
-    resumed: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts as HTTP would."""
-        return asdict(self)
 
 
 def gather(
@@ -95,7 +68,7 @@ def gather(
             settings.names is not None,
         ],
     }
-    with _parts(out, run, fresh=settings.fresh) as parts:
+    with opened(out, run, fresh=settings.fresh) as parts:
         streamed = [strategy for strategy in strategies if strategy.kind != "corpus"]
         work = _Work(streamed, settings, parts, progress or (lambda _: None))
         for number, path in enumerate(paths):
@@ -112,7 +85,7 @@ class _Work:
     """One run over all archives: batches of records in, kept posts into the parts."""
 
     def __init__(
-        self, strategies: Sequence[Strategy], settings: Settings, parts: _Parts, progress: Callable[[int], object]
+        self, strategies: Sequence[Strategy], settings: Settings, parts: Parts, progress: Callable[[int], object]
     ) -> None:
         self._strategies, self._settings, self._parts, self._progress = strategies, settings, parts, progress
         self._held: list[pl.DataFrame] = []
@@ -248,6 +221,11 @@ def _values(path: Path, start: int, settings: Settings, counts: archives.Counts)
             path, start=start, encoding=settings.encoding, skip_bad=settings.skip_bad, counts=counts
         )
         return
+    if path.name.lower().endswith(".car"):
+        for number, raw in enumerate(car.values(path), 1):
+            if number > start:
+                yield archives.Value(raw, number - 1, number)
+        return
     place = 0
     if path.name.lower().endswith(".txt"):
         for number, line in enumerate(path.read_text(settings.encoding or "utf-8").splitlines(), 1):
@@ -260,79 +238,3 @@ def _values(path: Path, start: int, settings: Settings, counts: archives.Counts)
                 if number > start:
                     yield archives.Value(row, number - 1, number)
         place += len(batch)
-
-
-class _Parts:
-    """What was kept so far and how far reading came, in a folder beside the output."""
-
-    def __init__(self, folder: Path, run: dict[str, Any], state: dict[str, Any] | None) -> None:
-        self.folder, self._run = folder, run
-        self.archive = state["archive"] if state else 0
-        self.place = state["place"] if state else 0
-        self.done = Done(**state["done"]) if state else Done()
-        self.done.resumed = state is not None
-        self._count = state["parts"] if state else 0
-
-    def add(self, kept: pl.DataFrame) -> None:
-        """Keep one more frame; it counts once `mark` was called."""
-        with (self.folder / f"{self._count:08d}.arrow").open("wb") as file:
-            kept.write_ipc(file, compression="lz4")
-            file.flush()
-            os.fsync(file.fileno())
-        self._count += 1
-
-    def mark(self, archive: int, place: int) -> None:
-        """Write how far reading came."""
-        self.archive, self.place = archive, place
-        state = {"run": self._run, "archive": archive, "place": place, "parts": self._count, "done": asdict(self.done)}
-        draft = self.folder / "state.tmp"
-        draft.write_text(json.dumps(state), encoding="utf-8")
-        os.replace(draft, self.folder / STATE)
-
-    def ids(self) -> set[str]:
-        """Return the ids of what was kept."""
-        return {key for path in self._paths() for key in pl.read_ipc(path, columns=["id"])["id"]}
-
-    def finish(self, out: Path) -> None:
-        """Write the output whole and remove the folder."""
-        # Posts of earlier corpora bring columns with answers: every part gets them all.
-        columns = list(dict.fromkeys([*COLUMNS, *(c for path in self._paths() for c in pl.read_ipc_schema(path))]))
-        empty = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
-        parts = (pl.read_ipc(path) for path in self._paths())
-        filled = (pl.concat([empty, part], how="diagonal") for part in parts)
-        files.write(filled if self._paths() else [empty], out)
-        shutil.rmtree(self.folder)
-
-    def _paths(self) -> list[Path]:
-        return [self.folder / f"{number:08d}.arrow" for number in range(self._count)]
-
-
-@contextmanager
-def _parts(out: Path, run: dict[str, Any], *, fresh: bool) -> Iterator[_Parts]:
-    """Yield the parts of an output, emptied unless they belong to this very run; one process at a time."""
-    from davy.collect.formats import format_of
-
-    format_of(out)
-    if not out.parent.is_dir():
-        raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
-    folder = out.with_name(f"{out.name}.parts")
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"Another davy is writing {out}. Wait for it, or give another --out.") from None
-        try:
-            state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            state = None
-        if fresh or (state is not None and state["run"] != run):
-            for path in (*folder.glob("*.arrow"), folder / STATE):
-                path.unlink(missing_ok=True)
-            state = None
-        parts = _Parts(folder, run, state)
-        try:
-            yield parts
-        finally:
-            if not (parts.done.kept and (folder / STATE).exists()):  # nothing to go on from, so nothing is left behind
-                shutil.rmtree(folder, ignore_errors=True)
