@@ -109,3 +109,30 @@ def test_a_fault_in_the_strategies_is_named(here, capsys, text, words):
     assert run(["collect", "RC.jsonl", "-p", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet"]) == 2
     assert words in capsys.readouterr().err
     assert not (here / "o.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mastodon", "--out", "a.jsonl"], "--server"),
+        (["reddit", "--out", "a.jsonl"], "--community"),
+        (["x", "--rule", "tea", "--out", "a.jsonl"], "DAVY_X_TOKEN"),
+        (["x", "--server", "http://127.0.0.1:1", "--out", "a.jsonl"], "needs a rule"),
+        (["gab", "--out", "a.jsonl"], "no live connector"),
+        (["mastdon", "--out", "a.jsonl"], "mastodon"),
+        (["bluesky", "--out", "a.csv"], "jsonl"),
+        (["bluesky", "--rule", "a OR", "--out", "a.jsonl"], "Nothing follows"),
+    ],
+)
+def test_live_says_what_it_needs(here, capsys, monkeypatch, arguments, words):
+    monkeypatch.delenv("DAVY_X_TOKEN", raising=False)
+    assert run(["collect", "live", *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert not list(here.glob("a.*"))
+
+
+def test_an_archive_called_like_a_command_is_reached_by_its_path(here):
+    (here / "live").write_bytes((here / "RC.jsonl").read_bytes())
+    assert run(["collect", "read", "./live", "-p", "plain", "--out", "o.csv"]) == 2  # no ending says what it is
+    (here / "live").rename(here / "withdraw.jsonl")
+    assert run(["collect", "withdraw.jsonl", "-p", "reddit", "--out", "o.csv"]) == 0

@@ -117,19 +117,16 @@ def _is_live(path: Path) -> bool:
 
 def _clear_live(path: Path, wanted: set[str], *, change: bool) -> Cleared:
     """Take posts out of an archive that `davy collect live` wrote."""
-    rows = removed = 0
-    with path.open("rb") as file, atomic(path) as hidden:
-        with hidden.open("wb") as out:
-            for line in file:
-                rows += 1
-                try:
-                    key = json.loads(line)["davy"]["id"]
-                except (ValueError, KeyError, TypeError):
-                    key = None
-                if key in wanted:
-                    removed += 1
-                else:
-                    out.write(line)
-        if not change:
-            hidden.write_bytes(path.read_bytes())
-    return Cleared(str(path), rows, removed, 0)
+    lines = path.read_bytes().splitlines(keepends=True)
+    left = [line for line in lines if _id(line) not in wanted]
+    if change and len(left) < len(lines):
+        with atomic(path) as hidden:
+            hidden.write_bytes(b"".join(left))
+    return Cleared(str(path), len(lines), len(lines) - len(left), 0)
+
+
+def _id(line: bytes) -> str | None:
+    try:
+        return str(json.loads(line)["davy"]["id"])
+    except (ValueError, KeyError, TypeError):
+        return None

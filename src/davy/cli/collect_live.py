@@ -1,0 +1,117 @@
+"""`davy collect live`: a platform's stream into an archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    from davy.collect.live.events import Source
+
+Key = Annotated[
+    Path | None,
+    typer.Option("--author-key", metavar="F", help="Keep each author as a hash under the secret key in this file."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
+
+
+def live(
+    platform: Annotated[str, typer.Argument(metavar="PLATFORM", help="bluesky, mastodon, x or reddit.")],
+    out: Annotated[Path, typer.Option("--out", metavar="F", help="The archive to add to, .jsonl.")],
+    rule: Annotated[
+        str | None, typer.Option(metavar="R", help="Keep what this rule matches; X needs one for its stream.")
+    ] = None,
+    account: Annotated[
+        list[str] | None,
+        typer.Option("--account", metavar="A", help="X: an account whose posts to fetch; again for more."),
+    ] = None,
+    community: Annotated[
+        list[str] | None, typer.Option("--community", metavar="C", help="Reddit: a community; again for more.")
+    ] = None,
+    submissions: Annotated[bool, typer.Option("--submissions", help="Reddit: submissions, not comments.")] = False,
+    tag: Annotated[str | None, typer.Option(metavar="T", help="Mastodon: posts with this hashtag only.")] = None,
+    local: Annotated[bool, typer.Option("--local", help="Mastodon: the server's own posts only.")] = False,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="The server; Mastodon needs one, others have their own.")
+    ] = None,
+    posts: Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after this many kept posts.")] = None,
+    seconds: Annotated[float | None, typer.Option(metavar="S", min=0, help="Stop after this time.")] = None,
+    every: Annotated[float, typer.Option(metavar="S", min=1, help="Seconds between two looks at Reddit.")] = 10.0,
+    author_key: Key = None,
+    json: Json = False,
+) -> None:
+    """Listen to a platform and write what comes to an archive that davy collect reads; Ctrl-C stops it.
+
+    The same command goes on where it stopped. Names are not written. Tokens come from the environment:
+    DAVY_X_TOKEN, DAVY_MASTODON_TOKEN, DAVY_REDDIT_TOKEN. Ids of deleted posts go to F.withdrawn, for
+    davy collect withdraw.
+
+    Examples:
+
+      davy collect live bluesky --rule '(word OR "two words") lang:de' --posts 1000 --out bluesky.jsonl
+
+      davy collect live mastodon --server https://example.social --seconds 3600 --out mastodon.jsonl
+
+      davy collect live reddit --community tea --community coffee --out reddit.jsonl
+    """
+    from davy.collect.live.listen import Limits, Listener
+    from davy.collect.records import Names
+    from davy.collect.rule import Rule
+
+    made = Rule.of(rule) if rule is not None else None
+    names = Names.of(author_key) if author_key else None
+    source = _source(platform.lower(), rule, account or [], community or [], submissions, tag, local, server, every)
+    own = None if platform.lower() in ("x", "twitter") else made  # X has matched its rule itself
+    listener = Listener(source, out, rule=own, names=names, limits=Limits(posts, seconds), tell=console.note)
+    try:
+        heard = listener.run()
+    except KeyboardInterrupt:
+        heard = listener.heard
+        console.note("Stopped. The same command goes on from here.")
+    if json:
+        console.json(heard.to_dict() | {"out": str(out)})
+    console.note(
+        f"{heard.seen:,} seen, {heard.kept:,} kept, {heard.repeated:,} repeated, {heard.withdrawn:,} deleted by their "
+        f"authors, {heard.breaks:,} breaks → {out}"
+    )
+
+
+def _source(
+    platform: str, rule: str | None, accounts: list[str], communities: list[str], submissions: bool, tag: str | None,
+    local: bool, server: str | None, every: float,
+) -> Source:  # fmt: skip
+    """Return the connector that the options describe."""
+    import os
+
+    from davy.collect.live import bluesky, mastodon, reddit, x
+    from davy.collect.live.web import Web
+    from davy.collect.platforms import canonical
+
+    name = canonical(platform)
+    token = os.environ.get(f"DAVY_{name.upper()}_TOKEN")
+    if name == "bluesky":
+        return bluesky.Jetstream(server)
+    if name == "mastodon":
+        if server is None:
+            raise UserError("Mastodon has many servers. Name one: --server https://example.social")
+        return mastodon.PublicStream(Web(server, token), tag=tag.lstrip("#") if tag else None, local=local)
+    if name == "reddit":
+        if not communities:
+            raise UserError("Name at least one community: --community NAME")
+        web = Web(server or reddit.SERVER, token)
+        return reddit.NewPosts(web, communities, kind="new" if submissions else "comments", pause=every)
+    if name == "x":
+        if token is None and server is None:
+            raise UserError("X wants a bearer token. Put it in the environment: export DAVY_X_TOKEN=…")
+        web = Web(server or x.SERVER, token)
+        if accounts:
+            return x.UserPosts(web, [account.lstrip("@") for account in accounts])
+        if rule is None:
+            raise UserError("X's stream needs a rule (--rule R), or name accounts (--account A).")
+        return x.FilteredStream(web, rule)
+    raise UserError(f"There is no live connector for {name}; there are bluesky, mastodon, x, reddit.")
