@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from davy.describe.cloud import Cloud, cloud
 from davy.describe.counts import Level, Spread
 from davy.describe.describe import Description
@@ -9,6 +11,9 @@ from davy.describe.papers import Papers
 from davy.measure.intervals import proportion
 from davy.report import Column, Page, Provenance, Table
 from davy.report.plots import bars, heat, histogram
+
+SHOWN = 20
+"""Topic words that are shown before the fold."""
 
 
 def page(found: Description, papers: Papers, *, command: str = "") -> Page:
@@ -92,7 +97,11 @@ def _level(made: Page, found: Description, level: Level) -> None:
             if len(totals) <= 30:
                 shares_of = [(value, label, n / totals[value]) for value, label, n in cells]
                 made.plot(heat(shares_of, title=f"{name}", domain=(0, 1)), f"Share of each label within each {column}.")
-            made.table(Table.of([Column(column), Column("label"), Column("posts", "count")], cells, title=name))
+            _folded(
+                made,
+                f"The counts of {name}",
+                Table.of([Column(column), Column("label"), Column("posts", "count")], cells),
+            )
 
 
 def _texts(made: Page, found: Description) -> None:
@@ -146,11 +155,12 @@ def _words(made: Page, found: Description) -> None:
             made.plot(drawn[question, label], f"Words that go with {label}: the larger, the higher their NPMI.")
             some = frame.filter(frame["class"] == label).head(15)
             rows = list(some.select("word", "posts", "posts_with_word", "share", "pmi", "npmi").iter_rows())
-            made.table(Table.of(_COLUMNS, rows, title=f"Words nearest to {label}"))
             top = [(w["word"], w["posts"], w["share"], w["npmi"]) for w in found.top[question][label][:15]]
-            made.table(
-                Table.of([_COLUMNS[0], _COLUMNS[1], _COLUMNS[3], _COLUMNS[5]], top, title=f"Most frequent: {label}")
+            nearest = Table.of(_COLUMNS, rows, title=f"Words nearest to {label}")
+            frequent = Table.of(
+                [_COLUMNS[0], _COLUMNS[1], _COLUMNS[3], _COLUMNS[5]], top, title=f"Most frequent words of {label}"
             )
+            _folded(made, f"The figures of {label}", nearest, frequent)
     if len(found.pairs):
         made.heading("Words that go together")
         made.table(
@@ -172,6 +182,13 @@ _COLUMNS = [
 ]
 
 
+def _folded(made: Page, summary: str, *tables: Table) -> None:
+    """Add tables that open on a press, so that the page can be read through."""
+    inner = "".join(table.html() for table in tables)
+    texts = any(column.kind == "text" for table in tables for column in table.columns)
+    made.part(f"<details><summary>{escape(summary)}</summary>{inner}</details>\n", texts=texts)
+
+
 def _topics(made: Page, found: Description) -> None:
     made.section(
         "Topic words that give a class away",
@@ -180,14 +197,20 @@ def _topics(made: Page, found: Description) -> None:
         "or tell users.",
     )
     rows = [
-        (t.question, t.label, t.word, t.posts, t.posts_with_word, t.rate, t.low, t.base, t.npmi) for t in found.topics
+        (f"{t.question}: {t.label}", t.word, f"{t.posts:,} of {t.posts_with_word:,}", t.rate, t.low, t.base, t.npmi)
+        for t in sorted(found.topics, key=lambda t: -t.npmi)
     ]
     columns = [
-        Column("question"), Column("label"), Column("word", "text"), Column("posts", "count"),
-        Column("posts with the word", "count"), Column("of them in the class", "share"), Column("at least", "share"),
-        Column("share of the class", "share"), Column("NPMI", "number"),
+        Column("class"), Column("word", "text"), Column("posts"), Column("in class", "share"),
+        Column("at least", "share"), Column("all posts", "share"), Column("NPMI", "number"),
     ]  # fmt: skip
-    made.table(Table.of(columns, rows, note="“At least” is the low end of the 95 % interval (Wilson)."))
+    note = (
+        "“Posts” are those in the class of those with the word; “at least” is the low end of the 95 % interval (Wilson); "
+        "“all posts” is the class's share of the corpus."
+    )
+    made.table(Table.of(columns, rows[:SHOWN], note=note))
+    if len(rows) > SHOWN:
+        _folded(made, f"{len(rows) - SHOWN} more", Table.of(columns, rows[SHOWN:]))
 
 
 def _papers(made: Page, papers: Papers) -> None:
