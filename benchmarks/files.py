@@ -86,7 +86,11 @@ def ours(source: str, out: str) -> None:
 
 
 def with_pandas(source: str, out: str) -> None:
-    """Convert with pandas, told all that it needs to lose as little as it can."""
+    """Convert with pandas, told all that it needs to lose as little as it can.
+
+    Its pyarrow engines read three to four times as fast as those it takes by itself, but no longer tell null from
+    empty text in CSV, nor whole numbers from others in JSON: that would not be the same work.
+    """
     import pandas as pd
 
     texts = dict.fromkeys(("id", "text", "lang", "source", "meta", "code", "hate.gold"), "str")
