@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from davy.describe.describe import Description
 
 
@@ -26,7 +28,7 @@ def facts(found: Description, columns: list[str]) -> dict[str, str]:
         "licences": _listed(found, "licence"),
         "splits": f"By split: {split}." if (split := _listed(found, "split")) else "",
         "sources": _sources(found),
-        "found": "; ".join(f"{way} ({n:,})" for way, n in found.found[:8]),
+        "found": _found(found),
         "columns": ", ".join(columns),
         "unanswered": ("; ".join(unanswered) + ".") if unanswered else "",
         "related": "Replies and derived posts name their parent in `parent`." if "parent" in columns else "",
@@ -43,6 +45,12 @@ def facts(found: Description, columns: list[str]) -> dict[str, str]:
     if found.times:
         told["first_time"], told["last_time"] = found.times
     return told
+
+
+def _found(found: Description) -> str:
+    """Return the ways that `davy collect` noted; a mere file name does not say how posts were found."""
+    ways = [(way, n) for way, n in found.found if re.match("(search|profiles|trend|corpus)[:,]|everything", way)]
+    return "; ".join(f"{way} ({n:,})" for way, n in ways[:8])
 
 
 def _listed(found: Description, column: str) -> str:

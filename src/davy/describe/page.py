@@ -205,8 +205,8 @@ def _topics(made: Page, found: Description) -> None:
         Column("at least", "share"), Column("all posts", "share"), Column("NPMI", "number"),
     ]  # fmt: skip
     note = (
-        "“Posts” are those in the class of those with the word; “at least” is the low end of the 95 % interval (Wilson); "
-        "“all posts” is the class's share of the corpus."
+        "“Posts” are those in the class of those with the word; “at least” is the low end of the 95 % interval "
+        "(Wilson); “all posts” is the class's share of the corpus."
     )
     made.table(Table.of(columns, rows[:SHOWN], note=note))
     if len(rows) > SHOWN:

@@ -146,7 +146,6 @@ def _card(known: Mapping[str, str], given: Mapping[str, str], found: Description
         "task_categories": ["text-classification"],
         "tags": ["hate-speech", "not-for-all-audiences"],
         "size_categories": [_size(found.posts)],
-        "annotations_creators": ["expert-generated" if given.get("annotators") else "other"],
     }
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
     rows = [f"| {level.question} | {label} | {n:,} |" for level in found.levels for label, n in level.labels.items()]
