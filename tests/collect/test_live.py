@@ -273,3 +273,19 @@ def test_an_archive_of_one_platform_is_not_mixed_with_another(tmp_path):
         listened(reddit.NewPosts(Web("http://127.0.0.1:1"), ["tea"]), archive)
     with pytest.raises(UserError, match="jsonl"):
         listened(bluesky.Jetstream("ws://127.0.0.1:1"), tmp_path / "b.csv")
+
+
+def test_what_a_server_says_in_another_way_is_passed_over_or_told(tmp_path):
+    lines = f"event: update\ndata: not json\n\nevent: update\ndata: {json.dumps(status(5))}\n\n"
+    answers = {
+        "/api/v1/streaming/public": [ok(lines)],
+        "/2/users/by/username/ada": [ok({"errors": [{"title": "Not Found"}]})],
+        "/r/tea/comments": [ok({"reason": "banned"})],
+    }
+    with recorded(answers) as server:
+        listened(mastodon.PublicStream(Web(server.url)), tmp_path / "m.jsonl", limits=Limits(posts=1))
+        assert len(kept(tmp_path / "m.jsonl")) == 1
+        with pytest.raises(UserError, match="no account 'ada'"):
+            listened(x.UserPosts(Web(server.url), ["ada"]), tmp_path / "x.jsonl")
+        with pytest.raises(UserError, match="no listing"):
+            listened(reddit.NewPosts(Web(server.url), ["tea"]), tmp_path / "r.jsonl")

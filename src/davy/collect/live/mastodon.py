@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from davy.collect.live.events import Event
-from davy.collect.live.web import Web
+from davy.collect.live.web import Web, parsed
 from davy.collect.platforms.read import reader, records_of
 
 PAGE = 40
@@ -42,7 +41,7 @@ class PublicStream:
         while True:
             page = self._web.get(self._timeline, {"min_id": cursor, "limit": PAGE, **self._local})
             for status in reversed(page):
-                cursor = str(status["id"])
+                cursor = str(status.get("id") or cursor)
                 yield from (Event(record, cursor) for record in records_of(self._read, status))
             yield Event(cursor=cursor)
             if len(page) < PAGE:
@@ -53,6 +52,6 @@ class PublicStream:
             # The number is the server's own, and so is the post's address only where the post is the server's own too.
             yield Event(withdrawn=f"mastodon:{self._web.host}/{data}")
         elif kind == "update":
-            status = json.loads(data)
+            status = parsed(data)
             for record in records_of(self._read, status):
-                yield Event(record, str(status["id"]))
+                yield Event(record, str(status.get("id") or "") or None)

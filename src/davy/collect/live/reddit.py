@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from davy.collect.live.events import Event
 from davy.collect.live.web import Web
 from davy.collect.platforms.read import reader, records_of
+from davy.core.errors import UserError
 
 SERVER = "https://oauth.reddit.com"
 PAGE = 100
@@ -50,7 +51,9 @@ class NewPosts:
         number = int(last.split("_")[1], 36) if last else -1
         for _ in range(DEEPEST if last else 1):
             params = {"limit": PAGE, "raw_json": 1, **({"after": after} if after else {})}
-            data = self._web.get(f"/r/{name}/{self._kind}", params)["data"]
+            data = (self._web.get(f"/r/{name}/{self._kind}", params) or {}).get("data") or {}
+            if "children" not in data:
+                raise UserError(f"Reddit has no listing for {name!r}. Check the name of the community.")
             new = [child for child in data["children"] if int(child["data"]["id"], 36) > number]
             found += new
             after = data.get("after")

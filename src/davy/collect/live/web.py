@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -82,6 +83,15 @@ class Web:
         if status == 404:
             return UserError(f"{self.host} does not know {response.url.path}. Check the name and the server.")
         return UserError(f"{self.host} refused the request (status {status}). Check the options.")
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """Return the JSON object of a stream's line; an empty one for a line that holds none."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _told(headers: Mapping[str, str]) -> float | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from davy.collect.live.events import Event
-from davy.collect.live.web import Web
+from davy.collect.live.web import Web, parsed
 from davy.collect.platforms.read import reader, records_of
 from davy.core.errors import UserError
 
@@ -44,7 +44,7 @@ class FilteredStream:
             if not line.strip():
                 yield Event()
                 continue
-            raw = json.loads(line)
+            raw = parsed(line)
             if any(rule.get("tag", TAG) == TAG for rule in raw.get("matching_rules") or [{}]):
                 yield from _events(raw, self._read)
 
@@ -73,7 +73,7 @@ class UserPosts:
         """Yield each account's posts; the cursor is JSON of account → newest post."""
         newest: dict[str, str] = json.loads(cursor) if cursor else {}
         for name in self._accounts:
-            account = name if name.isdigit() else str(self._web.get(f"/2/users/by/username/{name}")["data"]["id"])
+            account = name if name.isdigit() else self._number(name)
             last = newest.get(account)
             for event in _pages(self._web, f"/2/users/{account}/tweets", {}, last, self._read):
                 if event.cursor is not None:
@@ -81,6 +81,12 @@ class UserPosts:
                 yield Event(event.record)
             # An account's newest post counts only when all pages were read: they come newest first.
             yield Event(cursor=json.dumps(newest))
+
+    def _number(self, name: str) -> str:
+        found = (self._web.get(f"/2/users/by/username/{name}") or {}).get("data") or {}
+        if "id" not in found:
+            raise UserError(f"X knows no account {name!r}, or does not show it. Check the name, or leave it out.")
+        return str(found["id"])
 
 
 def spelt(rule: str) -> str:
