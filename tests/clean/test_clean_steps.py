@@ -140,6 +140,33 @@ def test_a_post_goes_only_when_it_is_surely_in_another_language():
     assert dropped(drops.KeepLanguages(("de", "en"), unsure="drop"), english, german, "😀") == [False, False, True]
 
 
+@pytest.mark.parametrize("lang", ["en", "de"])
+def test_small_words_settle_a_language_only_where_the_model_agrees(lang):
+    from davy.text.language import detect_many, surely
+
+    made = {
+        "en": ["I know that you would like to get one of them", "this is what they want", "the lamp and the mill"],
+        "de": [
+            "ich weiß, dass du auch noch einen von denen haben willst",
+            "das ist nicht der Weg",
+            "und wir sind auch da",
+        ],
+        "other": [
+            "je ne sais pas ce que nous allons faire",
+            "no sé qué vamos a hacer hoy",
+            "lamp",
+            "",
+            "so was in die man",
+        ],
+    }
+    for language, sentences in made.items():
+        said = surely(texts(*sentences), lang).to_list()
+        assert said == [language == lang] * len(sentences)
+        if language == lang:
+            assert {found for found, _ in detect_many(sentences)} == {lang}
+    assert surely(texts("je ne sais pas"), "fr").to_list() == [False]
+
+
 def test_steps_travel_to_other_processes_as_plain_values():
     made = from_list(
         [["mask-urls", {"with": "X"}], ["drop-length", {"in": "words", "min": 2}], ["drop-only", {"of": ["urls"]}]]

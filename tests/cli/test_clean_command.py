@@ -60,6 +60,8 @@ def test_show_prints_a_recipe_that_can_be_read_again(tmp_path, posts, capsys):
         (["--workers", "0"], "--workers is 0"),
         (["--text-column", "txet"], "has no column 'txet'"),
         (["--out", "posts.xyz"], "does not say which format"),
+        (["--out", "nosuch/c.csv"], "The folder nosuch does not exist"),
+        (["--funnel", "nosuch/f.json"], "The folder nosuch does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line_and_writes_nothing(posts, tmp_path, capsys, arguments, said):
@@ -78,6 +80,13 @@ def test_a_recipe_that_leaves_nothing_says_so_and_writes_nothing(posts, tmp_path
     assert run(["clean", str(posts), "--recipe", str(recipe), "--out", str(tmp_path / "c.csv")]) == 2
     assert "leaves none of 6 posts" in capsys.readouterr().err
     assert not (tmp_path / "c.csv").exists()
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path, capsys):
+    (tmp_path / "c.csv").write_text("an older output", encoding="utf-8")
+    assert run(["clean", str(tmp_path / "nosuch.csv"), "--out", str(tmp_path / "c.csv")]) == 2
+    assert "nosuch.csv" in capsys.readouterr().err
+    assert (tmp_path / "c.csv").read_text(encoding="utf-8") == "an older output"
 
 
 def test_the_input_is_never_written_over(posts, capsys):

@@ -86,13 +86,21 @@ class KeepLanguages(Drop):
         """Return which posts are in another language."""
         import polars as pl
 
-        from davy.text.language import detect_many
+        from davy.text.language import detect_many, surely
 
         plain = entities.without(posts["text"])
+        settled = pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(plain))
+        for lang in self.languages:
+            settled = settled | surely(plain, lang)
         wanted = frozenset(self.languages)
         kept_if_unsure = self.unsure == "keep"
-        gone = [lang not in wanted if share >= self.sure else not kept_if_unsure for lang, share in detect_many(plain)]
-        return pl.Series("text", gone, dtype=pl.Boolean)
+        asked = (~settled).arg_true()
+        gone = [
+            lang not in wanted if share >= self.sure else not kept_if_unsure
+            for lang, share in detect_many(plain.gather(asked))
+        ]
+        dropped = pl.Series("text", [False], dtype=pl.Boolean).new_from_index(0, len(plain))
+        return dropped.scatter(asked, pl.Series(gone, dtype=pl.Boolean))
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ def clean(
         raise UserError(f"--workers is {workers}; give at least 1.")
     chosen = _with_near(recipes.load(recipe), near)
     beside = funnel or (None if out == STDIO else Path(out).with_name(f"{Path(out).name.split('.')[0]}.funnel.json"))
+    _refuse(file, out, beside)
     done = _clean(file, out, chosen, format, encoding, text_column, id_column, workers or os.cpu_count() or 1)
     if beside is not None:
         save(done, beside)
@@ -128,8 +129,6 @@ def _clean(
 
     out_format = format if out == STDIO or not _says(out) else None
     format_of(out, out_format)
-    if str(out) != STDIO and str(file) != STDIO and Path(out).exists() and Path(out).samefile(file):
-        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
     in_format = format if file == STDIO or not _says(file) else None
     with files.opened(file, format=in_format, encoding=encoding) as table:
         posts = columns.posts(table, text=text, id=id)
@@ -140,6 +139,21 @@ def _clean(
                 batches = _batches(posts)
                 cleaned = run(batches, recipe, Path(folder), rows=posts.rows, workers=workers, progress=advance)
             return _write(cleaned, posts, out, out_format)
+
+
+def _refuse(file: str, out: str, funnel: Path | None) -> None:
+    """Raise where what is to be written could not be, before the work begins."""
+    from davy.collect.formats import STDIO
+
+    if STDIO not in (file, out) and Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
+        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
+    for path in (None if out == STDIO else Path(out), funnel):
+        if path is None:
+            continue
+        if not path.parent.is_dir():
+            raise UserError(f"The folder {path.parent} does not exist. Make it first: mkdir -p {path.parent}")
+        if path.is_dir():
+            raise UserError(f"{path} is a folder. Name the file to write in it.")
 
 
 def _batches(posts: Table) -> Iterator[pl.DataFrame]:

@@ -107,6 +107,8 @@ def _sample(
     format_of(out)
     if Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
         raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
+    if not Path(out).parent.is_dir():
+        raise UserError(f"The folder {Path(out).parent} does not exist. Make it first: mkdir -p {Path(out).parent}")
     who = judges.named(given, plan.judges)
     with files.opened(file) as table:
         posts = columns.checked(columns.posts(table, text=text, id=id))

@@ -168,6 +168,9 @@ def _print(done: Split) -> None:
         ]
         console.out().print(Table.of(head, lines).rich())
     console.note(f"{done.tied:,} posts are in groups, the largest of {done.largest}; no group crosses.")
+    small = min((size for size in done.asked.values() if size), default=0)
+    if done.largest > small:
+        console.note(f"The largest group has more posts than the smallest part asked for ({small:,}), so sizes miss.")
     for short in done.shortfalls:
         console.note(f"Shortfall: {short.part} got {short.got:,} of {short.asked:,} posts of kind {short.kind!r}.")
 

