@@ -15,7 +15,7 @@ from davy.describe.cloud import cloud
 from davy.describe.describe import describe
 from davy.describe.npmi import npmi, pmi
 from davy.describe.page import clouds, page
-from davy.describe.topics import topics
+from davy.describe.topics import tail, topics
 
 # Eight posts, worked out by hand: "butter" is in 4, "brot" in 3, both in 2; four are in class A.
 TEXTS = [
@@ -115,6 +115,25 @@ def test_a_topic_word_that_gives_a_class_away_is_listed_and_a_spread_one_is_not(
     assert next(t.word for t in listed if t.label == "bad") == "fasching"
     assert "wetter" not in [t.word for t in listed]
     assert listed[0].low > listed[0].base
+
+
+def test_the_chance_of_a_tail_is_scipys():
+    from scipy.stats import binom
+
+    for both, held, share in ((1, 1, 0.5), (10, 29, 0.1035), (37, 95, 0.065), (453, 1019, 0.2427), (5, 5, 0.01)):
+        assert tail(both, held, share) == pytest.approx(float(binom.sf(both - 1, held, share)), rel=1e-9)
+    assert (tail(0, 5, 0.1), tail(3, 5, 0.0), tail(3, 5, 1.0)) == (1.0, 0.0, 1.0)
+
+
+def test_labels_given_out_at_random_raise_no_warning():
+    rng = np.random.default_rng(1)
+    texts = [
+        " ".join(f"wort{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in rng.integers(0, 600, 8)) for _ in range(2000)
+    ]
+    labels = ["bad" if bad else "good" for bad in rng.random(2000) < 0.1]
+    found = describe(posts(texts, labels), name="chance")
+    assert len(found.words["kind"]) > 1000
+    assert found.topics == []
 
 
 def test_a_cloud_masks_words_sizes_them_by_weight_and_lets_none_touch():

@@ -2,20 +2,24 @@
 
 A detector that learns such a word flags its topic, not hate (Wiegand et al.
 2019). A word is listed when it goes with the class clearly (NPMI), in enough
-posts, and when even the low end of its interval is above the class's share.
+posts, and so often that chance would hardly bring it about, given how many words
+were looked at: among thousands, some go with any class by chance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, lgamma, log, log1p
 
 import polars as pl
 
 CLEAR = 0.1
 """NPMI from which a word goes with a class clearly."""
+CHANCE = 0.05
+"""The chance, over all words and classes of a question, that any is listed though labels were given out blindly."""
+MOST = 15
 OFTEN = 10
 """Posts that must hold a word: in fewer, it is chance more often than not."""
-MOST = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +43,35 @@ def topics(words: pl.DataFrame, question: str, shares: dict[str, float], *, clea
     from davy.measure.intervals import wilson
 
     listed: list[Topic] = []
+    often = words.filter(pl.col("posts_with_word") >= OFTEN)
+    limit = CHANCE / max(1, len(often))
     for label, base in shares.items():
-        near = words.filter(
-            (pl.col("class") == label) & (pl.col("npmi") >= clear) & (pl.col("posts_with_word") >= OFTEN)
-        ).sort("npmi", descending=True)
+        near = often.filter((pl.col("class") == label) & (pl.col("npmi") >= clear)).sort("npmi", descending=True)
         found = 0
         for row in near.iter_rows(named=True):
-            if found == MOST:
-                break
-            low, high = wilson(row["posts"], row["posts_with_word"])
-            if low <= base or hurtful(row["word"]):
+            both, held = row["posts"], row["posts_with_word"]
+            if found == MOST or tail(both, held, base) > limit or hurtful(row["word"]):
                 continue
             found += 1
-            rate = row["posts"] / row["posts_with_word"]
-            listed.append(
-                Topic(
-                    question,
-                    label,
-                    row["word"],
-                    row["posts"],
-                    row["posts_with_word"],
-                    row["npmi"],
-                    rate,
-                    low,
-                    high,
-                    base,
-                )
-            )
+            low, high = wilson(both, held)
+            listed.append(Topic(question, label, row["word"], both, held, row["npmi"], both / held, low, high, base))
     return listed
+
+
+def tail(both: int, held: int, share: float) -> float:
+    """Return the chance that of `held` posts at least `both` are in a class with this share (binomial, exact)."""
+    if both <= 0 or share >= 1:
+        return 1.0
+    if share <= 0:
+        return 0.0
+    start = lgamma(held + 1) - lgamma(both + 1) - lgamma(held - both + 1) + both * log(share)
+    term = total = exp(start + (held - both) * log1p(-share))
+    for k in range(both, held):
+        term *= (held - k) / (k + 1) * share / (1 - share)
+        total += term
+        if term < total * 1e-17:
+            break
+    return min(1.0, total)
 
 
 def hurtful(word: str) -> bool:
