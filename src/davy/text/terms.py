@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _SPELLINGS = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"}
 _DRAWN_OUT = re.compile(r"([^\W\d_])\1{2,}")
 _RUNS = "|".join(letter * 3 for letter in "abcdefghijklmnopqrstuvwxyz")
-_CAREFUL = rf"[^\x00-\x7f]|(?i:{_RUNS})"
+_CAREFUL = (  # letters that are not ASCII, invisible characters among letters, letters in circles, drawn-out letters
+    r"[[\p{L}\p{M}\p{N}\p{Cf}]--[\x00-\x7f\x{fe0f}\x{200d}]]|\p{L}\x{200d}|[\x{2460}-\x{24ff}\x{1f110}-\x{1f189}]"
+    rf"|(?i:{_RUNS})"
+)
 
 
 class Terms:
@@ -32,7 +35,7 @@ class Terms:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.patterns = _patterns(entries)
         self._tripled = any(_DRAWN_OUT.search(pattern) for pattern in self.patterns)
-        # A text without any of these, of ASCII letters and with none drawn out, holds no word: most go no further.
+        # A text without any of these that gives no cause for care holds no word: most go no further.
         self._hints = list(dict.fromkeys(max(pattern.split(), key=len) for pattern in self.patterns))
 
     def __len__(self) -> int:
@@ -71,6 +74,7 @@ def fold(texts: pl.Series) -> pl.Series:
     if texts.str.len_bytes().sum() != texts.str.len_chars().sum():  # plain ASCII needs none of it
         spelt = spelt.str.normalize("NFKC").str.replace_many(list(_SPELLINGS), list(_SPELLINGS.values()))
         spelt = spelt.str.normalize("NFKD").str.replace_all(r"[\p{M}\p{Cf}]+", "")
+        spelt = spelt.str.replace_all(r"(\p{So})", " $1 ")  # each emoji is a word of its own
     words = spelt.str.replace_all(r"[^\p{L}\p{N}\p{So}]+", " ").str.strip_chars()
     frame = texts.alias("t").to_frame()
     return frame.select(pl.concat_str([pl.lit(" "), words, pl.lit(" ")]).alias(texts.name)).to_series()

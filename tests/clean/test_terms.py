@@ -1,0 +1,37 @@
+"""Words of a list in many posts at once: the quick way finds what folding every text would find."""
+
+import polars as pl
+import pytest
+
+from davy.lexicons import Entry, Lexicon
+from davy.text.terms import Terms, fold
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a GRUMBLEFOP!", "ｇｒｕｍｂｌｅｆｏｐ", "ⓖⓡⓤⓜⓑⓛⓔⓕⓞⓟ", "gru\u200dmblefop", "grúmblefop", "grumble\u00adfop",
+     "grummmblefop", "x-grumblefop-y", "nice 🍑", "one 🍑🍑 two", "über Müller", "ueber MUELLER"],
+)  # fmt: skip
+def test_a_word_is_found_however_it_is_written(text):
+    terms = Terms(Lexicon.of("grumblefop", "🍑", "müller"))
+    assert terms.found(pl.Series([text])).to_list() == [True]
+
+
+@pytest.mark.parametrize("text", ["grumble fop", "grumblefops", "a 🍒 and “quotes”", "mülle", "", None])
+def test_other_words_are_left_alone(text):
+    assert Terms(Lexicon.of("grumblefop", "🍑", "müller")).found(pl.Series([text], dtype=pl.String)).to_list() == [
+        False
+    ]
+
+
+def test_endings_and_modes_of_entries_count():
+    terms = Terms([Entry("mopwick", lang="en", inflect="s"), Entry("fop", mode="end"), Entry("grum", kind="harmless")])
+    assert terms.found(pl.Series(["mopwicks", "grumblefop", "grum", "fops"])).to_list() == [True, True, False, False]
+
+
+def test_folded_texts_are_words_with_single_spaces_around_them():
+    assert fold(pl.Series(["Straße, ÄRGER!\n😀"])).to_list() == [" strasse aerger 😀 "]
+
+
+def test_a_list_without_words_finds_nothing():
+    assert Terms([]).found(pl.Series(["a", None])).to_list() == [False, False]
