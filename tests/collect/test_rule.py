@@ -93,6 +93,8 @@ def test_the_printed_rule_keeps_what_it_says_and_nothing_else():
         ("has:hashtags", "a#b", False),
         ("has:emoji", "na 🙂", True),
         ("🐀", "du 🐀du", True),
+        ("has:cashtags", "buy $TEA now", True),
+        ("retweets_of:bob", "RT @Bob: hm", True),
         ("or", "this or that", True),
         ("lang:de", "Das ist ein ganz normaler Satz.", True),
         ("url:example.org", "siehe https://www.Example.org/a", True),
@@ -164,3 +166,10 @@ def test_thousands_of_words_are_looked_for_at_once_and_found_exactly():
     words = [f"wort{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676)}" for i in range(3000)]
     texts = [f"hier steht {word} drin" for word in words[:50]] + ["hier steht nichts"] * 50
     assert matches(" OR ".join(words), *texts) == [True] * 50 + [False] * 50
+
+
+@pytest.mark.parametrize("rule", ["tea is:verified", "tea -has:geo", "sample:10", "(a OR place:berlin)"])
+def test_what_only_x_can_tell_parses_for_its_stream_and_is_refused_over_archives(rule):
+    assert Rule.of(rule, archive=False).tree
+    with pytest.raises(UserError, match="Only X itself"):
+        Rule.of(rule)

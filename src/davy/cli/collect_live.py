@@ -63,10 +63,11 @@ def live(
     from davy.collect.records import Names
     from davy.collect.rule import Rule
 
-    made = Rule.of(rule) if rule is not None else None
+    on_x = platform.lower() in ("x", "twitter")  # X matches the rule itself, and knows more than an archive can tell
+    made = Rule.of(rule, archive=not on_x) if rule is not None else None
     names = Names.of(author_key) if author_key else None
     source = _source(platform.lower(), rule, account or [], community or [], submissions, tag, local, server, every)
-    own = None if platform.lower() in ("x", "twitter") else made  # X has matched its rule itself
+    own = None if on_x else made
     listener = Listener(source, out, rule=own, names=names, limits=Limits(posts, seconds), tell=console.note)
     try:
         heard = listener.run()

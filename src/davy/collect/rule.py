@@ -16,7 +16,8 @@ from functools import cached_property
 
 import polars as pl
 
-from davy.collect.rule_parse import All, Any, Mention, Node, Not, Operator, Tag, Words, parse
+from davy.collect.rule_parse import SERVER_ONLY, All, Any, Mention, Node, Not, Operator, Tag, Words, parse
+from davy.core.errors import UserError
 from davy.lexicons.read import Entry
 from davy.text.emoji import count as count_emoji
 from davy.text.terms import Terms, fold
@@ -28,6 +29,8 @@ _WORDY = re.compile(r"[^\W_]")
 _LINK = r"(?i)\bhttps?://|\bwww\.\w|\b(?:t\.co|bit\.ly|youtu\.be)/\w"
 _TAG = r"(?:^|[^\p{L}\p{N}_&/])[#＃]([\p{L}\p{N}_]+)"
 _MENTION = r"(?:^|[^\p{L}\p{N}_/.])@([A-Za-z0-9_](?:[\w.\-]*\w)?)"
+_CASHTAG = r"(?:^|\s)\$[A-Za-z]{1,6}\b"
+_SHOWS = {"links": _LINK, "hashtags": _TAG, "mentions": _MENTION, "cashtags": _CASHTAG}
 _FLAGS: dict[tuple[str, str], str] = {
     ("is", "retweet"): "retweet",
     ("is", "reply"): "reply",
@@ -52,9 +55,12 @@ class Rule:
     tree: Node
 
     @staticmethod
-    def of(text: str) -> Rule:
-        """Return the rule; a fault in it is an error with a caret."""
-        return Rule(text, parse(text))
+    def of(text: str, *, archive: bool = True) -> Rule:
+        """Return the rule; a fault in it is an error with a caret, and so is what no archive can tell (`archive`)."""
+        rule = Rule(text, parse(text))
+        if archive:
+            _ = rule._plan
+        return rule
 
     @property
     def shown(self) -> str:
@@ -121,14 +127,16 @@ class _Says(_Part):
 
     def __init__(self, operator: Operator) -> None:
         self._name, self._value = operator.name, operator.value
+        if (said := f"{self._name}:{self._value}") in SERVER_ONLY or f"{self._name}:" in SERVER_ONLY:
+            raise UserError(f"Only X itself can tell {said[:60]}; an archive can't. Leave it out of the rule.")
         self.cost = {"lang": 9, "has": 3}.get(operator.name, 0)
 
     def holds(self, records: pl.DataFrame) -> pl.Series:
         if (self._name, self._value) in _FLAGS:
             return _column(records, _FLAGS[self._name, self._value], pl.Boolean).fill_null(False)
         text = records["text"]
-        if self._value in ("links", "hashtags", "mentions"):
-            pattern = {"links": _LINK, "hashtags": _TAG, "mentions": _MENTION}[self._value]
+        if self._name in ("has", "filter") and self._value in _SHOWS:
+            pattern = _SHOWS[self._value]
             shown = text.str.contains(pattern).fill_null(False)
             return shown | _column(records, "links", pl.Boolean).fill_null(False) if self._value == "links" else shown
         if self._value == "emoji" and self._name == "has":
@@ -150,6 +158,13 @@ class _Says(_Part):
         said = _column(records, "urls").str.to_lowercase().str.contains(wanted, literal=True).fill_null(False)
         inner = records["text"].str.extract_all(r"(?i)(?:https?://|www\.)\S+").list.join(" ").str.to_lowercase()
         return said | inner.str.contains(wanted, literal=True).fill_null(False)
+
+    def _in_reply_to_tweet_id(self, records: pl.DataFrame) -> pl.Series:
+        return (_column(records, "reply_to") == f"x:{self._value.removeprefix('x:')}").fill_null(False)
+
+    def _retweets_of(self, records: pl.DataFrame) -> pl.Series:
+        wanted = re.escape(self._value.lstrip("@"))
+        return records["text"].str.contains(rf"(?i)^RT @{wanted}\b").fill_null(False)
 
     def _conversation_id(self, records: pl.DataFrame) -> pl.Series:
         return (_column(records, "conversation") == self._value).fill_null(False)

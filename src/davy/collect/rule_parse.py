@@ -24,16 +24,24 @@ VALUES: dict[str, tuple[str, ...] | None] = {
     "lang": None,
     "url": None,
     "conversation_id": None,
+    "in_reply_to_tweet_id": None,
+    "retweets_of": None,
     "platform": None,
     "community": None,
     "subreddit": None,
     "since": None,
     "until": None,
-    "is": ("retweet", "reply", "quote"),
-    "has": ("links", "media", "images", "videos", "hashtags", "mentions", "emoji"),
+    "is": ("retweet", "reply", "quote", "verified", "nullcast"),
+    "has": ("links", "media", "images", "videos", "hashtags", "mentions", "cashtags", "emoji", "geo"),
     "filter": ("links", "media", "images", "videos", "hashtags", "mentions", "retweets", "replies", "quote"),
 }
 """What can stand before a colon, and what after it; None is anything."""
+SERVER_ONLY: tuple[str, ...] = (
+    "is:verified", "is:nullcast", "has:geo", "place:", "place_country:", "context:", "entity:", "sample:", "bio:",
+    "bio_name:", "bio_location:",
+)  # fmt: skip
+"""What only X itself can tell: fine in a rule for its stream, an error over archives."""
+VALUES |= {name.rstrip(":"): None for name in SERVER_ONLY if name.endswith(":")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class Description:
     topics: list[Topic]
     least: int
     times: tuple[str, str] | None = None
+    collected: tuple[str, str] | None = None
     found: list[tuple[str, int]] = field(default_factory=list)
     scheme: str = ""
 
@@ -54,8 +55,8 @@ class Description:
         kept = {
             name: getattr(self, name)
             for name in (
-                "name", "posts", "texts", "empty", "repeated", "images", "data", "scheme", "times", "origins", "across",
-                "top", "least", "found",
+                "name", "posts", "texts", "empty", "repeated", "images", "data", "scheme", "times", "collected",
+                "origins", "across", "top", "least", "found",
             )
         }  # fmt: skip
         whole = {
@@ -110,7 +111,8 @@ def describe(
         pairs=words.pairs(held, len(posts), least=least),
         topics=[topic for q, frame in figured.items() for topic in topics(frame, q, shares[q])],
         least=least,
-        times=_times(posts),
+        times=_span(posts, "time"),
+        collected=_span(posts, "collected_at"),
         found=_found(posts),
         scheme=f"{scheme.name} {scheme.version}" if scheme else "",
     )
@@ -142,10 +144,11 @@ def _top(frame: pl.DataFrame, label: str) -> list[dict[str, Any]]:
     return some.select("word", "posts", "share", "npmi").to_dicts()
 
 
-def _times(posts: pl.DataFrame) -> tuple[str, str] | None:
-    if "time" not in posts.columns:
+def _span(posts: pl.DataFrame, column: str) -> tuple[str, str] | None:
+    """Return the first and the last time in a column, which sort as text."""
+    if column not in posts.columns:
         return None
-    given = posts["time"].cast(pl.String).drop_nulls()
+    given = posts[column].cast(pl.String).drop_nulls()
     return (str(given.min()), str(given.max())) if len(given) else None
 
 

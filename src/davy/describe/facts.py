@@ -35,7 +35,7 @@ def facts(found: Description, columns: list[str]) -> dict[str, str]:
         "with_images": " and image" if found.images else "",
         "identifiable": "Davy's readers keep no user names; an author is at most a keyed hash. Names inside texts are "
         "there unless cleaning masked them." if "platform" in columns else "",
-        "collected": "",
+        "collected": f"Between {found.collected[0]} and {found.collected[1]}." if found.collected else "",
         "withdrawal": "`davy collect withdraw` removes a post that its author deleted, with all that was derived from "
         "its text.",
         "scheme": f"Scheme {found.scheme}." if found.scheme else "",
