@@ -294,6 +294,12 @@ def test_tables_and_text_files_are_archives_too(tmp_path):
     span = Strategy("span", "trend", since="2022-03-16T00:00:00Z", until="2022-03-17T00:00:00Z")
     _, posts = collected([tmp_path / "posts.csv"], tmp_path / "a.parquet", span, platform="plain")
     assert posts["id"].to_list() == ["1"]
+    (tmp_path / "packed.txt.xz").write_bytes(lzma.compress(b"drei\n"))
+    _, posts = collected([tmp_path / "packed.txt.xz"], tmp_path / "c.parquet", platform="plain")
+    assert posts["text"].to_list() == ["drei"]
+    (tmp_path / "old.txt").write_bytes("ä".encode("cp1252"))
+    with pytest.raises(UserError, match=r"old\.txt: byte 0"):
+        collected([tmp_path / "old.txt"], tmp_path / "d.parquet", platform="plain")
     _, posts = collected([tmp_path / "lines.txt"], tmp_path / "b.parquet", platform="plain")
     assert posts["text"].to_list() == ["eins", "zwei"]
     assert posts["id"].n_unique() == 2

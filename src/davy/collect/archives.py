@@ -83,13 +83,32 @@ def values(
         yield Value(value, place, place + len(line))
 
 
+def texts(path: Path, *, start: int = 0, encoding: str | None = None) -> Iterator[Value]:
+    """Yield each line of a text file that is not blank as a value with its text."""
+    for place, _, line in _lines(path, start):
+        if line.strip():
+            yield Value({"text": _decoded(line, path, place, encoding).strip("\r\n\ufeff")}, place, place + len(line))
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a name is one of a text file, packed or not."""
+    return _ending(path) == "txt"
+
+
 def is_archive(path: Path) -> bool:
-    """Return whether a name is one of JSON, packed or not."""
+    """Return whether a name is one of JSON, packed or not; a packed file that does not say is taken for one."""
+    ending = _ending(path)
+    return ending in ("json", "jsonl", "ndjson") or (ending not in _TABLES and _packed(path))
+
+
+def _packed(path: Path) -> bool:
+    return path.name.lower().rsplit(".", 1)[-1] in PACKED
+
+
+def _ending(path: Path) -> str:
+    """Return the ending that says what a file holds, in `RC.jsonl.zst` the `jsonl`."""
     parts = path.name.lower().split(".")
-    ending = parts[-2] if parts[-1] in PACKED and len(parts) > 2 else parts[-1]
-    return (
-        ending in ("json", "jsonl", "ndjson") or parts[-1] == "zst" or (parts[-1] in PACKED and ending not in _TABLES)
-    )
+    return parts[-2] if _packed(path) and len(parts) > 2 else parts[-1]
 
 
 _TABLES = ("csv", "tsv", "tab", "parquet", "pq", "txt")

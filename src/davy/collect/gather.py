@@ -227,10 +227,8 @@ def _values(path: Path, start: int, settings: Settings, counts: archives.Counts)
                 yield archives.Value(raw, number - 1, number)
         return
     place = 0
-    if path.name.lower().endswith(".txt"):
-        for number, line in enumerate(path.read_text(settings.encoding or "utf-8").splitlines(), 1):
-            if number > start and line.strip():
-                yield archives.Value({"text": line}, number - 1, number)
+    if archives.is_text(path):
+        yield from archives.texts(path, start=start, encoding=settings.encoding)
         return
     for batch in files.batches(path, encoding=settings.encoding):
         if place + len(batch) > start:

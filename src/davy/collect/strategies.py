@@ -59,6 +59,7 @@ class Strategy:
         return {
             "name": self.name, "kind": self.kind, "rule": self.rule.text if self.rule else None, "cap": self.cap,
             "profiles": sorted(self.profiles), "since": self.since, "until": self.until,
+            "corpus": {name: str(value) for name, value in self.corpus.items()},
         }  # fmt: skip
 
     def matches(self, records: pl.DataFrame) -> pl.Series:
@@ -144,7 +145,9 @@ def _strategy(entry: Any, where: str, folder: Path) -> Strategy:
 
 
 def _rule(entry: dict[str, Any], where: str) -> Rule | None:
-    texts = [f"({' OR '.join(_term(str(term)) for term in entry['terms'])})"] if entry.get("terms") else []
+    terms = entry.get("terms") or []
+    terms = terms if isinstance(terms, list) else [terms]
+    texts = [f"({' OR '.join(_term(str(term)) for term in terms)})"] if terms else []
     if entry.get("rule"):
         texts.append(str(entry["rule"]))
     if not texts:
