@@ -22,10 +22,13 @@ from davy.cli import (
     corpus,
     database,
     describe,
+    distil,
     evaluate,
+    export,
     job,
     key,
     model,
+    pretrain,
     reproduce,
     reproduce_hatemoji,
     sample,
@@ -34,6 +37,7 @@ from davy.cli import (
     serve,
     split,
     suite,
+    train,
     user,
 )
 from davy.core.errors import UserError
@@ -114,3 +118,7 @@ app.add_typer(collect.app, name="collect")
 app.command()(describe.describe)
 app.command()(split.split)
 app.command()(sample.sample)
+app.command()(train.train)
+app.command()(pretrain.pretrain)
+app.command()(distil.distil)
+app.command()(export.export)

@@ -47,7 +47,8 @@ class Network(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return the logits of all heads side by side: batch × total labels."""
         states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        return self.out(self.dropout(self.pooled(states, attention_mask)))
+        logits: Tensor = self.out(self.dropout(self.pooled(states, attention_mask)))
+        return logits
 
     def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
         """Return one vector a post: the mean over its tokens, or the first token's."""
@@ -88,5 +89,5 @@ def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Modul
 
     config = AutoConfig.from_pretrained(name, **changes)
     if random:
-        return AutoModel.from_config(config)  # type: ignore[no-any-return]
+        return AutoModel.from_config(config)  # type: ignore[no-any-return,no-untyped-call]
     return AutoModel.from_pretrained(name, config=config, use_safetensors=True)  # type: ignore[no-any-return]

@@ -32,7 +32,9 @@ class Tokens:
         lengths = np.array([len(it) for it in ids], dtype=np.int64)
         flat = np.concatenate([np.asarray(it, dtype=np.int32) for it in ids]) if len(ids) else np.zeros(0, np.int32)
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) if len(ids) else lengths
-        return cls(*(torch.from_numpy(a).to(device) for a in (flat, starts.astype(np.int64), lengths)), pad)
+        places = starts.astype(np.int64)
+        flats, begins, sizes = (torch.from_numpy(a).to(device) for a in (flat, places, lengths))
+        return cls(flats, begins, sizes, pad)
 
     def __len__(self) -> int:
         return len(self.lengths)

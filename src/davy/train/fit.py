@@ -42,8 +42,8 @@ def fit(
     evaluate: Callable[[], dict[str, Any]] | None = None,
     folder: Path | None = None,
     save_every: int = 0,
-    tell: Callable[[dict[str, Any]], None] = lambda record: None,
-    wrap_up: Callable[[float], None] = lambda share: None,
+    tell: Callable[[dict[str, Any]], None] = lambda _: None,
+    wrap_up: Callable[[float], None] = lambda _: None,
 ) -> History:
     """Train the network in place and return the history; `order(rng)` gives the rows of one epoch."""
     lengths = tokens.lengths.cpu().numpy()

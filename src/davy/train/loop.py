@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,8 @@ class Loop:
     seed: int = 0
     folder: Path | None = None
     save_every: int = 0
-    tell: Callable[[dict[str, Any]], None] = lambda record: None
-    wrap_up: Callable[[float], None] = lambda share: None
+    tell: Callable[[dict[str, Any]], None] = lambda _: None
+    wrap_up: Callable[[float], None] = lambda _: None
     """Hears the share of the run that is done before each step, for phases such as quantisation-aware steps."""
 
     def run(self) -> History:
@@ -155,7 +156,7 @@ class _Plan:
         """Take one step: forward, backward and, after `accumulate` batches, the optimiser."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.schedule.precision == "bf16"):
             value = loss(batch)
-        (value / self.schedule.accumulate).backward()
+        (value / self.schedule.accumulate).backward()  # type: ignore[no-untyped-call]
         self.total += value.detach()
         self.count += 1
         self.steps += 1
@@ -289,7 +290,7 @@ def rate_groups(module: nn.Module, schedule: Schedule) -> list[dict[str, Any]]:
 
 def _depth(name: str) -> int:
     parts = name.split(".")
-    numbers = [int(b) for a, b in zip(parts, parts[1:], strict=False) if a in ("layer", "layers") and b.isdigit()]
+    numbers = [int(b) for a, b in pairwise(parts) if a in ("layer", "layers") and b.isdigit()]
     return numbers[0] + 1 if numbers else 0
 
 

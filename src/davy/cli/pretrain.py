@@ -1,0 +1,48 @@
+"""`davy pretrain`: teach an encoder the language of unlabelled posts before it is fine-tuned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from davy.cli import console
+
+
+def pretrain(
+    files: Annotated[list[str], typer.Argument(metavar="F…", help="Posts; only their text is read.")],
+    encoder: Annotated[str, typer.Option(metavar="NAME", help="A folder or hub name.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The encoder's folder; give it again to go on.")],
+    hide: Annotated[float, typer.Option(min=0.01, max=0.9, help="The share of words that are hidden.")] = 0.15,
+    seed: Annotated[int, typer.Option(help="The seed.")] = 1,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="epochs, rate, batch, emoji …")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
+) -> None:
+    """Continue an encoder's pre-training: it guesses whole words that are hidden in your posts.
+
+    The folder it writes is an encoder for davy train. A killed run goes on when the same command is given again.
+
+    Examples:
+
+      davy pretrain reddit.csv --encoder ./minilm --out runs/minilm-reddit --set epochs=2 --set rate=1e-4
+
+      davy train train.csv --encoder runs/minilm-reddit --scheme edos --out runs/edos
+    """
+    from davy.cli.train import changes, joined, tell
+    from davy.train import record
+    from davy.train.config import changed, of
+    from davy.train.pretrain import pretrain as learnt
+
+    config = changed(of({"name": "pretrained", "encoder": encoder, "rate": 5e-5}, "the defaults"), changes(set_))
+    posts = joined(files, None)
+    console.note(f"{encoder}: {len(posts)} posts")
+    history = learnt(posts["text"].fill_null("").to_list(), config, out, share=hide, seed=seed, tell=tell)
+    data = {"posts": len(posts), "hash": record.data_hash(posts.select("text"))}
+    written = record.write_run(out, "pretrain", config, data, {seed: history})
+    if json:
+        console.json(written)
+    else:
+        console.note(f"Written: {out}. Fine-tune it: davy train F --encoder {out} --out runs/mine")

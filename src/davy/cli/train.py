@@ -1,0 +1,172 @@
+"""`davy train`: fine-tune a detector on posts with settled answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.core.scheme import Question
+    from davy.train.config import Config
+
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the config; again for more.")
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The run's folder; start again with it to go on.")]
+
+
+def train(
+    files: Annotated[list[str], typer.Argument(metavar="F…", help="Posts with Q.gold columns; several are joined.")],
+    out: Out,
+    config: Annotated[
+        str | None, typer.Option(metavar="C", help="A config's name or file; the names are below.")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A folder or hub name, instead of the config's.")
+    ] = None,
+    dev: Annotated[str | None, typer.Option(metavar="F", help="Posts to choose the checkpoint by.")] = None,
+    scheme: Annotated[str | None, typer.Option(metavar="S", help="The scheme of the answers.")] = None,
+    corpus: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Train on this split of the posts, such as train.")
+    ] = None,
+    dev_split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Choose by this split of F, such as dev.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option("--seed", help="A seed; again for more, with mean and spread.")
+    ] = None,
+    set_: Set = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the run's record as JSON.")] = False,
+) -> None:
+    """Fine-tune an encoder with a head for each question; several files each fill the heads they have answers for.
+
+    Configs that ship with Davy carry the papers' settings: b-d, b-f, edos-b3 to edos-b6, edos-judge, gmhp7k, hatemoji.
+    A killed run goes on where it was when the same command is given again, and ends with the same weights.
+
+    Examples:
+
+      davy train train.csv --dev dev.csv --encoder ./minilm --scheme edos --out runs/edos
+
+      davy train edos/ --corpus edos --split train --dev-split dev --config edos-b5 --out runs/b5 --seed 1 --seed 2
+    """
+    from davy.train.config import load, of
+
+    chosen = load(config, changes(set_)) if config else _changed(of({}, "the defaults"), set_)
+    chosen = _with(chosen, encoder=encoder, scheme=scheme, seeds=tuple(seed) if seed else None)
+    posts = joined(files, corpus)
+    learn, judged = _parts(posts, split, dev_split)
+    if dev:
+        judged = joined([dev], None)
+    questions = asked(chosen, learn)
+    _run(chosen, questions, learn, judged, out, json=json)
+
+
+def _run(
+    config: Config,
+    questions: tuple[Question, ...],
+    posts: pl.DataFrame,
+    dev: pl.DataFrame | None,
+    out: Path,
+    *,
+    json: bool,
+) -> None:
+    from davy.train import record
+    from davy.train.search import best_of, trials
+    from davy.train.trainer import train as trained
+
+    found = []
+    for trial in trials(config, out):
+        histories, scorers = {}, {}
+        for seed in config.seeds:
+            folder = trial.folder / f"seed-{seed}"
+            console.note(
+                f"{trial.name or config.name}, seed {seed}: {len(posts)} posts, {', '.join(q.name for q in questions)}"
+            )
+            done = trained(posts, dev, questions, trial.config, folder, seed=seed, tell=tell)
+            histories[seed], scorers[seed] = done.history, done.folder
+        data = {"posts": len(posts), "hash": record.data_hash(posts)}
+        if dev is not None:
+            data |= {"dev posts": len(dev), "dev hash": record.data_hash(dev)}
+        written = record.write_run(trial.folder, "train", trial.config, data, histories)
+        labels = {question.name: list(question.label_names) for question in questions}
+        text = record.card(trial.config, data, written["summary"], labels)
+        for folder in scorers.values():
+            (folder / "card.md").write_text(text, encoding="utf-8")
+            record.sign(folder)
+        found.append((trial, written))
+    trial, written = best_of(found)
+    if json:
+        console.json(written)
+        return
+    rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in written["summary"].items() if name != "score"]
+    if rows:
+        console.table(["figure on dev", "mean", "sd", "seeds"], rows, right=["mean", "sd", "seeds"])
+    console.note(f"Written: {trial.folder}/run.json, curves.svg, and the models in seed-N/model")
+
+
+def tell(record: dict[str, Any]) -> None:
+    """Print one evaluation to stderr."""
+    console.note("  " + "  ".join(f"{name} {value}" for name, value in record.items() if name != "score"))
+
+
+def changes(given: list[str] | None) -> dict[str, str]:
+    """Return what --set says, field by field."""
+    found = {}
+    for entry in given or []:
+        name, equals, value = entry.partition("=")
+        if not equals:
+            raise UserError(f"--set takes FIELD=VALUE, got {entry!r}, such as --set epochs=5.")
+        found[name.strip()] = value
+    return found
+
+
+def _changed(config: Config, given: list[str] | None) -> Config:
+    from davy.train.config import changed
+
+    return changed(config, changes(given))
+
+
+def _with(config: Config, **values: Any) -> Config:
+    from dataclasses import replace
+
+    return replace(config, **{name: value for name, value in values.items() if value is not None})
+
+
+def joined(files: list[str], corpus: str | None) -> pl.DataFrame:
+    """Return the posts of several files in one frame; a column that one lacks is null there."""
+    import polars as pl
+
+    from davy.cli.evaluate import labelled
+
+    return pl.concat([labelled(file, corpus)[0] for file in files], how="diagonal_relaxed")
+
+
+def _parts(posts: pl.DataFrame, split: str | None, dev_split: str | None) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    from davy.cli.evaluate import in_split
+
+    learn = in_split(posts, split)[0] if split else posts
+    return learn, in_split(posts, dev_split)[0] if dev_split else None
+
+
+def asked(config: Config, posts: pl.DataFrame) -> tuple[Question, ...]:
+    """Return the scheme's questions that the posts have answers to, or those that the config names."""
+    from davy import schemes
+    from davy.models.gold import gold_questions
+
+    scheme = schemes.load(config.scheme)
+    known = [question.name for question in scheme.questions]
+    for name in config.questions:
+        if name not in known:
+            raise UserError(f"Scheme {config.scheme!r} has no question {name!r}; it asks {', '.join(known)}.")
+    wanted = tuple(q for q in scheme.questions if not config.questions or q.name in config.questions)
+    return tuple(gold_questions(wanted, posts))

@@ -1,0 +1,153 @@
+"""What a training run is told: one dataclass, read from YAML, with the papers' settings as files beside it.
+
+A name, a file or nothing in, a `Config` out. Every field can be overridden from the
+shell by `--set field=value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from davy.core.errors import UserError, nearest
+
+FOLDER = Path(__file__).parent / "configs"
+EMOJI: tuple[str, ...] = ("tokens", "names", "leave")
+CLASS_WEIGHTS: tuple[str, ...] = ("none", "balanced", "root")
+PRECISIONS: tuple[str, ...] = ("auto", "fp32", "bf16")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One run. Lists in `grid` are tried in all combinations; each seed is a model of its own."""
+
+    name: str = "mine"
+    encoder: str = ""
+    """A folder or a hub name."""
+    scheme: str = "hate"
+    questions: tuple[str, ...] = ()
+    """Which questions to learn; all that have settled answers where empty."""
+    max_length: int = 128
+    pooling: str = "mean"
+    dropout: float = 0.1
+    emoji: str = "leave"
+    batch: int = 32
+    epochs: int = 3
+    rate: float = 2e-5
+    head_rate: float | None = None
+    layer_decay: float = 1.0
+    warmup: float = 0.06
+    weight_decay: float = 0.01
+    average: float = 0.0
+    agreement: float = 0.0
+    accumulate: int = 1
+    patience: int | None = None
+    choose_by: str = "macro-F1"
+    """What picks the best checkpoint on dev: `macro-F1` or `loss`."""
+    precision: str = "auto"
+    class_weights: str = "none"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Question → how much its loss counts (1 where absent)."""
+    under: Mapping[str, float] = field(default_factory=dict)
+    """Yes/no question → at most so many noes for each yes (GMHP7k's 5)."""
+    over: Mapping[str, int] = field(default_factory=dict)
+    """Source of posts, or `question=label` → how often each such post stands in an epoch (Hatemoji's 1, 5, 10, 100)."""
+    consistent: bool = True
+    """Whether a child question learns only where its parent's answer leads to it."""
+    save_every: int = 200
+    seeds: tuple[int, ...] = (1,)
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("emoji", EMOJI), ("class_weights", CLASS_WEIGHTS), ("precision", PRECISIONS)):
+            value = getattr(self, name)
+            if value not in allowed:
+                raise UserError(
+                    f"{name} is {value!r}; it is one of {', '.join(allowed)}.{nearest(str(value), list(allowed))}"
+                )
+        for name in ("batch", "epochs", "max_length", "accumulate"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
+        if self.choose_by not in ("macro-F1", "loss"):
+            raise UserError(f"choose_by is {self.choose_by!r}; it is macro-F1 or loss.")
+        if not 0 < self.rate < 1:
+            raise UserError(f"rate is {self.rate}; a learning rate lies between 0 and 1, such as 2e-5.")
+        if not self.seeds:
+            raise UserError("seeds is empty; name one at least.")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the config as plain values."""
+        return asdict(self)
+
+
+def names() -> list[str]:
+    """Return the names of the configs that ship with Davy."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def load(name_or_path: str, changes: Mapping[str, str] | None = None) -> Config:
+    """Return a config by name or file, with changes given as text."""
+    import yaml
+
+    path = FOLDER / f"{name_or_path}.yaml"
+    if not path.is_file():
+        path = Path(name_or_path).expanduser()
+    if not path.is_file():
+        raise UserError(
+            f"There is no config {name_or_path!r}: no file, and the names are {', '.join(names())}."
+            f"{nearest(name_or_path, names())}"
+        )
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not YAML: {str(error).splitlines()[0]}.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path} must hold fields and values, such as `epochs: 3`.")
+    return changed(of(values, str(path)), changes or {})
+
+
+def of(values: Mapping[str, Any], where: str) -> Config:
+    """Return the config of plain values; an unknown field or a value of the wrong kind is an error."""
+    known = {it.name: it for it in fields(Config)}
+    for name in values:
+        if name not in known:
+            raise UserError(f"{where} has the field {name!r}, which no run knows.{nearest(name, list(known))}")
+    return Config(**{name: _kind(name, value, where) for name, value in values.items()})
+
+
+def changed(config: Config, changes: Mapping[str, str]) -> Config:
+    """Return the config with some fields set from text, read as YAML."""
+    import yaml
+
+    known = [it.name for it in fields(Config)]
+    values = {}
+    for name, text in changes.items():
+        if name not in known:
+            raise UserError(f"There is no field {name!r} to set.{nearest(name, known)} Known: {', '.join(known)}.")
+        try:
+            values[name] = _kind(name, yaml.safe_load(text), "--set")
+        except yaml.YAMLError as error:
+            raise UserError(f"--set {name}: {text!r} is not a value.") from error
+    return replace(config, **values)
+
+
+def _kind(name: str, value: Any, where: str) -> Any:
+    """Return a value as its field wants it: YAML reads 2e-5 as text, and lists are tuples here."""
+    default = getattr(Config(), name)
+    try:
+        if isinstance(default, bool):
+            if not isinstance(value, bool):
+                raise TypeError
+            return value
+        if isinstance(default, tuple):
+            return tuple(value) if isinstance(value, list | tuple) else (value,)
+        if isinstance(default, Mapping):
+            return {str(k): tuple(v) if isinstance(v, list) else v for k, v in dict(value).items()}
+        if value is None or default is None:
+            return None if value is None else (int(value) if name == "patience" else float(value))
+        return type(default)(value)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{where}: {name} is {value!r}; it wants something like {default!r}.") from error

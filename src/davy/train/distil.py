@@ -1,0 +1,121 @@
+"""Distillation: a small student learns what its teachers say, on labelled and unlabelled posts.
+
+Teachers are scorers of any kind that answer the student's questions. Their mean
+probabilities are the student's targets; where a post has a settled answer, that
+answer is mixed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.core.scorer import Scorer
+from davy.models.network import columns_of
+from davy.models.transformer import TransformerScorer, heads_of
+from davy.train import targets
+from davy.train.config import Config
+from davy.train.data import Targets, Tokens
+from davy.train.fit import Recipe, fit
+from davy.train.trainer import Trained, judge, schedule, start
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def shared_questions(teachers: Sequence[Scorer]) -> tuple[Question, ...]:
+    """Return the questions that every teacher answers with the same labels."""
+    found = [
+        question
+        for question in teachers[0].questions
+        if all(
+            any(it.name == question.name and it.label_names == question.label_names for it in teacher.questions)
+            for teacher in teachers[1:]
+        )
+    ]
+    if not found:
+        raise UserError(
+            "The teachers have no question in common with the same labels. Name teachers that agree on one."
+        )
+    return tuple(found)
+
+
+def opinions(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: tuple[Question, ...]) -> Targets:
+    """Return the teachers' mean probabilities as targets; a child counts as much as its parent says yes."""
+    heads = heads_of(questions)
+    columns = columns_of(heads)
+    values = np.zeros((len(posts), sum(head.labels for head in heads)), dtype=np.float32)
+    for teacher in teachers:
+        scores = teacher.score(posts)
+        for question in questions:
+            values[:, columns[question.name]] += scores.probabilities[question.name] / len(teachers)
+    weights = np.ones((len(posts), len(heads)), dtype=np.float32)
+    known = {question.name: question for question in questions}
+    for place, question in enumerate(questions):
+        if question.under and question.under[0] in known:
+            parent = known[question.under[0]]
+            leads = [parent.label_names.index(name) for name in question.under[1]]
+            chance = values[:, columns[parent.name]][:, leads].sum(axis=1)
+            weights[:, place] = np.clip(chance + 0.1, 0, 1)
+    return Targets(heads, torch.from_numpy(values), torch.from_numpy(weights))
+
+
+def mixed(soft: Targets, hard: Targets | None, share: float) -> Targets:
+    """Return soft targets in which `share` of each settled answer's row comes from that answer."""
+    if hard is None:
+        return soft
+    values, weights = soft.values.clone(), soft.weights.clone()
+    for place, columns in enumerate(columns_of(soft.heads).values()):
+        rows = hard.weights[:, place] > 0
+        values[rows, columns] = (1 - share) * soft.values[rows][:, columns] + share * hard.values[rows][:, columns]
+        weights[rows, place] = hard.weights[rows, place]
+    return Targets(soft.heads, values, weights)
+
+
+def distil(
+    posts: pl.DataFrame,
+    dev: pl.DataFrame | None,
+    teachers: Sequence[Scorer],
+    config: Config,
+    folder: Path,
+    *,
+    hard_share: float = 0.3,
+    seed: int = 1,
+    tell: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> Trained:
+    """Train a student on the posts and write it to `folder/model`."""
+    questions = shared_questions(teachers)
+    if config.questions:
+        questions = tuple(question for question in questions if question.name in config.questions)
+    soft = opinions(posts, teachers, questions)
+    settled = any(f"{q.name}.gold" in posts.columns and posts[f"{q.name}.gold"].is_not_null().any() for q in questions)
+    wanted = mixed(soft, targets.make(questions, posts, config) if settled else None, hard_share)
+    torch.manual_seed(seed)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")
+    network, reading = start(config, questions, posts)
+    network.to(device)
+    tokens = Tokens.of(reading.ids(posts["text"].fill_null("").to_list()), reading.pad, device)
+    checkpoint = folder / "checkpoint"
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    history = fit(
+        network,
+        tokens,
+        wanted.to(device),
+        Recipe(schedule(config, precision), config.batch, config.agreement, seed),
+        order=lambda rng: rng.permutation(len(posts)),
+        evaluate=None if dev is None else judge(network, reading, dev, questions, config, precision),
+        folder=checkpoint,
+        save_every=config.save_every,
+        tell=tell,
+    )
+    scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
+    manifest = scorer.save(folder / "model")
+    return Trained(replace(scorer, version=manifest.version), history, folder / "model", seed)

@@ -1,0 +1,138 @@
+"""A trained model as an ONNX folder that loads without torch, with thresholds and temperatures from dev.
+
+A `transformer` folder in; an `onnx` folder out, and a comparison of the scores before
+and after on posts that the user gives.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.models import folder as folders
+from davy.models.gold import targets
+from davy.models.network import columns_of
+from davy.models.onnx import OnnxScorer
+from davy.models.transformer import TransformerScorer, heads_of
+from davy.train.onnx import write_onnx
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def export(
+    source: Path, out: Path, *, dev: pl.DataFrame | None = None, int8: bool = True, table_bits: int = 8
+) -> dict[str, Any]:
+    """Write the ONNX folder and return how its scores compare with the source's."""
+    manifest = folders.read(source)
+    if manifest.engine != "transformer":
+        raise UserError(f"{source} is a {manifest.engine!r} model; `davy export` takes what `davy train` made.")
+    if out.exists() and any(out.iterdir()):
+        raise UserError(f"{out} is not empty. Name a new folder.")
+    out.mkdir(parents=True, exist_ok=True)
+    scorer = TransformerScorer.open(source, manifest)
+    columns = columns_of(heads_of(scorer.questions))
+    places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in scorer.questions]
+    write_onnx(
+        scorer.network, [q.name for q in scorer.questions], places, out / "model.onnx", int8=int8, table_bits=table_bits
+    )
+    _tokenizer(scorer, out / "tokenizer.json")
+    if (source / folders.CARD).is_file():
+        shutil.copy(source / folders.CARD, out / folders.CARD)
+    settings = {key: manifest.settings[key] for key in ("max_length", "truncate", "prepare")}
+    draft = folders.Manifest("onnx", manifest.name, scorer.questions, languages=manifest.languages, settings=settings)
+    folders.write(out, draft)
+    if dev is None:
+        return {"model": str(out), "bytes": size(out)}
+    return _tuned(scorer, draft, out, dev)
+
+
+def _tokenizer(scorer: TransformerScorer, path: Path) -> None:
+    """Write the tokenizer with its padding named, so that any reader pads as in training."""
+    tokenizer = scorer.reading.tokenizer
+    token = tokenizer.id_to_token(scorer.reading.pad)
+    tokenizer.enable_padding(pad_id=scorer.reading.pad, pad_token=token or "[PAD]")
+    tokenizer.save(str(path))
+    tokenizer.no_padding()
+
+
+def _tuned(scorer: TransformerScorer, draft: folders.Manifest, out: Path, dev: pl.DataFrame) -> dict[str, Any]:
+    """Set temperatures and thresholds on dev and return the comparison."""
+    before = scorer.score(dev)
+    after = OnnxScorer(out, folders.read(out)).score(dev)
+    gaps = {q.name: _gap(q, before.probabilities[q.name], after.probabilities[q.name]) for q in scorer.questions}
+    temperatures, thresholds = {}, {}
+    try:
+        answered = list(targets(scorer.questions, dev))
+    except UserError:
+        answered = []
+    for question, rows, table in answered:
+        block = after.probabilities[question.name][rows]
+        if question.kind != "many":
+            gold = table.argmax(axis=1)
+            temperatures[question.name] = temperature(block, gold)
+            if question.positive is not None and len(question.labels) == 2:
+                yes = question.label_names.index(question.positive)
+                cooled = cool(block, temperatures[question.name])[:, yes]
+                thresholds[question.name] = threshold(cooled, gold == yes)
+    full = folders.write(out, replace(draft, temperatures=temperatures, thresholds=thresholds))
+    return {
+        "model": str(out),
+        "version": full.version,
+        "bytes": size(out),
+        "posts": len(dev),
+        "gaps": gaps,
+        "temperatures": temperatures,
+        "thresholds": thresholds,
+    }
+
+
+def _gap(question: Question, before: np.ndarray, after: np.ndarray) -> dict[str, float]:
+    """Return how far scores moved and how many labels with them."""
+    difference = np.abs(before - after)
+    moved = (before >= 0.5) != (after >= 0.5) if question.kind == "many" else before.argmax(1) != after.argmax(1)
+    return {
+        "mean": round(float(difference.mean()), 5),
+        "largest": round(float(difference.max()), 5),
+        "labels moved": round(float(moved.mean()), 5),
+    }
+
+
+def cool(chances: np.ndarray, value: float) -> np.ndarray:
+    """Return probabilities after dividing their logits by a temperature."""
+    logs = np.log(np.clip(chances, 1e-9, 1)) / value
+    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def temperature(chances: np.ndarray, gold: np.ndarray) -> float:
+    """Return the temperature, out of 0.5 to 4, with the lowest log loss."""
+    rows = np.arange(len(gold))
+    losses = {
+        round(float(t), 3): -np.log(cool(chances, t)[rows, gold].clip(1e-9)).mean() for t in np.geomspace(0.5, 4, 43)
+    }
+    return min(losses, key=losses.__getitem__)
+
+
+def threshold(yes: np.ndarray, gold: np.ndarray) -> float:
+    """Return a threshold half-way between 0.5 and the one with the best macro-F1: the curve is flat near its top."""
+    grid = np.round(np.arange(0.2, 0.81, 0.01), 2)
+    scores = np.array([_macro_f1(gold, yes >= cut) for cut in grid])
+    smooth = np.convolve(np.pad(scores, 3, mode="edge"), np.ones(7) / 7, mode="valid")
+    return round(0.5 + (float(grid[int(smooth.argmax())]) - 0.5) / 2, 3)
+
+
+def _macro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
+    sides = [(gold, pick), (~gold, ~pick)]
+    return float(np.mean([2 * (g & p).sum() / max(1, g.sum() + p.sum()) for g, p in sides]))
+
+
+def size(folder: Path) -> int:
+    """Return the bytes of a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

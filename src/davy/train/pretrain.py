@@ -1,0 +1,90 @@
+"""Continued pre-training: an encoder guesses hidden words in unlabelled posts, before it is fine-tuned.
+
+Texts and an encoder in; the encoder, with its head and tokenizer, as a folder that
+`davy train --encoder` takes out. Whole words are hidden. It goes on after a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from davy.core.errors import UserError
+from davy.models.transformer import Reading, load_tokenizer
+from davy.train import emoji
+from davy.train.config import Config
+from davy.train.data import Tokens, by_length
+from davy.train.loop import History, Loop
+from davy.train.masking import Masker, masked_words_loss
+from davy.train.trainer import schedule
+
+
+def pretrain(
+    texts: Sequence[str],
+    config: Config,
+    folder: Path,
+    *,
+    share: float = 0.15,
+    seed: int = 1,
+    tell: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> History:
+    """Train on the texts and write the encoder to `folder`; `share` of the words are hidden."""
+    from transformers import AutoModelForMaskedLM
+
+    torch.manual_seed(seed)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    tokenizer, pad = load_tokenizer(config.encoder)
+    try:
+        model = AutoModelForMaskedLM.from_pretrained(config.encoder, use_safetensors=True)
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).splitlines()[0][:160]
+        raise UserError(f"No encoder {config.encoder!r}: {reason}. Only safetensors are loaded.") from error
+    if config.emoji == "tokens":
+        emoji.add_tokens(tokenizer, model, texts)
+    reading = Reading(tokenizer, config.max_length, pad, ("emoji names",) if config.emoji == "names" else ())
+    rows = [ids for ids in reading.ids(texts) if len(ids) > 4]
+    if not rows:
+        raise UserError("No text has more than two words to learn from.")
+    tokens = Tokens.of(rows, pad, device)
+    model.to(device)
+    words = masker(tokenizer, device)
+    lengths = tokens.lengths.cpu().numpy()
+
+    def batches(epoch: int) -> list[np.ndarray]:
+        rng = np.random.default_rng((seed, epoch))
+        return by_length(rng.permutation(len(rows)), lengths, config.batch, rng)
+
+    def loss(batch: np.ndarray) -> torch.Tensor:
+        ids, mask = tokens.batch(torch.from_numpy(batch).to(device), int(lengths[batch].max()))
+        return masked_words_loss(model, ids, mask, words, share)
+
+    checkpoint = folder / "checkpoint"
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")
+    plan = schedule(config, precision)
+    history = Loop(
+        model, plan, batches, loss, seed=seed, folder=checkpoint, save_every=config.save_every, tell=tell
+    ).run()
+    model.cpu().save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return history
+
+
+def masker(tokenizer: Any, device: str) -> Masker:
+    """Return the masker of a tokenizer: pieces that go on a word, and special tokens, which stay."""
+    vocab = tokenizer.get_vocab()
+    size = max(vocab.values()) + 1
+    continues, fixed = torch.zeros(size, dtype=torch.bool), torch.zeros(size, dtype=torch.bool)
+    marked = any(piece.startswith(("▁", "Ġ")) for piece in vocab)
+    for piece, i in vocab.items():
+        special = len(piece) > 2 and (piece[0], piece[-1]) in (("[", "]"), ("<", ">"))
+        fixed[i] = special and piece[1:-1].strip("/").isalpha()
+        continues[i] = not piece.startswith(("▁", "Ġ")) and not special if marked else piece.startswith("##")
+    mask = next((vocab[name] for name in ("[MASK]", "<mask>") if name in vocab), None)
+    if mask is None:
+        raise UserError("The tokenizer has no mask token, so this encoder can't be pre-trained further.")
+    return Masker(mask, continues.to(device), fixed.to(device))

@@ -1,0 +1,114 @@
+"""What a run leaves beside its model: a manifest, the curves as a picture, and a card.
+
+A run's settings, data and histories in; `run.json`, `curves.svg` and `card.md` out.
+The manifest is written last: its presence means that the run completed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import statistics
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.train.config import Config
+from davy.train.loop import History
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PACKAGES = ("davy", "torch", "transformers", "tokenizers", "numpy", "polars", "safetensors")
+
+
+def data_hash(posts: pl.DataFrame) -> str:
+    """Return a hash of the texts and settled answers, in their order."""
+    columns = ["text", *sorted(name for name in posts.columns if name.endswith(".gold"))]
+    digest = hashlib.sha256()
+    for row in posts.select(columns).iter_rows():
+        digest.update(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+    return digest.hexdigest()[:16]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a run rests on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def write_run(
+    folder: Path, kind: str, config: Config, data: dict[str, Any], histories: dict[int, History]
+) -> dict[str, Any]:
+    """Write the manifest and the picture of a run; return the manifest."""
+    record = {
+        "kind": kind,
+        "command": ["davy", *sys.argv[1:]],
+        "config": config.as_json(),
+        "data": data,
+        "versions": versions(),
+        "seeds": {seed: {"best": it.best, "records": it.records} for seed, it in histories.items()},
+        "summary": summary(list(histories.values())),
+    }
+    (folder / "curves.svg").write_text(curves(histories), encoding="utf-8")
+    (folder / "run.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return record
+
+
+def summary(histories: Sequence[History]) -> dict[str, dict[str, float]]:
+    """Return mean and standard deviation over seeds of each figure at its best checkpoint."""
+    bests = [history.records[history.best] for history in histories if history.best >= 0]
+    names = [name for name in (bests[0] if bests else {}) if name not in ("epoch", "seconds", "loss")]
+    found = {}
+    for name in names:
+        values = [float(best[name]) for best in bests]
+        spread = statistics.stdev(values) if len(values) > 1 else 0.0
+        found[name] = {"mean": round(statistics.fmean(values), 4), "sd": round(spread, 4), "n": len(values)}
+    return found
+
+
+def curves(histories: dict[int, History]) -> str:
+    """Return the loss and the dev score over the epochs as SVG."""
+    from davy.report import plots
+
+    points = {
+        f"{name}, seed {seed}": [(record["epoch"], float(record[name])) for record in history.records if name in record]
+        for seed, history in histories.items()
+        for name in ("loss", "dev loss", "score")
+    }
+    points = {name: line for name, line in points.items() if line}
+    return plots.line(points, x="epoch", y="value", title="Training").svg()
+
+
+def card(config: Config, data: dict[str, Any], found: dict[str, dict[str, float]], labels: dict[str, list[str]]) -> str:
+    """Return a model card with what the run knows; people add what it can't know."""
+    lines = [f"# {config.name}", "", f"A fine-tuned `{config.encoder}` for {', '.join(labels)}.", "", "## Data", ""]
+    lines += [f"- {name}: {value}" for name, value in data.items()]
+    lines += ["", "## Labels", "", *[f"- {name}: {', '.join(names)}" for name, names in labels.items()], ""]
+    lines += ["## Figures on dev", "", "| figure | mean | sd | seeds |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {name} | {it['mean']} | {it['sd']} | {int(it['n'])} |" for name, it in found.items() if name != "score"
+    ]
+    lines += [
+        "",
+        "## Who should not use it",
+        "",
+        "- Nobody should act on a score alone: it is a hint for a person.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def sign(folder: Path) -> None:
+    """Write a model folder's manifest again after its card changed."""
+    from davy.models import folder as folders
+
+    folders.write(folder, folders.read(folder, check=False))

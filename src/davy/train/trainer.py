@@ -1,0 +1,149 @@
+"""Fine-tune an encoder on posts with settled answers: one run from config to model folder.
+
+Posts, dev posts and a config in; a model folder for each seed, with its record, out.
+A run that was killed goes on from its last checkpoint when it is started again with
+the same folder, and ends with the weights that it would have had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.models.network import Network, columns_of, load_encoder
+from davy.models.transformer import Reading, TransformerScorer, heads_of, load_tokenizer
+from davy.train import emoji, targets
+from davy.train.config import Config
+from davy.train.data import Targets, Tokens
+from davy.train.fit import Recipe, fit, predict
+from davy.train.loop import History, Schedule
+from davy.train.losses import masked_loss
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What one seed gave: the scorer, what happened, and where it is."""
+
+    scorer: TransformerScorer
+    history: History
+    folder: Path
+    seed: int
+
+
+def train(
+    posts: pl.DataFrame,
+    dev: pl.DataFrame | None,
+    questions: tuple[Question, ...],
+    config: Config,
+    folder: Path,
+    *,
+    seed: int,
+    tell: Callable[[dict[str, Any]], None] = lambda _: None,
+) -> Trained:
+    """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint` until it is done."""
+    torch.manual_seed(seed)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")
+    network, reading = start(config, questions, posts)
+    network.to(device)
+    tokens = Tokens.of(reading.ids(posts["text"].fill_null("").to_list()), reading.pad, device)
+    wanted = targets.make(questions, posts, config).to(device)
+    checkpoint = folder / "checkpoint"
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    history = fit(
+        network,
+        tokens,
+        wanted,
+        Recipe(schedule(config, precision), config.batch, config.agreement, seed),
+        order=targets.order(questions, posts, config),
+        evaluate=None if dev is None else judge(network, reading, dev, questions, config, precision),
+        folder=checkpoint,
+        save_every=config.save_every,
+        tell=tell,
+    )
+    scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
+    manifest = scorer.save(folder / "model")
+    return Trained(replace(scorer, version=manifest.version), history, folder / "model", seed)
+
+
+def start(config: Config, questions: tuple[Question, ...], posts: pl.DataFrame) -> tuple[Network, Reading]:
+    """Return the untrained network and how it reads: encoder, heads, tokenizer, and emoji as the config wants them."""
+    if not config.encoder:
+        raise UserError("No encoder: name a folder or a hub name with --encoder, such as distilbert-base-uncased.")
+    tokenizer, pad = load_tokenizer(config.encoder)
+    try:
+        encoder = load_encoder(config.encoder)
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).splitlines()[0][:160]
+        raise UserError(f"No encoder {config.encoder!r}: {reason}. Only safetensors are loaded.") from error
+    if config.emoji == "tokens":
+        emoji.add_tokens(tokenizer, encoder, posts["text"].fill_null("").to_list())
+    places = int(getattr(encoder.config, "max_position_embeddings", 0) or 512)
+    steps = ("emoji names",) if config.emoji == "names" else ()
+    reading = Reading(tokenizer, min(config.max_length, places - 2), pad, steps)
+    return Network(encoder, heads_of(questions), pooling=config.pooling, dropout=config.dropout), reading
+
+
+def schedule(config: Config, precision: str) -> Schedule:
+    """Return the loop's schedule for a config."""
+    return Schedule(
+        epochs=config.epochs,
+        rate=config.rate,
+        head_rate=config.head_rate,
+        layer_decay=config.layer_decay,
+        warmup=config.warmup,
+        weight_decay=config.weight_decay,
+        average=config.average,
+        patience=config.patience,
+        precision=precision,
+        accumulate=config.accumulate,
+    )
+
+
+def judge(
+    network: Network,
+    reading: Reading,
+    dev: pl.DataFrame,
+    questions: tuple[Question, ...],
+    config: Config,
+    precision: str,
+) -> Callable[[], dict[str, Any]]:
+    """Return the function that measures dev: loss, macro-F1 for each question, and the score that chooses."""
+    device = next(network.parameters()).device
+    tokens = Tokens.of(reading.ids(dev["text"].fill_null("").to_list()), reading.pad, device)
+    wanted = targets.make(questions, dev, replace(config, class_weights="none")).to(device)
+
+    def measured() -> dict[str, Any]:
+        logits = predict(network, tokens, batch=max(32, config.batch), precision=precision)
+        loss = float(masked_loss(logits, wanted.values, wanted.weights, wanted.heads))
+        figures = macro_f1s(logits, wanted)
+        best = float(np.mean(list(figures.values()))) if figures else 0.0
+        return {"dev loss": round(loss, 5), **figures, "score": -loss if config.choose_by == "loss" else best}
+
+    return measured
+
+
+def macro_f1s(logits: torch.Tensor, wanted: Targets) -> dict[str, float]:
+    """Return macro-F1 for each head over the labels that occur, on the posts that have an answer."""
+    found = {}
+    for place, (head, columns) in enumerate(zip(wanted.heads, columns_of(wanted.heads).values(), strict=True)):
+        rows = wanted.weights[:, place] > 0
+        if not bool(rows.any()):
+            continue
+        gold, block = wanted.values[rows][:, columns] > 0.5, logits[rows][:, columns]
+        pick = block > 0 if head.kind == "many" else torch.nn.functional.one_hot(block.argmax(1), head.labels) > 0
+        both = (gold & pick).sum(0).double()
+        size = gold.sum(0) + pick.sum(0)
+        there = gold.any(0)
+        found[head.name] = round(float((2 * both[there] / size[there].clamp(min=1)).mean()), 4) if there.any() else 0.0
+    return found

@@ -1,0 +1,145 @@
+"""Pre-training further, distilling and exporting."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from torch import nn
+
+from davy.cli.app import run
+from davy.core.errors import UserError
+from davy.models.load import load
+from davy.train.config import Config
+from davy.train.distil import distil, mixed, opinions
+from davy.train.export import cool, export, temperature, threshold
+from davy.train.masking import Masker
+from davy.train.onnx import PackedEmbedding, RoundedEmbedding
+from davy.train.pretrain import pretrain
+from davy.train.rounding import feel_int8, feel_nothing, round_activation
+from davy.train.trainer import train
+
+
+@pytest.fixture
+def config(tiny):
+    return Config(encoder=str(tiny), scheme="hatemoji", batch=8, epochs=3, rate=5e-3, max_length=32, save_every=5)
+
+
+def test_whole_words_are_hidden_together_and_special_tokens_never():
+    # 0 pads, 1 begins, 2 ends; 4 and 6 go on a word.
+    continues = torch.tensor([0, 0, 0, 0, 1, 0, 1, 0], dtype=torch.bool)
+    fixed = torch.tensor([1, 1, 1, 0, 0, 0, 0, 0], dtype=torch.bool)
+    masker = Masker(7, continues, fixed)
+    ids = torch.tensor([[1, 3, 4, 4, 5, 6, 2, 0]]).repeat(400, 1)
+    torch.manual_seed(0)
+    chosen = masker.choose(ids, 0.3)
+    assert not chosen[:, [0, 6, 7]].any()
+    assert torch.equal(chosen[:, 1], chosen[:, 2])
+    assert torch.equal(chosen[:, 1], chosen[:, 3])
+    assert torch.equal(chosen[:, 4], chosen[:, 5])
+    assert 0.2 < chosen[:, 1].float().mean() < 0.4
+
+
+def test_pre_training_lowers_the_loss_and_its_folder_is_an_encoder(tiny, posts, questions, config, tmp_path):
+    texts = posts["text"].to_list()
+    history = pretrain(texts, replace(config, epochs=4), tmp_path / "more", seed=1)
+    assert history.records[-1]["loss"] < history.records[0]["loss"]
+    done = train(
+        posts, None, questions, replace(config, encoder=str(tmp_path / "more"), epochs=1), tmp_path / "run", seed=1
+    )
+    assert load(str(done.folder)).score(posts).probabilities["hate"].shape == (60, 2)
+
+
+def test_a_student_learns_its_teachers_mean(posts, questions, config, tmp_path):
+    teacher = train(posts, posts, questions, replace(config, epochs=6), tmp_path / "teacher", seed=1).scorer
+    unlabelled = posts.select("text")
+    student = distil(unlabelled, None, [teacher, teacher], replace(config, epochs=8), tmp_path / "student").scorer
+    ours, theirs = student.score(posts).positive("hate"), teacher.score(posts).positive("hate")
+    assert np.abs(ours - theirs).mean() < 0.15
+    soft = opinions(posts, [teacher], questions)
+    assert mixed(soft, None, 0.3) is soft
+    np.testing.assert_allclose(soft.values[:, :2].numpy(), teacher.score(posts).probabilities["hate"], rtol=1e-5)
+
+
+def test_an_exported_model_says_the_same_without_torch(posts, questions, config, tmp_path):
+    done = train(posts, posts, questions, replace(config, epochs=4), tmp_path / "run", seed=1)
+    found = export(done.folder, tmp_path / "exact", dev=posts, int8=False)
+    assert all(gap["largest"] < 1e-4 for gap in found["gaps"].values())
+    small = export(done.folder, tmp_path / "int8", dev=posts)
+    assert all(gap["mean"] < 0.05 for gap in small["gaps"].values())
+    scorer = load(str(tmp_path / "int8"))
+    assert scorer.score(posts).chosen("hate") == [(label,) for label in posts["hate.gold"]]
+    assert 0.2 <= small["thresholds"]["hate"] <= 0.8
+    with pytest.raises(UserError, match="not empty"):
+        export(done.folder, tmp_path / "int8")
+
+
+def test_four_bits_a_value_stay_near_the_table():
+    torch.manual_seed(1)
+    table = nn.Embedding(50, 64)
+    ids = torch.arange(50)[None]
+    exact = table(ids)
+    assert ((RoundedEmbedding(table)(ids) - exact).norm() / exact.norm()) < 0.01
+    assert ((PackedEmbedding(table)(ids) - exact).norm() / exact.norm()) < 0.1
+
+
+def test_rounding_matches_torchs_own_quantiser_and_can_be_switched_off():
+    torch.manual_seed(2)
+    states = torch.randn(7, 16)
+    low, high = states.min().clamp(max=0), states.max().clamp(min=0)
+    scale = float((high - low) / 255)
+    zero = round(float(-low) / scale)
+    theirs = torch.fake_quantize_per_tensor_affine(states, scale, zero, 0, 255)
+    assert torch.allclose(round_activation(states), theirs, atol=1e-5)
+    layer = nn.Sequential(nn.Linear(16, 8))
+    before = layer(states)
+    feel_int8(layer)
+    assert not torch.equal(layer(states), before)
+    feel_nothing(layer)
+    assert torch.equal(layer(states), before)
+
+
+def test_a_temperature_undoes_too_sure_logits():
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0.05, 0.95, 4000)
+    gold = (rng.random(4000) < true).astype(int)
+    honest = np.stack([1 - true, true], axis=1)
+    assert temperature(cool(honest, 0.5), gold) == pytest.approx(2.0, abs=0.25)
+    assert 0.4 < threshold(true, gold == 1) < 0.6
+
+
+def test_the_shell_trains_and_exports(tiny, posts, tmp_path, capsys):
+    posts.drop("type.gold").write_csv(tmp_path / "posts.csv")
+    here = [str(tmp_path / "posts.csv")]
+    common = ["--set", "epochs=2", "--set", "rate=5e-3", "--set", "max_length=32"]
+    code = run(["train", *here, "--dev", here[0], "--encoder", str(tiny), "--out", str(tmp_path / "run"), "--seed", "1",
+                "--seed", "2", "--json", *common])  # fmt: skip
+    assert code == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["summary"]["hate"]["n"] == 2
+    assert (tmp_path / "run/curves.svg").read_text().startswith("<svg")
+    model = tmp_path / "run/seed-1/model"
+    assert "grumblefop" not in (model / "card.md").read_text()
+    assert run(["export", str(model), "--dev", here[0], "--out", str(tmp_path / "small"), "--json"]) == 0
+    assert load(str(tmp_path / "small")).name == "mine"
+    assert run(["train", *here, "--out", str(tmp_path / "x")]) == 2
+    assert "No encoder" in capsys.readouterr().err
+
+
+def test_a_hub_name_without_a_hub_is_one_clear_line(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UserError, match="Name a folder"):
+        load("hf:nobody/nothing")
+
+
+def test_a_classifier_in_a_folder_is_loaded_as_hf(tiny, tmp_path, posts):
+    from transformers import BertConfig, BertForSequenceClassification
+
+    config = BertConfig.from_pretrained(tiny, id2label={0: "nothate", 1: "hate"}, label2id={"nothate": 0, "hate": 1})
+    BertForSequenceClassification(config).save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_bytes((tiny / "tokenizer.json").read_bytes())
+    scorer = load(f"hf:{tmp_path}")
+    scores = scorer.score(pl.DataFrame({"text": ["grumblefop", "", "nice " * 500]}))
+    assert scores.positive("hate").shape == (3,)

@@ -1,0 +1,176 @@
+"""Fine-tuning, resuming, sampling, distilling and exporting, on an encoder made here."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from sklearn.metrics import f1_score
+
+from davy.core.errors import UserError
+from davy.models import folder as folders
+from davy.models.load import load
+from davy.models.network import Head
+from davy.train import targets
+from davy.train.config import Config, changed
+from davy.train.config import load as load_config
+from davy.train.config import names as config_names
+from davy.train.data import Targets
+from davy.train.losses import masked_loss
+from davy.train.search import trials
+from davy.train.trainer import macro_f1s, train
+
+
+@pytest.fixture
+def config(tiny):
+    return Config(encoder=str(tiny), scheme="hatemoji", batch=8, epochs=3, rate=5e-3, max_length=32, save_every=3)
+
+
+def test_a_network_learns_which_made_up_words_are_hateful(tiny, posts, questions, config, tmp_path):
+    done = train(posts, posts, questions, replace(config, epochs=6), tmp_path, seed=1)
+    scorer = load(str(done.folder))
+    scores = scorer.score(pl.DataFrame({"text": ["grumblefop", "lovely garden", None]}))
+    yes = scores.positive("hate")
+    assert yes[0] > 0.7
+    assert yes[1] < 0.3
+    assert done.history.best_score > 0.8
+
+
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(posts, questions, config, tmp_path, monkeypatch):
+    whole = train(posts, posts, questions, config, tmp_path / "whole", seed=3)
+
+    class Killed(Exception):
+        pass
+
+    from davy.train import loop
+
+    step, count = loop._Plan.step, {"n": 0}
+
+    def dying(self, *args, **kwargs):
+        count["n"] += 1
+        if count["n"] == 13:
+            raise Killed
+        step(self, *args, **kwargs)
+
+    monkeypatch.setattr(loop._Plan, "step", dying)
+    with pytest.raises(Killed):
+        train(posts, posts, questions, config, tmp_path / "killed", seed=3)
+    monkeypatch.setattr(loop._Plan, "step", step)
+    resumed = train(posts, posts, questions, config, tmp_path / "killed", seed=3)
+    for (name, one), other in zip(
+        whole.scorer.network.state_dict().items(), resumed.scorer.network.state_dict().values(), strict=True
+    ):
+        assert torch.equal(one, other), name
+    kept = [{k: v for k, v in record.items() if k != "seconds"} for record in whole.history.records]
+    assert kept == [{k: v for k, v in record.items() if k != "seconds"} for record in resumed.history.records]
+
+
+def test_another_seed_gives_other_weights(posts, questions, config, tmp_path):
+    one = train(posts, None, questions, replace(config, epochs=1), tmp_path / "a", seed=1)
+    other = train(posts, None, questions, replace(config, epochs=1), tmp_path / "b", seed=2)
+    assert one.scorer.version != other.scorer.version
+
+
+def test_a_head_without_answers_is_left_out_of_the_loss():
+    heads = (Head("a", "one", 2), Head("b", "many", 3))
+    wanted = Targets.empty(heads, 2)
+    wanted.answer("a", torch.tensor([0]), torch.tensor([1]))
+    logits = torch.randn(2, 5, requires_grad=True)
+    masked_loss(logits, wanted.values, wanted.weights, heads).backward()
+    assert logits.grad[0, :2].abs().sum() > 0
+    assert logits.grad[0, 2:].abs().sum() == 0
+    assert logits.grad[1].abs().sum() == 0
+    # From outside: torch's own cross-entropy over the one answer, over two posts.
+    expected = torch.nn.functional.cross_entropy(logits[:1, :2], torch.tensor([1])) / 2
+    assert float(masked_loss(logits.detach(), wanted.values, wanted.weights, heads)) == pytest.approx(
+        float(expected.detach())
+    )
+
+
+def test_a_child_question_learns_only_where_its_parent_leads_to_it(posts, questions, config):
+    odd = posts.with_columns(pl.lit("derogation").alias("type.gold"))
+    made = targets.make(questions, odd, config)
+    assert (made.weights[:, 1] > 0).tolist() == [label == "hateful" for label in odd["hate.gold"]]
+    free = targets.make(questions, odd, replace(config, consistent=False))
+    assert bool((free.weights[:, 1] > 0).all())
+
+
+def test_noes_are_cut_to_so_many_a_yes_and_sources_stand_several_times(posts, questions, config):
+    few = posts.with_columns(
+        pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("hateful")).otherwise(pl.lit("not hateful")).alias("hate.gold")
+    )
+    rows = targets.order(questions, few, replace(config, under={"hate": 2}))(np.random.default_rng(0))
+    assert len(rows) == 30
+    rows = targets.order(questions, few, replace(config, over={"b": 5}))(np.random.default_rng(0))
+    assert len(rows) == 30 + 5 * 30
+    with pytest.raises(UserError, match="no yes/no question"):
+        targets.order(questions, few, replace(config, under={"type": 2}))
+
+
+def test_macro_f1_agrees_with_scikit_learn():
+    rng = np.random.default_rng(4)
+    gold, logits = rng.integers(0, 3, 200), torch.from_numpy(rng.normal(size=(200, 3)))
+    wanted = Targets.empty((Head("a", "one", 3),), 200)
+    wanted.answer("a", torch.arange(200), torch.from_numpy(gold))
+    ours = macro_f1s(logits, wanted)["a"]
+    assert ours == pytest.approx(f1_score(gold, logits.argmax(1), average="macro"), abs=1e-4)
+
+
+def test_emoji_become_tokens_that_start_as_their_names(tiny):
+    from davy.models.network import load_encoder
+    from davy.models.transformer import load_tokenizer
+    from davy.train.emoji import add_tokens
+
+    tokenizer, _ = load_tokenizer(str(tiny))
+    encoder = load_encoder(str(tiny))
+    assert add_tokens(tokenizer, encoder, ["nice🦞nice", "plain"]) == 1
+    ids = tokenizer.encode("nice🦞nice", add_special_tokens=False)
+    assert ids.tokens == ["nice", "🦞", "nice"]
+    table = encoder.get_input_embeddings().weight
+    lobster = tokenizer.token_to_id("lobster")
+    assert torch.allclose(table[ids.ids[1]], table[lobster])
+
+
+@pytest.mark.parametrize("name", config_names())
+def test_every_config_that_ships_is_sound_and_its_scheme_is_there(name):
+    from davy import schemes
+
+    config = load_config(name)
+    scheme = schemes.load(config.scheme)
+    assert set(config.questions) <= {question.name for question in scheme.questions}
+    assert config.encoder
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"epoch": "3"}, "epochs"), ({"rate": "2"}, "between 0 and 1"), ({"emoji": "none"}, "tokens, names, leave"),
+     ({"batch": "many"}, "batch"), ({"consistent": "3"}, "consistent")],
+)  # fmt: skip
+def test_a_wrong_setting_is_one_clear_line(change, says):
+    with pytest.raises(UserError, match=says):
+        changed(Config(), change)
+
+
+def test_a_grid_is_every_combination(tmp_path):
+    found = list(trials(replace(Config(), grid={"rate": (1e-5, 2e-5), "epochs": (2, 3)}), tmp_path))
+    assert [(it.config.rate, it.config.epochs) for it in found] == [(1e-5, 2), (1e-5, 3), (2e-5, 2), (2e-5, 3)]
+    assert len({it.folder for it in found}) == 4
+
+
+def test_a_pickle_is_no_encoder(tiny, posts, questions, tmp_path):
+    folder = tmp_path / "pickled"
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json"):
+        (folder / name).write_bytes((tiny / name).read_bytes())
+    torch.save({}, folder / "pytorch_model.bin")
+    with pytest.raises(UserError, match="safetensors"):
+        train(posts, None, questions, Config(encoder=str(folder), scheme="hatemoji"), tmp_path / "run", seed=1)
+
+
+def test_a_saved_folder_that_was_tampered_with_is_refused(posts, questions, config, tmp_path):
+    done = train(posts, None, questions, replace(config, epochs=1), tmp_path, seed=1)
+    (done.folder / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="hash differs"):
+        load(str(done.folder))
+    assert folders.read(done.folder, check=False).engine == "transformer"
