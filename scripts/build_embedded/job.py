@@ -399,8 +399,8 @@ def student(args: argparse.Namespace) -> None:
     store = bench.tokens(*sources(args.keep))
     targets = soft_targets(bench, args.hard).to(DEVICE)
     schedule = Schedule(
-        epochs=args.epochs, rate=args.rate, head_rate=max(args.rate, 5e-4), average=0.999, weight_decay=0.02, warmup=0.04,
-        precision=PRECISION, seconds=args.seconds,
+        epochs=args.epochs, rate=args.rate, head_rate=max(args.rate, 5e-4), average=0.999, weight_decay=0.02,
+        warmup=0.04, precision=PRECISION, seconds=args.seconds,
     )  # fmt: skip
     rounding = {"on": False}
 
