@@ -82,7 +82,7 @@ def build(base: Path, keep: set[str], emoji: dict[str, str]) -> Tokenizer:
     pieces = [p for p in vocab if (p in keep or p in single) and p not in SPECIALS and not p.startswith("[unused")]
     pieces = [p for p in pieces if p not in ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "[PAD]")]
     ids = {token: i for i, token in enumerate([*SPECIALS, *pieces])}
-    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=60))  # noqa: S106
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=60))
     tokenizer.normalizer = BODY
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
