@@ -12,6 +12,7 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,16 @@ import postgres_server
 BOTH = [pytest.param("sqlite", id="sqlite"), pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)]
 
 NO_POSTGRES = "PostgreSQL is not installed (apt-get install postgresql)"
+
+CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+BROWSER_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -99,3 +110,25 @@ def store(request: pytest.FixtureRequest, tmp_path: Path):
     with open_store(postgres_server.url(pool.folder, name)) as opened:
         yield opened
     pool.give_back(name)
+
+
+def find_chromium() -> str | None:
+    """Return the machine's Chromium, or None."""
+    return next((path for path in CHROMIUM if Path(path).exists()), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A real Chromium; without one the tests that need it are skipped, and in CI they fail."""
+    path = find_chromium()
+    if path is None:
+        message = "Chromium is not installed: apt install chromium"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=path, args=list(BROWSER_OPTIONS))
+        yield made
+        made.close()

@@ -25,7 +25,12 @@ from davy.train.data import Targets, Tokens
 from davy.train.fit import Recipe, fit, predict
 from davy.train.loop import Schedule
 
-HEADS = (Head("hate", "one", 2), Head("misogynistic", "one", 2), Head("aux.offence", "one", 2), Head("aux.kind", "one", 4))
+HEADS = (
+    Head("hate", "one", 2),
+    Head("misogynistic", "one", 2),
+    Head("aux.offence", "one", 2),
+    Head("aux.kind", "one", 4),
+)
 KINDS = ("OTHER", "PROFANITY", "INSULT", "ABUSE")
 MOST_PIECES = 13_000
 MAX_LENGTH = 128
@@ -51,7 +56,9 @@ class Grams(nn.Module):
 
     LONGEST = 12
 
-    def __init__(self, vocab: list[str], buckets: int = 2**16, width: int = 16, orders: tuple[int, ...] = (3, 4, 5)) -> None:
+    def __init__(
+        self, vocab: list[str], buckets: int = 2**16, width: int = 16, orders: tuple[int, ...] = (3, 4, 5)
+    ) -> None:
         super().__init__()
         letters = torch.zeros(len(vocab) + 1, self.LONGEST, dtype=torch.long)
         for row, piece in enumerate(vocab[:]):
@@ -111,7 +118,9 @@ class GermanNetwork(nn.Module):
 
 
 def macro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
-    return float(np.mean([2 * ((gold == k) & (pick == k)).sum() / max(1, (gold == k).sum() + (pick == k).sum()) for k in (0, 1)]))
+    return float(
+        np.mean([2 * ((gold == k) & (pick == k)).sum() / max(1, (gold == k).sum() + (pick == k).sum()) for k in (0, 1)])
+    )
 
 
 def best_cut(gold: np.ndarray, chance: np.ndarray) -> float:
@@ -136,7 +145,10 @@ class Bench:
         tail = MAX_LENGTH // 4
         cut = [ids if len(ids) <= MAX_LENGTH else ids[: MAX_LENGTH - tail] + ids[-tail:] for ids in encoded]
         self.tokens = Tokens.of(cut, len(self.vocab))
-        self.gold = {"hate": np.array([int(r["hs"]) for r in self.rows]), "misogynistic": np.array([int(r["m_hs"]) for r in self.rows])}
+        self.gold = {
+            "hate": np.array([int(r["hs"]) for r in self.rows]),
+            "misogynistic": np.array([int(r["m_hs"]) for r in self.rows]),
+        }
 
     def targets(self, train: dict[str, np.ndarray]) -> Targets:
         """Return what the heads should say; GermEval's answers count half."""
@@ -152,7 +164,9 @@ class Bench:
         targets.answer("aux.kind", rows, torch.tensor([KINDS.index(fine) for _, _, fine in self.extra]), 0.5)
         return targets
 
-    def train(self, train: dict[str, np.ndarray], seed: int, *, epochs: int, rate: float, grams: bool, agreement: float = 0.0) -> GermanNetwork:
+    def train(
+        self, train: dict[str, np.ndarray], seed: int, *, epochs: int, rate: float, grams: bool, agreement: float = 0.0
+    ) -> GermanNetwork:
         """Return a network trained on the given rows of each question, and on GermEval."""
         torch.manual_seed(seed)
         network = GermanNetwork(Use(self.weights, self.ids), Grams([p for p, _ in self.vocab]) if grams else None)
@@ -168,7 +182,10 @@ class Bench:
         index = torch.from_numpy(rows)
         part = Tokens(self.tokens.flat, self.tokens.starts[index], self.tokens.lengths[index], self.tokens.pad)
         logits = predict(network, part, batch=128)
-        return {"hate": F.softmax(logits[:, :2], 1)[:, 1].numpy(), "misogynistic": F.softmax(logits[:, 2:4], 1)[:, 1].numpy()}
+        return {
+            "hate": F.softmax(logits[:, :2], 1)[:, 1].numpy(),
+            "misogynistic": F.softmax(logits[:, 2:4], 1)[:, 1].numpy(),
+        }
 
 
 def folds(bench: Bench, k: int) -> list[np.ndarray]:
@@ -193,9 +210,19 @@ def try_out(bench: Bench, args: argparse.Namespace) -> None:
     texts = np.array([row["review_text"] for row in bench.rows])
     for part in folds(bench, args.folds):
         rest = np.setdiff1d(np.arange(len(bench.rows)), part)
-        network = bench.train({name: rest for name in names}, args.seed, epochs=args.epochs, rate=args.rate, grams=args.grams, agreement=args.agreement)
+        network = bench.train(
+            dict.fromkeys(names, rest),
+            args.seed,
+            epochs=args.epochs,
+            rate=args.rate,
+            grams=args.grams,
+            agreement=args.agreement,
+        )
         found = bench.chances(network, part)
-        features = make_union(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=2, sublinear_tf=True), TfidfVectorizer(min_df=2, sublinear_tf=True))
+        features = make_union(
+            TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=2, sublinear_tf=True),
+            TfidfVectorizer(min_df=2, sublinear_tf=True),
+        )
         x = features.fit_transform(texts[rest])
         for name in names:
             model = LogisticRegression(C=5, class_weight="balanced", max_iter=300).fit(x, bench.gold[name][rest])
@@ -206,7 +233,11 @@ def try_out(bench: Bench, args: argparse.Namespace) -> None:
         figures = {}
         for name in names:
             cut = best_cut(bench.gold[name], block[name])
-            figures[name] = (round(macro_f1(bench.gold[name], (block[name] >= 0.5).astype(int)), 4), round(macro_f1(bench.gold[name], (block[name] >= cut).astype(int)), 4), round(cut, 2))
+            figures[name] = (
+                round(macro_f1(bench.gold[name], (block[name] >= 0.5).astype(int)), 4),
+                round(macro_f1(bench.gold[name], (block[name] >= cut).astype(int)), 4),
+                round(cut, 2),
+            )
         print(way, json.dumps(figures), flush=True)
 
 

@@ -51,13 +51,15 @@ def make_tokenizer(vocab: list[tuple[str, float]]) -> Tokenizer:
 
 
 def german(every: list[tuple[str, float]], texts: list[str], most: int) -> list[int]:
-    """Return the ids to keep: specials, single characters, what German posts use, then German-looking pieces by score."""
+    """Return the ids to keep: specials, characters, what German posts use, then German-looking pieces by score."""
     tokenizer = make_tokenizer([*every[:3], *every[3:]])
     counts: Counter[int] = Counter()
     for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False):
         counts.update(encoding.ids)
     used = [i for i, _ in counts.most_common() if i > 2]
-    singles = [i for i, (piece, _) in enumerate(every) if i > 2 and len(piece.strip("▁")) <= 1 and ord(piece[-1]) < 0x250]
+    singles = [
+        i for i, (piece, _) in enumerate(every) if i > 2 and len(piece.strip("▁")) <= 1 and ord(piece[-1]) < 0x250
+    ]
     likely = [i for i, (piece, _) in enumerate(every) if set("äöüßÄÖÜ") & set(piece)]
     return list(dict.fromkeys([0, 1, 2, *singles, *used, *likely]))[:most]
 
@@ -72,9 +74,15 @@ class Use(nn.Module):
             chunk = i % CHUNKS
             table[row] = weights[f"q{chunk + 1}"][i // CHUNKS] * weights["scale"][chunk] + weights["lo"][chunk]
         # One more row is the padding, which the masks keep out of everything.
-        self.words = nn.Embedding.from_pretrained(torch.from_numpy(np.vstack([table, np.zeros((1, WIDTH), np.float32)])), freeze=False)
+        self.words = nn.Embedding.from_pretrained(
+            torch.from_numpy(np.vstack([table, np.zeros((1, WIDTH), np.float32)])), freeze=False
+        )
         self.eps = float(weights["eps"])
-        given = {name: nn.Parameter(torch.from_numpy(np.array(value))) for name, value in weights.items() if value.dtype == np.float32}
+        given = {
+            name: nn.Parameter(torch.from_numpy(np.array(value)))
+            for name, value in weights.items()
+            if value.dtype == np.float32
+        }
         self.given = nn.ParameterDict({k: v for k, v in given.items() if k not in ("scale", "lo")})
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -83,7 +91,9 @@ class Use(nn.Module):
         keep = mask.unsqueeze(-1).float()
         states = self.words(ids) * keep
         parts = [states]
-        projected = states @ torch.cat([g[f"proj{n}"] for n, _ in ORDERS], 1) + torch.cat([g[f"proj_b{n}"] for n, _ in ORDERS])
+        projected = states @ torch.cat([g[f"proj{n}"] for n, _ in ORDERS], 1) + torch.cat(
+            [g[f"proj_b{n}"] for n, _ in ORDERS]
+        )
         gain, shift = (torch.cat([g[f"{name}{n}"] for n, _ in ORDERS]) for name in ("ln_g", "ln_b"))
         normed = F.layer_norm(projected, (3 * INNER,), gain, shift, self.eps) * keep
         for x, (n, left) in zip(normed.split(INNER, dim=2), ORDERS, strict=True):

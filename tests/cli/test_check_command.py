@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 import textwrap
 
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from davy import suites
 from davy.cli import console
 from davy.cli.app import run
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 SUITE = """\
 name: tiny
@@ -168,41 +165,35 @@ def test_the_page_is_masked_escaped_and_asks_the_network_for_nothing(davy, words
 
 
 @pytest.mark.browser
-def test_cells_lead_to_their_cases_and_filters_narrow_them(davy, tiny, words, tmp_path):
-    from playwright.sync_api import sync_playwright
-
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed (apt-get install chromium)")
+def test_cells_lead_to_their_cases_and_filters_narrow_them(davy, tiny, words, tmp_path, browser):
     out = tmp_path / "out"
     models = (words("one.txt", "away"), words("two.txt", "grumblefops"))
     assert davy("check", tiny, "--model", models[0], "--model", models[1], "--out", out)[0] == 0
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 844})
-        said = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: said.append("a dialog"))
-        page.goto((out / "report.html").as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        rows = page.locator("#cases tbody tr")
-        assert rows.count() > 0
-        page.locator(".heat tbody tr").first.locator("button.cell").nth(1).click()
-        assert page.locator("#filter-set").input_value() == "1"
-        assert rows.count() == 1
-        assert "Away with 🌧️" in rows.first.inner_text()
-        page.select_option("#filter-result", "")
-        page.select_option("#filter-set", "")
-        page.select_option("#filter-functionality", "")
-        assert rows.count() == 11
-        page.fill("#filter-search", "<SCRIPT>")
-        assert rows.count() == 2
-        assert "<script>alert(1)</script>" in rows.first.inner_text()
-        page.fill("#filter-search", "no such words")
-        assert rows.count() == 0
-        assert "No case fits" in page.locator("#cases-found").inner_text()
-        assert said == []
-        browser.close()
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: said.append("a dialog"))
+    page.goto((out / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    rows = page.locator("#cases tbody tr")
+    assert rows.count() > 0
+    page.locator(".heat tbody tr").first.locator("button.cell").nth(1).click()
+    assert page.locator("#filter-set").input_value() == "1"
+    assert rows.count() == 1
+    assert "Away with 🌧️" in rows.first.inner_text()
+    page.select_option("#filter-result", "")
+    page.select_option("#filter-set", "")
+    page.select_option("#filter-functionality", "")
+    assert rows.count() == 11
+    page.fill("#filter-search", "<SCRIPT>")
+    assert rows.count() == 2
+    assert "<script>alert(1)</script>" in rows.first.inner_text()
+    page.fill("#filter-search", "no such words")
+    assert rows.count() == 0
+    assert "No case fits" in page.locator("#cases-found").inner_text()
+    assert said == []
+    page.close()
 
 
 def test_robustness_is_tested_on_any_labelled_file(davy, words, tmp_path):

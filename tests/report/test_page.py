@@ -1,8 +1,6 @@
 """Self-contained pages, read as text and opened in a real browser."""
 
-import os
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,6 @@ import pytest
 from davy.core import Metric, Report, UserError
 from davy.lexicons import Entry, load
 from davy.report import Column, Page, Provenance, Table, plots
-
-CHROMIUM = next((path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).exists()), None)
 
 
 def a_listed_word() -> str:
@@ -69,19 +65,6 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="Can't write"):
         a_page().write(tmp_path / "none" / "report.html")
     Page("lone \ud800 surrogate").write(tmp_path / "odd.html")
-
-
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        message = "Chromium is not installed: apt install chromium"
-        pytest.fail(message) if os.environ.get("CI") == "true" else pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield made
-        made.close()
 
 
 @pytest.mark.browser

@@ -6,13 +6,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from web_site import BASE, Site, make_site
@@ -21,15 +19,6 @@ from davy.serve.settings import Settings
 from davy.store import open_store
 
 WORDS = "grumblefop\t0.9\nsneezewit\t0.7\n"
-CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
-BROWSER_OPTIONS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 
 
 @pytest.fixture
@@ -94,25 +83,3 @@ def live(settings: Settings, empty_database: Path) -> Iterator[Live]:
     server.should_exit = True
     thread.join(10)
     listening.close()
-
-
-def find_chromium() -> str | None:
-    """Return the machine's Chromium, or None."""
-    return next((path for path in CHROMIUM if Path(path).exists()), None)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """A real Chromium; without one the tests that need it are skipped, and in CI they fail."""
-    path = find_chromium()
-    if path is None:
-        message = "Chromium is not installed: apt install chromium"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=path, args=list(BROWSER_OPTIONS))
-        yield made
-        made.close()

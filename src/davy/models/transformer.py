@@ -59,6 +59,16 @@ def heads_of(questions: Sequence[Question]) -> tuple[Head, ...]:
     return tuple(Head(question.name, question.kind, len(question.labels)) for question in questions)
 
 
+def many_within(questions: Sequence[Question]) -> dict[int, tuple[int, int]]:
+    """Return the `many` questions under one label of a parent that is there: place → (parent's place, label)."""
+    places = {question.name: i for i, question in enumerate(questions)}
+    return {
+        i: (places[question.under[0]], questions[places[question.under[0]]].label_names.index(question.under[1][0]))
+        for i, question in enumerate(questions)
+        if question.kind == "many" and question.under and question.under[0] in places and len(question.under[1]) == 1
+    }
+
+
 @dataclass(frozen=True)
 class TransformerScorer:
     """A network with its questions and its reading. `device` is where it scores."""
@@ -73,7 +83,7 @@ class TransformerScorer:
     device: str = "cpu"
 
     def score(self, posts: pl.DataFrame) -> Scores:
-        """Return the network's probabilities; children are not masked here, `verdicts` respects the hierarchy."""
+        """Return the network's probabilities; a `many` question's are multiplied by its parent's."""
         import numpy as np
         import torch
 
@@ -97,6 +107,8 @@ class TransformerScorer:
                 logits = network(ids.to(self.device), mask.to(self.device))
             out[batch] = probabilities(logits, heads, self.temperatures).cpu().numpy()
         blocks = {name: out[:, columns] for name, columns in columns_of(heads).items()}
+        for child, (parent, label) in many_within(self.questions).items():
+            blocks[self.questions[child].name] *= blocks[self.questions[parent].name][:, label : label + 1]
         return Scores(self.questions, blocks, dict(self.thresholds or {}))
 
     def save(self, folder: Path) -> folders.Manifest:

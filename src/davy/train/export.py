@@ -19,7 +19,7 @@ from davy.models import folder as folders
 from davy.models.gold import targets
 from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
-from davy.models.transformer import TransformerScorer, heads_of
+from davy.models.transformer import TransformerScorer, heads_of, many_within
 from davy.train.onnx import write_onnx
 
 if TYPE_CHECKING:
@@ -40,7 +40,13 @@ def export(
     columns = columns_of(heads_of(scorer.questions))
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in scorer.questions]
     write_onnx(
-        scorer.network, [q.name for q in scorer.questions], places, out / "model.onnx", int8=int8, table_bits=table_bits
+        scorer.network,
+        [q.name for q in scorer.questions],
+        places,
+        out / "model.onnx",
+        int8=int8,
+        table_bits=table_bits,
+        within=many_within(scorer.questions),
     )
     _tokenizer(scorer, out / "tokenizer.json")
     if (source / folders.CARD).is_file():

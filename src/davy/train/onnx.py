@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -20,16 +20,28 @@ from davy.models.network import Network
 
 
 class Answers(nn.Module):
-    """A network whose outputs are the chosen questions, each with its columns in the order asked for."""
+    """A network whose outputs are the chosen questions, each with its columns in the order asked for.
 
-    def __init__(self, network: Network, columns: Sequence[Sequence[int]]) -> None:
+    `within` maps a `many` question to (its parent, the parent's label that leads to it): its probabilities
+    are multiplied by that label's, so that a post which is not hateful has no targets either.
+    """
+
+    def __init__(
+        self, network: Network, columns: Sequence[Sequence[int]], within: Mapping[int, tuple[int, int]]
+    ) -> None:
         super().__init__()
         self.network = network
         self.columns = [torch.tensor(list(it)) for it in columns]
+        self.within = dict(within)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
         logits = self.network(input_ids, attention_mask)
-        return tuple(logits.index_select(1, columns) for columns in self.columns)
+        blocks = [logits.index_select(1, columns) for columns in self.columns]
+        for child, (parent, label) in self.within.items():
+            chance = blocks[child].sigmoid() * blocks[parent].softmax(1)[:, label : label + 1]
+            chance = chance.clamp(1e-6, 1 - 1e-6)
+            blocks[child] = chance.log() - (1 - chance).log()
+        return tuple(blocks)
 
 
 class RoundedEmbedding(nn.Module):
@@ -69,6 +81,26 @@ class PackedEmbedding(nn.Module):
         return (codes.reshape(*ids.shape, self.width // self.GROUP, self.GROUP) * scale).reshape(*ids.shape, self.width)
 
 
+class MixedEmbedding(nn.Module):
+    """An embedding table whose `loud` rows, the frequent ones, have 8 bits a value and all others 4."""
+
+    def __init__(self, table: nn.Embedding, loud: Tensor) -> None:
+        super().__init__()
+        weight = table.weight.detach()
+        self.loud = RoundedEmbedding(nn.Embedding.from_pretrained(weight[loud]))  # type: ignore[no-untyped-call]
+        self.quiet = PackedEmbedding(nn.Embedding.from_pretrained(weight[~loud]))  # type: ignore[no-untyped-call]
+        place = torch.where(loud, loud.long().cumsum(0), (~loud).long().cumsum(0)) - 1
+        self.register_buffer("is_loud", loud)
+        self.register_buffer("place", place.to(torch.int32))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        is_loud, place = self.is_loud[ids], self.place[ids].long()  # type: ignore[index]
+        nothing = torch.zeros_like(place)
+        loud = self.loud(torch.where(is_loud, place, nothing))
+        quiet = self.quiet(torch.where(is_loud, nothing, place))
+        return torch.where(is_loud.unsqueeze(-1), loud, quiet)
+
+
 def _best_scale(groups: Tensor) -> Tensor:
     """Return for each group the scale, out of some near its largest value, that rounds it with the least error."""
     largest = groups.abs().amax(dim=2, keepdim=True).clamp(min=1e-6)
@@ -88,10 +120,13 @@ def write_onnx(
     *,
     int8: bool = True,
     table_bits: int = 8,
+    within: Mapping[int, tuple[int, int]] | None = None,
+    loud: Tensor | None = None,
 ) -> None:
     """Write the network to `path`; output i is called `questions[i]` and has the logits in `columns[i]`.
 
-    In int8 the word embeddings take `table_bits` (8 or 4) each.
+    In int8 the word embeddings take `table_bits` (8 or 4) each. With 4, the rows that
+    `loud` marks keep 8. `within` is as in `Answers`, by position.
     """
     network.eval()
     with tempfile.TemporaryDirectory() as scratch:
@@ -99,15 +134,22 @@ def write_onnx(
         table = _word_table(network)
         if int8 and table is not None:
             owner, name, embedding = table
-            setattr(owner, name, PackedEmbedding(embedding) if table_bits == 4 else RoundedEmbedding(embedding))
+            setattr(owner, name, _rounded(embedding, table_bits, loud))
         try:
             # In eval mode: the exporter puts the mode back that it found.
-            _trace(Answers(network, columns).eval(), questions, exact if int8 else path)
+            _trace(Answers(network, columns, within or {}).eval(), questions, exact if int8 else path)
         finally:
             if int8 and table is not None:
                 setattr(table[0], table[1], table[2])
         if int8:
             _round(exact, path)
+
+
+def _rounded(table: nn.Embedding, bits: int, loud: Tensor | None) -> nn.Module:
+    """Return the table in 8 bits a value, in 4, or in both."""
+    if bits == 8:
+        return RoundedEmbedding(table)
+    return PackedEmbedding(table) if loud is None else MixedEmbedding(table, loud)
 
 
 def _word_table(network: Network) -> tuple[nn.Module, str, nn.Embedding] | None:
