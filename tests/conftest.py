@@ -117,7 +117,7 @@ def find_chromium() -> str | None:
     return next((path for path in CHROMIUM if Path(path).exists()), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def browser() -> Iterator[Any]:
     """A real Chromium; without one the tests that need it are skipped, and in CI they fail."""
     path = find_chromium()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -129,8 +130,21 @@ def _prepare_sqlite(raw: sqlite3.Connection, _record: object) -> None:
         "journal_mode = WAL",
         "synchronous = FULL",
     ):
-        cursor.execute(f"PRAGMA {pragma}")
+        _set_pragma(cursor, pragma)
     cursor.close()
+
+
+def _set_pragma(cursor: sqlite3.Cursor, pragma: str) -> None:
+    # Going over to WAL does not wait for another connection that does the same: SQLite says "locked" at once.
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute(f"PRAGMA {pragma}")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
 
 
 def _begin_sqlite(db: Connection) -> None:
