@@ -19,6 +19,8 @@ from davy.store.store import Store, make_engine
 from davy.store.tables import metadata
 from davy.store.url import parse_url
 
+NOW, LATER = versions.newest(), "9998"
+
 
 def described(store: Store) -> dict[str, object]:
     """Everything that a database tells about its tables."""
@@ -134,8 +136,8 @@ def test_a_newer_database_is_left_alone(database_url):
 
 def test_an_older_database_asks_for_an_upgrade(database_url, monkeypatch):
     open_store(database_url, create=True).close()
-    monkeypatch.setattr(versions, "known", lambda: ["0001", "0002"])
-    with pytest.raises(UserError, match=r"is of version 0001.*needs 0002.*davy database upgrade"):
+    monkeypatch.setattr(versions, "known", lambda: [NOW, LATER])
+    with pytest.raises(UserError, match=rf"is of version {NOW}.*needs {LATER}.*davy database upgrade"):
         open_store(database_url)
     with pytest.raises(UserError, match="davy database upgrade"):
         open_store(database_url, create=True)
@@ -145,9 +147,9 @@ def test_an_upgrade_copies_a_sqlite_file_first(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path / 'davy.sqlite'}"
     with open_store(url, create=True) as store, store.write() as db:
         users.add(db, login="ada", name="Ada", role="admin", by="shell")
-    monkeypatch.setattr(versions, "known", lambda: ["0001", "0002"])
+    monkeypatch.setattr(versions, "known", lambda: [NOW, LATER])
     open_store(url, upgrade=True).close()
-    (copy,) = tmp_path.glob("davy.sqlite.0001-*.bak")
+    (copy,) = tmp_path.glob(f"davy.sqlite.{NOW}-*.bak")
     with sqlite3.connect(copy) as db:
         assert db.execute("SELECT login FROM users").fetchall() == [("ada",)]
     db.close()
@@ -160,7 +162,7 @@ def test_a_failed_upgrade_changes_nothing(database_url, monkeypatch):
         raise RuntimeError("on purpose")
 
     open_store(database_url, create=True).close()
-    monkeypatch.setattr(versions, "known", lambda: ["0001", "0002"])
+    monkeypatch.setattr(versions, "known", lambda: [NOW, LATER])
     monkeypatch.setattr(versions, "upgrade", breaks)
     with pytest.raises(RuntimeError, match="on purpose"):
         open_store(database_url, upgrade=True)

@@ -5,6 +5,7 @@ from davy.core.errors import UserError
 from davy.core.meme import Confounder, Layer, Meme
 from davy.core.metric import Metric, Report
 from davy.core.post import POST_COLUMNS, Post, Source
+from davy.core.project import PHASE_KINDS, PROJECT_ROLES, Assignment, Item, Member, Phase, Project
 from davy.core.round import Entry, Round
 from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
 from davy.core.scorer import NotANumber, Scorer, Scores, TrainableScorer
@@ -13,19 +14,26 @@ from davy.core.suite import Case, Outcome, Suite
 __all__ = [
     "BASES",
     "FLAGS",
+    "PHASE_KINDS",
     "POST_COLUMNS",
+    "PROJECT_ROLES",
     "Annotation",
+    "Assignment",
     "Case",
     "Confounder",
     "Entry",
     "Guideline",
+    "Item",
     "Label",
     "Layer",
+    "Member",
     "Meme",
     "Metric",
     "NotANumber",
     "Outcome",
+    "Phase",
     "Post",
+    "Project",
     "Question",
     "Report",
     "Round",

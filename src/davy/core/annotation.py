@@ -33,6 +33,8 @@ class Annotation:
     flags: tuple[str, ...] = ()
     comment: str | None = None
     replaces: str | None = None
+    project: str | None = None
+    phase: str | None = None
 
     def __post_init__(self) -> None:
         unknown = [flag for flag in self.flags if flag not in FLAGS]

@@ -111,7 +111,7 @@ def current() -> ColumnElement[bool]:
 
 
 _OWN = (
-    "id post annotator scheme scheme_version guideline_version at seconds comment replaces".split()  # noqa: SIM905
+    "id post annotator scheme scheme_version guideline_version at seconds comment replaces project phase".split()  # noqa: SIM905
 )
 
 
