@@ -1,0 +1,171 @@
+"""Members: who is in a project, as what, and under which pseudonym.
+
+A pseudonym is chosen by chance and stays with a person for the life of the
+project, also after they leave, so that exports made years apart agree and
+nobody can tell from it who joined first.
+"""
+
+import secrets
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.engine import Row
+
+from davy.core import PROJECT_ROLES, Member, UserError
+from davy.store import events
+from davy.store.columns import now
+from davy.store.tables import members, projects, users
+
+
+def add(
+    db: Connection, project_id: str, user_id: str, roles: Iterable[str], *, by: str, pool: str | None = None
+) -> Member:
+    """Put a person on a project's roster and return their membership; one who left comes back with these roles."""
+    wanted = _checked(roles)
+    if not db.execute(select(projects.c.id).where(projects.c.id == project_id)).first():
+        raise UserError(f"There is no project {project_id[:60]!r}.", status=404)
+    if not db.execute(select(users.c.id).where(users.c.id == user_id)).first():
+        raise UserError(f"There is no account {user_id!r}.", status=404)
+    known = get(db, project_id, user_id)
+    if known is not None and known.left_at is None:
+        raise UserError("This person is in the project already. Change their roles instead.", status=409)
+    if known is not None:
+        values = {"roles": "|".join(wanted), "left_at": None, "pool": pool if pool is not None else known.pool}
+        db.execute(update(members).where(*_key(project_id, user_id)).values(**values))
+    else:
+        db.execute(
+            insert(members).values(
+                project=project_id,
+                user_id=user_id,
+                roles="|".join(wanted),
+                pool=pool,
+                pseudonym=_pseudonym(db, project_id),
+                choices={},
+                added_at=now(),
+                added_by=by,
+            )
+        )
+    _record(db, by, "member added", project_id, user_id, roles=list(wanted))
+    return _there(db, project_id, user_id)
+
+
+def get(db: Connection, project_id: str, user_id: str) -> Member | None:
+    """Return a person's membership, also one that ended, or None."""
+    row = db.execute(select(members).where(*_key(project_id, user_id))).one_or_none()
+    return None if row is None else member_of(row)
+
+
+def of_project(db: Connection, project_id: str, *, role: str | None = None, left: bool = False) -> list[Member]:
+    """Return a project's members by pseudonym; `left` adds those who left."""
+    query = select(members).where(members.c.project == project_id)
+    query = query if left else query.where(members.c.left_at.is_(None))
+    found = [member_of(row) for row in db.execute(query.order_by(members.c.pseudonym))]
+    return found if role is None else [member for member in found if role in member.roles]
+
+
+def set_roles(db: Connection, project_id: str, user_id: str, roles: Iterable[str], *, by: str) -> Member:
+    """Change what a person may do in a project."""
+    wanted = _checked(roles)
+    was = _there(db, project_id, user_id)
+    if was.roles != wanted:
+        db.execute(update(members).where(*_key(project_id, user_id)).values(roles="|".join(wanted)))
+        _record(db, by, "member roles changed", project_id, user_id, was=list(was.roles), roles=list(wanted))
+    return _there(db, project_id, user_id)
+
+
+def set_pool(db: Connection, project_id: str, user_id: str, pool: str | None, *, by: str) -> Member:
+    """Say which pool a person is of, such as `trained`."""
+    _there(db, project_id, user_id)
+    db.execute(update(members).where(*_key(project_id, user_id)).values(pool=pool or None))
+    _record(db, by, "member pool changed", project_id, user_id, pool=pool)
+    return _there(db, project_id, user_id)
+
+
+def leave(db: Connection, project_id: str, user_id: str, *, by: str) -> Member:
+    """End a membership. What they hold goes back to the others: see `assignments`."""
+    was = _there(db, project_id, user_id)
+    if was.left_at is None:
+        db.execute(update(members).where(*_key(project_id, user_id)).values(left_at=now()))
+        _record(db, by, "member left", project_id, user_id)
+    return _there(db, project_id, user_id)
+
+
+def rejoin(db: Connection, project_id: str, user_id: str, *, by: str) -> Member:
+    """Bring back a person who left, with the roles they had."""
+    was = _there(db, project_id, user_id)
+    if was.left_at is not None:
+        db.execute(update(members).where(*_key(project_id, user_id)).values(left_at=None))
+        _record(db, by, "member added", project_id, user_id, roles=list(was.roles))
+    return _there(db, project_id, user_id)
+
+
+def consent(db: Connection, project_id: str, user_id: str) -> Member:
+    """Note that a person read what the work is like and agreed to it."""
+    if _there(db, project_id, user_id).consented_at is None:
+        db.execute(update(members).where(*_key(project_id, user_id)).values(consented_at=now()))
+        _record(db, user_id, "member consented", project_id, user_id)
+    return _there(db, project_id, user_id)
+
+
+def choose(db: Connection, project_id: str, user_id: str, **choices: Any) -> Member:
+    """Keep how a person wants to work; None takes a choice back."""
+    kept = {**_there(db, project_id, user_id).choices, **choices}
+    kept = {name: value for name, value in kept.items() if value is not None}
+    db.execute(update(members).where(*_key(project_id, user_id)).values(choices=kept))
+    return _there(db, project_id, user_id)
+
+
+def read_until(db: Connection, project_id: str, user_id: str, at: datetime) -> None:
+    """Note up to when a person has read the project's messages."""
+    db.execute(update(members).where(*_key(project_id, user_id)).values(read_until=at))
+
+
+def member_of(row: Row[Any]) -> Member:
+    """Return the membership of a row."""
+    return Member(
+        project=row.project,
+        user=row.user_id,
+        roles=tuple(row.roles.split("|")),
+        pseudonym=row.pseudonym,
+        pool=row.pool,
+        choices=row.choices,
+        added_at=row.added_at,
+        consented_at=row.consented_at,
+        read_until=row.read_until,
+        left_at=row.left_at,
+    )
+
+
+def _checked(roles: Iterable[str]) -> tuple[str, ...]:
+    """Return roles in their usual order, each once."""
+    given = set(roles)
+    unknown = sorted(given - set(PROJECT_ROLES))
+    if unknown:
+        raise UserError(f"{unknown[0]!r} is not a role in a project. Use {', '.join(PROJECT_ROLES)}.")
+    if not given:
+        raise UserError(f"Give at least one role: {', '.join(PROJECT_ROLES)}.")
+    return tuple(role for role in PROJECT_ROLES if role in given)
+
+
+def _pseudonym(db: Connection, project_id: str) -> str:
+    taken = set(db.scalars(select(members.c.pseudonym).where(members.c.project == project_id)))
+    digits = 2 if len(taken) < 60 else 4
+    free = [name for n in range(1, 10**digits) if (name := f"A{n:0{digits}}") not in taken]
+    return secrets.choice(free)
+
+
+def _there(db: Connection, project_id: str, user_id: str) -> Member:
+    found = get(db, project_id, user_id)
+    if found is None:
+        raise UserError("This person is not in the project. Invite them first.", status=404)
+    return found
+
+
+def _key(project_id: str, user_id: str) -> tuple[Any, Any]:
+    return members.c.project == project_id, members.c.user_id == user_id
+
+
+def _record(db: Connection, by: str, what: str, project_id: str, user_id: str, **details: Any) -> None:
+    events.record(db, by=by, what=what, about=f"project {project_id}", user=user_id, **details)

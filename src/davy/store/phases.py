@@ -1,0 +1,149 @@
+"""Phases: the stretches of a project, in their order, each waiting, open or closed.
+
+Whether a phase may open or close is a rule of the work (`annotate.going_on`);
+here it is only written down, with its event.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.engine import Row
+
+from davy.core import PHASE_KINDS, Phase, UserError
+from davy.core.errors import nearest
+from davy.store import events
+from davy.store.columns import new_id, now
+from davy.store.tables import phases, projects
+
+
+def add(
+    db: Connection,
+    project_id: str,
+    *,
+    name: str,
+    kind: str,
+    answers: int | None,
+    in_corpus: bool,
+    settings: Mapping[str, Any],
+    by: str,
+) -> Phase:
+    """Add a phase after those that are there, and return it; it waits until it is opened."""
+    name = name.strip()
+    if not name or len(name) > 40 or "/" in name:
+        raise UserError(f"A phase's name has 1 to 40 characters and no slash; got {name[:60]!r}.")
+    if kind not in PHASE_KINDS:
+        raise UserError(
+            f"{kind!r} is not a kind of phase.{nearest(kind, list(PHASE_KINDS))} Use {', '.join(PHASE_KINDS)}."
+        )
+    if answers is not None and answers < 1:
+        raise UserError(f"Phase {name!r} asks for {answers} answers a post; it takes at least 1, or all.")
+    if not db.execute(select(projects.c.id).where(projects.c.id == project_id)).first():
+        raise UserError(f"There is no project {project_id[:60]!r}.", status=404)
+    there = of_project(db, project_id)
+    if name in {phase.name for phase in there}:
+        raise UserError(f"The project has a phase {name!r} already. Choose another name.", status=409)
+    phase_id = new_id()
+    db.execute(
+        insert(phases).values(
+            id=phase_id,
+            project=project_id,
+            name=name,
+            kind=kind,
+            position=1 + max((phase.position for phase in there), default=0),
+            answers=answers,
+            in_corpus=int(in_corpus),
+            settings=dict(settings),
+            state="waiting",
+            size=0,
+        )
+    )
+    events.record(db, by=by, what="phase added", about=f"project {project_id}", phase=name, kind=kind)
+    return get(db, phase_id)
+
+
+def get(db: Connection, phase_id: str) -> Phase:
+    """Return the phase with this id."""
+    row = db.execute(select(phases).where(phases.c.id == phase_id)).one_or_none()
+    if row is None:
+        raise UserError(f"There is no phase {phase_id[:60]!r}.", status=404)
+    return _phase(row)
+
+
+def of_project(db: Connection, project_id: str) -> list[Phase]:
+    """Return a project's phases in their order."""
+    query = select(phases).where(phases.c.project == project_id).order_by(phases.c.position)
+    return [_phase(row) for row in db.execute(query)]
+
+
+def by_name(db: Connection, project_id: str, name: str) -> Phase:
+    """Return the phase of a project that has this name."""
+    found = of_project(db, project_id)
+    for phase in found:
+        if phase.name == name:
+            return phase
+    names = [phase.name for phase in found]
+    hint = f" It has {', '.join(names)}." if names else " It has no phases yet."
+    raise UserError(f"Project {project_id!r} has no phase {name[:60]!r}.{hint}", status=404)
+
+
+def open_phase(db: Connection, phase_id: str, *, by: str) -> Phase:
+    """Open a phase, so that people can work in it."""
+    return _set_state(db, phase_id, "open", by=by)
+
+
+def close_phase(db: Connection, phase_id: str, *, by: str) -> Phase:
+    """Close a phase: nobody works in it any more."""
+    return _set_state(db, phase_id, "closed", by=by)
+
+
+def change_settings(db: Connection, phase_id: str, settings: Mapping[str, Any], *, by: str) -> Phase:
+    """Replace a phase's settings; the event names what changed."""
+    was = get(db, phase_id)
+    changed = sorted(key for key in {*was.settings, *settings} if was.settings.get(key) != settings.get(key))
+    if changed:
+        db.execute(update(phases).where(phases.c.id == phase_id).values(settings=dict(settings)))
+        about = f"project {was.project}"
+        events.record(db, by=by, what="phase settings changed", about=about, phase=was.name, sections=changed)
+    return get(db, phase_id)
+
+
+def grow(db: Connection, phase_id: str, by_posts: int) -> None:
+    """Note that so many items were added to a phase; items call this in the transaction that adds them."""
+    db.execute(update(phases).where(phases.c.id == phase_id).values(size=phases.c.size + by_posts))
+
+
+def count(db: Connection, project_id: str) -> int:
+    """Return how many phases a project has."""
+    query = select(func.count()).select_from(phases).where(phases.c.project == project_id)
+    return db.execute(query).scalar_one()
+
+
+def _set_state(db: Connection, phase_id: str, state: str, *, by: str) -> Phase:
+    was = get(db, phase_id)
+    if was.state == state:
+        return was
+    values: dict[str, Any] = {"state": state, "closed_at": now() if state == "closed" else None}
+    if state == "open" and was.opened_at is None:
+        values["opened_at"] = now()
+    db.execute(update(phases).where(phases.c.id == phase_id).values(**values))
+    what = {"open": "phase opened", "closed": "phase closed"}[state]
+    events.record(db, by=by, what=what, about=f"project {was.project}", phase=was.name)
+    return get(db, phase_id)
+
+
+def _phase(row: Row[Any]) -> Phase:
+    return Phase(
+        id=row.id,
+        project=row.project,
+        name=row.name,
+        kind=row.kind,
+        position=row.position,
+        answers=row.answers,
+        in_corpus=bool(row.in_corpus),
+        settings=row.settings,
+        state=row.state,
+        size=row.size,
+        opened_at=row.opened_at,
+        closed_at=row.closed_at,
+    )

@@ -1,0 +1,139 @@
+"""Projects: a scheme's questions asked about posts by a roster of people. Their phases and members have modules.
+
+What a project's settings say is read elsewhere (`annotate.settings`); here they
+are kept whole, and every change of them is an event with the sections it touched.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.engine import Row
+
+from davy.core import Member, Project, UserError
+from davy.core.errors import nearest
+from davy.store import events
+from davy.store.columns import now
+from davy.store.members import member_of
+from davy.store.tables import members, projects, schemes
+
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+
+
+def create(
+    db: Connection,
+    *,
+    id: str,
+    title: str,
+    scheme: str,
+    scheme_version: int,
+    settings: Mapping[str, Any],
+    by: str,
+) -> Project:
+    """Add a project and return it; its scheme must be in the database."""
+    if not _ID.fullmatch(id):
+        raise UserError(f"{id[:60]!r} can't name a project. Use a-z, 0-9 and hyphens, at most 60, such as pilot-2.")
+    if _one(db, id) is not None:
+        raise UserError(f"There is a project {id!r} already. Choose another name.", status=409)
+    title = title.strip()
+    if not title or len(title) > 200:
+        raise UserError(f"A project's title has 1 to 200 characters, this one has {len(title)}.")
+    known = select(schemes.c.name).where(schemes.c.name == scheme, schemes.c.version == scheme_version)
+    if not db.execute(known).first():
+        raise UserError(
+            f"Scheme {scheme!r} version {scheme_version} is not in this database. Add it first.", status=404
+        )
+    db.execute(
+        insert(projects).values(
+            id=id,
+            title=title,
+            scheme=scheme,
+            scheme_version=scheme_version,
+            settings=dict(settings),
+            state="open",
+            created_at=now(),
+            created_by=by,
+        )
+    )
+    events.record(
+        db, by=by, what="project created", about=f"project {id}", scheme=scheme, scheme_version=scheme_version
+    )
+    return get(db, id)
+
+
+def get(db: Connection, project_id: str) -> Project:
+    """Return the project with this id."""
+    found = _one(db, project_id)
+    if found is None:
+        names = list(db.scalars(select(projects.c.id).order_by(projects.c.id).limit(1000)))
+        raise UserError(f"There is no project {project_id[:60]!r}.{nearest(project_id, names)}", status=404)
+    return found
+
+
+def everything(db: Connection) -> list[Project]:
+    """Return all projects, open ones first, newest first."""
+    query = select(projects).order_by(projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
+    return [_project(row) for row in db.execute(query)]
+
+
+def of_user(db: Connection, user_id: str) -> list[tuple[Project, Member]]:
+    """Return the projects that a person is in and has not left, open ones first, each with their membership."""
+    query = select(members).where(members.c.user_id == user_id, members.c.left_at.is_(None))
+    mine = {row.project: member_of(row) for row in db.execute(query)}
+    if not mine:
+        return []
+    rows = db.execute(
+        select(projects)
+        .where(projects.c.id.in_(list(mine)))
+        .order_by(projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
+    )
+    return [(_project(row), mine[row.id]) for row in rows]
+
+
+def change_settings(db: Connection, project_id: str, settings: Mapping[str, Any], *, by: str) -> Project:
+    """Replace a project's settings; the event names the sections that changed."""
+    before = get(db, project_id).settings
+    changed = sorted(key for key in {*before, *settings} if before.get(key) != settings.get(key))
+    if changed:
+        db.execute(update(projects).where(projects.c.id == project_id).values(settings=dict(settings)))
+        events.record(db, by=by, what="project settings changed", about=f"project {project_id}", sections=changed)
+    return get(db, project_id)
+
+
+def close(db: Connection, project_id: str, *, by: str) -> Project:
+    """Close a project: nobody labels in it any more; pages and exports stay."""
+    return _set_state(db, project_id, "closed", by=by)
+
+
+def reopen(db: Connection, project_id: str, *, by: str) -> Project:
+    """Open a closed project again."""
+    return _set_state(db, project_id, "open", by=by)
+
+
+def _set_state(db: Connection, project_id: str, state: str, *, by: str) -> Project:
+    if get(db, project_id).state != state:
+        closed_at = now() if state == "closed" else None
+        db.execute(update(projects).where(projects.c.id == project_id).values(state=state, closed_at=closed_at))
+        what = "project closed" if state == "closed" else "project reopened"
+        events.record(db, by=by, what=what, about=f"project {project_id}")
+    return get(db, project_id)
+
+
+def _one(db: Connection, project_id: str) -> Project | None:
+    row = db.execute(select(projects).where(projects.c.id == project_id)).one_or_none()
+    return None if row is None else _project(row)
+
+
+def _project(row: Row[Any]) -> Project:
+    return Project(
+        row.id,
+        row.title,
+        row.scheme,
+        row.scheme_version,
+        row.settings,
+        row.state,
+        row.created_at,
+        row.created_by,
+        row.closed_at,
+    )
