@@ -399,6 +399,8 @@ cases = Table(
     Column("settled_at", Moment),
     Column("outcome", Json),
     Column("reason", Words),
+    # How far an audit doubts the verdict: the most doubtful come first.
+    Column("doubt", Float),
     CheckConstraint("kind IN ('disagreement', 'flag', 'audit')", name="kind"),
     CheckConstraint("state IN ('open', 'settled', 'dropped')", name="state"),
     _index("ix_cases_open", "project", "id", where="state = 'open'"),
@@ -431,7 +433,14 @@ sittings = Table(
     Column("items", Integer, nullable=False),
     Column("hard", Integer, nullable=False),
     Column("ended_at", Moment),
-    _index("ix_sittings_user_id", "user_id", "project", "started_at"),
+    # What was done since the last rest; it goes over into a person's next sitting until they have rested.
+    Column("unrested_seconds", Float, nullable=False),
+    Column("unrested_hard", Integer, nullable=False),
+    Column("postponed", Integer, nullable=False),
+    Column("rest_until", Moment),
+    Column("rest_reason", Words),
+    _index("ix_sittings_user_id", "user_id", "started_at"),
+    _index("ix_sittings_project", "project", "user_id"),
 )
 
 check_ins = Table(
@@ -445,6 +454,7 @@ check_ins = Table(
     Column("words", Words),
     Column("wants_contact", Integer, nullable=False),
     Column("seen_at", Moment),
+    Column("seen_by", Words),
     _index("ix_check_ins_project", "project", "id"),
     _index("ix_check_ins_user_id", "user_id"),
 )

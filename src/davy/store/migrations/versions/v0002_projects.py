@@ -225,11 +225,17 @@ def _care() -> None:
         sa.Column("items", sa.Integer(), nullable=False),
         sa.Column("hard", sa.Integer(), nullable=False),
         sa.Column("ended_at", _MOMENT),
+        sa.Column("unrested_seconds", sa.Float(), nullable=False),
+        sa.Column("unrested_hard", sa.Integer(), nullable=False),
+        sa.Column("postponed", sa.Integer(), nullable=False),
+        sa.Column("rest_until", _MOMENT),
+        sa.Column("rest_reason", _WORDS),
         sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_sittings_project")),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_sittings_user_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sittings")),
     )
-    op.create_index("ix_sittings_user_id", "sittings", ["user_id", "project", "started_at"])
+    op.create_index("ix_sittings_user_id", "sittings", ["user_id", "started_at"])
+    op.create_index("ix_sittings_project", "sittings", ["project", "user_id"])
     op.create_table(
         "check_ins",
         sa.Column("id", _WORDS, nullable=False),
@@ -240,6 +246,7 @@ def _care() -> None:
         sa.Column("words", _WORDS),
         sa.Column("wants_contact", sa.Integer(), nullable=False),
         sa.Column("seen_at", _MOMENT),
+        sa.Column("seen_by", _WORDS),
         sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_check_ins_project")),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_check_ins_user_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_check_ins")),
