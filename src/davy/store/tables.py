@@ -405,6 +405,7 @@ cases = Table(
     CheckConstraint("state IN ('open', 'settled', 'dropped')", name="state"),
     _index("ix_cases_open", "project", "id", where="state = 'open'"),
     _index("ix_cases_item", "item"),
+    _index("uq_cases_open", "item", "kind", where="state = 'open'", unique=True),
     _index("ix_cases_post", "post"),
 )
 

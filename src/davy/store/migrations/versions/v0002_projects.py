@@ -183,6 +183,7 @@ def _work() -> None:
         sa.Column("settled_at", _MOMENT),
         sa.Column("outcome", _JSON),
         sa.Column("reason", _WORDS),
+        sa.Column("doubt", sa.Float()),
         sa.CheckConstraint("kind IN ('disagreement', 'flag', 'audit')", name=op.f("ck_cases_kind")),
         sa.CheckConstraint("state IN ('open', 'settled', 'dropped')", name=op.f("ck_cases_state")),
         sa.ForeignKeyConstraint(["item"], ["items.id"], name=op.f("fk_cases_item")),
@@ -191,6 +192,14 @@ def _work() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_cases")),
     )
     op.create_index("ix_cases_item", "cases", ["item"])
+    op.create_index(
+        "uq_cases_open",
+        "cases",
+        ["item", "kind"],
+        unique=True,
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    )
     op.create_index(
         "ix_cases_open",
         "cases",
