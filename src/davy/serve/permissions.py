@@ -10,6 +10,8 @@ ROLES: tuple[str, ...] = ("admin", "expert", "annotator")
 
 
 MAY: dict[str, tuple[str, ...]] = {
+    "see projects": ("admin", "expert", "annotator"),
+    "make projects": ("admin", "expert"),
     "score texts": ("admin", "expert", "annotator"),
     "browse posts": ("admin", "expert", "annotator"),
     "change own account": ("admin", "expert", "annotator"),

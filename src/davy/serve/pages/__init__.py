@@ -2,11 +2,28 @@
 
 from fastapi import APIRouter
 
-from davy.serve.pages import account, api, audit, health, home, invitation, jobs, keys, people, posts, score, sign_in
+from davy.serve.pages import (
+    account,
+    api,
+    audit,
+    health,
+    home,
+    invitation,
+    jobs,
+    keys,
+    people,
+    posts,
+    project,
+    projects,
+    score,
+    sign_in,
+)
 from davy.serve.pages import static as static_files
 
 ROUTERS: tuple[APIRouter, ...] = (
     home.router,
+    projects.router,
+    project.router,
     sign_in.router,
     invitation.router,
     people.router,

@@ -1,0 +1,158 @@
+"""Who may do what in a project: one line a permission, and the dependency that project pages ask for.
+
+A route under `/projects/{project_id}/` says `Depends(in_project("label posts"))` and gets a `Place`:
+the project, the membership and the account. Who is not in a project is answered alike
+whether it exists or not, so that addresses tell strangers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.core import Member, Project, Wording
+from davy.core.errors import UserError
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused, SignInNeeded
+from davy.serve.visitor import Anyone
+from davy.store import Connection, members, projects
+from davy.store.users import User
+
+PROJECT_MAY: dict[str, tuple[str, ...]] = {
+    "see the project": ("manager", "expert", "annotator", "wellbeing"),
+    "label posts": ("annotator", "expert"),
+    "settle cases": ("expert",),
+    "see verdicts": ("manager", "expert"),
+    "watch": ("manager", "expert"),
+    "manage": ("manager",),
+    "change guidelines": ("manager",),
+    "announce": ("manager",),
+    "answer questions": ("manager", "expert"),
+    "write in the channel": ("manager", "expert", "annotator", "wellbeing"),
+    "code posts": ("manager", "expert", "annotator"),
+    "check in": ("manager", "expert", "annotator", "wellbeing"),
+    "read check-ins": ("wellbeing",),
+    "see hours": ("manager",),
+    "export": ("manager",),
+}
+
+ADMINS_MAY: tuple[str, ...] = (
+    "see the project",
+    "see verdicts",
+    "watch",
+    "manage",
+    "change guidelines",
+    "announce",
+    "see hours",
+    "export",
+)
+"""What an admin of the server may do in every project: run it, but neither label, settle nor read check-ins."""
+
+ROOMS: tuple[tuple[str, str], ...] = (
+    ("", "see the project"),
+    ("label", "label posts"),
+    ("expert", "settle cases"),
+    ("watch", "watch"),
+    ("verdicts", "see verdicts"),
+    ("coding", "code posts"),
+    ("channel", "write in the channel"),
+    ("guideline", "see the project"),
+    ("care", "check in"),
+    ("roster", "manage"),
+    ("exports", "export"),
+)
+"""The pages of a project in the order of its navigation, each with the permission it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request is: in which project, as whom. `member` is None for an admin who is not on the roster."""
+
+    project: Project
+    member: Member | None
+    account: User
+
+    def may(self, act: str) -> bool:
+        """Return whether this person has a permission here; an unknown permission is a bug and raises KeyError."""
+        roles = self.member.roles if self.member is not None and self.member.left_at is None else ()
+        return bool(set(roles) & set(PROJECT_MAY[act])) or (self.account.role == "admin" and act in ADMINS_MAY)
+
+    @property
+    def left(self) -> bool:
+        """Whether this person was in the project and left it."""
+        return self.member is not None and self.member.left_at is not None
+
+    @property
+    def address(self) -> str:
+        """Where the project's pages begin."""
+        return f"/projects/{self.project.id}"
+
+
+def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
+    """Return a dependency that gives the `Place` if this person has the permission; with `left`, past members too."""
+    assert act in PROJECT_MAY, act
+
+    def check(request: Request, project_id: str, who: Anyone) -> Place:
+        if who.account is None:
+            raise SignInNeeded
+        with context_of(request).store.read() as db:
+            place = find(db, project_id, who.account)
+        if place.may(act) or (left and place.left):
+            return place
+        if place.left and place.account.role != "admin":
+            raise Refused("left_project", status=403)
+        raise Refused("not_allowed_here", status=403)
+
+    return check
+
+
+def find(db: Connection, project_id: str, account: User) -> Place:
+    """Return where an account stands in a project; one that they have no part in is refused like one there isn't."""
+    member = members.get(db, project_id, account.id)
+    if member is None and account.role != "admin":
+        raise Refused("not_in_project", status=403)
+    try:
+        return Place(projects.get(db, project_id), member, account)
+    except UserError:
+        raise Refused("no_project", status=404) from None
+
+
+def project_page(request: Request, place: Place, template: str, *, status: int = 200, **values: Any) -> Response:
+    """Return a page of a project: what `render.page` gives, with its navigation and its support contacts."""
+    lang = render.words_of(request).lang
+    return render.page(
+        request,
+        template,
+        status=status,
+        place=place,
+        project=place.project,
+        rooms=rooms_of(request, place),
+        support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
+        **values,
+    )
+
+
+def rooms_of(request: Request, place: Place) -> list[tuple[str, str]]:
+    """Return the pages of the project that this person may open, as (name, address)."""
+    there = {getattr(route, "path", "") for route in request.app.routes}
+    found = []
+    for room, act in ROOMS:
+        if place.may(act) and f"/projects/{{project_id}}{'/' + room if room else ''}" in there:
+            found.append((room or "overview", place.address + (f"/{room}" if room else "")))
+    return found
+
+
+def _contact(kept: dict[str, Any], lang: str) -> dict[str, str]:
+    """Return a contact in one language; a link that is no web or mail address is left out."""
+    link = str(kept.get("link") or "")
+    return {
+        "name": str(kept.get("name") or ""),
+        "words": Wording(kept.get("words") or "").said_in(lang),
+        "phone": str(kept.get("phone") or ""),
+        "link": link if link.startswith(("https://", "http://", "mailto:")) else "",
+    }
