@@ -1,0 +1,136 @@
+"""Sittings: when a person worked, for how long, and what they did since they last rested. Kept for rests and pay.
+
+A sitting is a stretch of work in one project on one day. Its seconds are added
+up answer by answer and never computed from its two ends, so that a clock that
+jumps takes nobody's hours away. When to rest is decided in `annotate.care`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.engine import Row
+
+from davy.store.columns import new_id
+from davy.store.tables import sittings
+
+LONGEST_DAY = timedelta(hours=50)
+"""How far back `recent` looks: a person's day in any time zone, and the night before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """One stretch of work. `unrested_…` count from the last rest, which may lie before this sitting."""
+
+    id: str
+    project: str
+    user: str
+    started_at: datetime
+    last_at: datetime
+    seconds: float = 0.0
+    items: int = 0
+    hard: int = 0
+    ended_at: datetime | None = None
+    unrested_seconds: float = 0.0
+    unrested_hard: int = 0
+    postponed: bool = False
+    rest_until: datetime | None = None
+    rest_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """What one person did in a project, over all their sittings."""
+
+    user: str
+    seconds: float
+    items: int
+    hard: int
+    sittings: int
+    first_at: datetime
+    last_at: datetime
+
+
+def recent(db: Connection, user_id: str, at: datetime, *, lock: bool = False) -> list[Sitting]:
+    """Return a person's sittings of the last two days in all projects, the one that was used last first."""
+    query = select(sittings).where(sittings.c.user_id == user_id, sittings.c.started_at > at - LONGEST_DAY)
+    query = query.order_by(sittings.c.started_at.desc(), sittings.c.id.desc())
+    found = [_sitting(row) for row in db.execute(query.with_for_update() if lock else query)]
+    # An open one comes first: after a clock jumped back, one that ended may seem to be later.
+    return sorted(found, key=lambda it: (it.ended_at is None, it.last_at, it.id), reverse=True)
+
+
+def begin(db: Connection, sitting: Sitting) -> None:
+    """Add a sitting."""
+    values = {name: getattr(sitting, name) for name in _PLAIN}
+    db.execute(insert(sittings).values(**values, user_id=sitting.user, postponed=int(sitting.postponed)))
+
+
+def fresh(project: str, user: str, *, started_at: datetime, at: datetime, **values: Any) -> Sitting:
+    """Return a sitting that is not in the store yet."""
+    return Sitting(new_id(), project, user, started_at, at, **values)
+
+
+def add_work(db: Connection, sitting: Sitting, *, seconds: float, items: int, hard: int, at: datetime) -> None:
+    """Add work to a sitting, on top of what another tab may have added meanwhile."""
+    db.execute(
+        update(sittings)
+        .where(sittings.c.id == sitting.id)
+        .values(
+            last_at=at,
+            seconds=sittings.c.seconds + seconds,
+            items=sittings.c["items"] + items,
+            hard=sittings.c.hard + hard,
+            unrested_seconds=sittings.c.unrested_seconds + seconds,
+            unrested_hard=sittings.c.unrested_hard + hard,
+        )
+    )
+
+
+def change(db: Connection, sitting_id: str, **values: Any) -> None:
+    """Change a sitting's rest: `ended_at`, `rest_until`, `rest_reason`, `postponed`, `unrested_…`."""
+    if "postponed" in values:
+        values["postponed"] = int(values["postponed"])
+    db.execute(update(sittings).where(sittings.c.id == sitting_id).values(**values))
+
+
+def of_person(db: Connection, project_id: str, user_id: str) -> list[Sitting]:
+    """Return a person's sittings in a project, newest first."""
+    query = select(sittings).where(sittings.c.project == project_id, sittings.c.user_id == user_id)
+    return [_sitting(row) for row in db.execute(query.order_by(sittings.c.started_at.desc(), sittings.c.id.desc()))]
+
+
+def hours(db: Connection, project_id: str) -> dict[str, Hours]:
+    """Return what each person did in a project, by user id."""
+    query = (
+        select(
+            sittings.c.user_id,
+            func.sum(sittings.c.seconds),
+            func.sum(sittings.c["items"]),
+            func.sum(sittings.c.hard),
+            func.count(),
+            func.min(sittings.c.started_at),
+            func.max(sittings.c.last_at),
+        )
+        .where(sittings.c.project == project_id)
+        .group_by(sittings.c.user_id)
+    )
+    return {
+        user: Hours(user, float(seconds), int(items), int(hard), int(n), first, last)
+        for user, seconds, items, hard, n, first, last in db.execute(query)
+    }
+
+
+_PLAIN = (
+    "id", "project", "started_at", "last_at", "seconds", "items", "hard", "ended_at", "unrested_seconds",
+    "unrested_hard", "rest_until", "rest_reason",
+)  # fmt: skip
+
+
+def _sitting(row: Row[Any]) -> Sitting:
+    values: Mapping[str, Any] = {name: getattr(row, name) for name in _PLAIN}
+    return Sitting(user=row.user_id, postponed=bool(row.postponed), **values)
