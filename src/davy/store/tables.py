@@ -454,6 +454,8 @@ check_ins = Table(
     Column("mood", Integer),
     Column("words", Words),
     Column("wants_contact", Integer, nullable=False),
+    # The ids of those who were named as wellbeing contacts when it was written: nobody else reads it, ever.
+    Column("readers", Words, nullable=False),
     Column("seen_at", Moment),
     Column("seen_by", Words),
     _index("ix_check_ins_project", "project", "id"),

@@ -254,6 +254,7 @@ def _care() -> None:
         sa.Column("mood", sa.Integer()),
         sa.Column("words", _WORDS),
         sa.Column("wants_contact", sa.Integer(), nullable=False),
+        sa.Column("readers", _WORDS, nullable=False),
         sa.Column("seen_at", _MOMENT),
         sa.Column("seen_by", _WORDS),
         sa.ForeignKeyConstraint(["project"], ["projects.id"], name=op.f("fk_check_ins_project")),
