@@ -272,3 +272,18 @@ def test_bad_input_is_one_clear_line(davy, tmp_path, monkeypatch, text, options,
     assert message in err
     assert err.count("\n") == 1
     assert [p.name for p in tmp_path.iterdir()] == ["answers.csv"]
+
+
+def test_with_a_scheme_an_unasked_yes_or_no_question_counts_as_no(davy, tmp_path):
+    asked, filled = tmp_path / "asked.csv", tmp_path / "filled.csv"
+    said = ["hateful,misogynistic", "hateful,not misogynistic", "not hateful,"]
+    rows = [(f"p{i}", who, said[(i * (who + 1)) % 5 % 3]) for i in range(12) for who in range(3)]
+    header = "id,annotator,hate,misogynistic\n"
+    asked.write_text(header + "".join(f"{item},{who},{cells}\n" for item, who, cells in rows))
+    filled.write_text(asked.read_text().replace("not hateful,\n", "not hateful,not misogynistic\n"))
+    line = ["--scheme", "gmhp7k", "--label", "misogynistic", "--label", "hate", "--json"]
+    ours, theirs = (json.loads(davy("agree", path, *line)[1])["studies"] for path in (asked, filled))
+    assert ours == theirs
+    assert ours[0]["answers"] == 36
+    alone = json.loads(davy("agree", asked, *line[:4], "--json")[1])["studies"][0]
+    assert alone["answers"] < 36

@@ -120,29 +120,8 @@ def said(scheme: Scheme, answers: Answers) -> dict[str, str]:
     """
     if not answers:
         return {}
-    full: dict[str, tuple[str, ...]] = dict(scheme.completed(answers))
-    cells = {}
-    for question in scheme.questions:
-        if question.name not in full and (no := _no(question)) and _was_passed_over(question, full):
-            full[question.name] = (no,)
-        if question.name in full:
-            cells[question.name] = "|".join(sorted(full[question.name])) or NONE
-    return cells
-
-
-def _no(question: Question) -> str | None:
-    """Return the no of a question that is answered with yes or no, else None."""
-    if question.kind != "one" or question.open or len(question.labels) != 2 or question.positive is None:
-        return None
-    return next(name for name in question.label_names if name != question.positive)
-
-
-def _was_passed_over(question: Question, full: Answers) -> bool:
-    """Whether the question above was answered, and with a label beneath which this one is not asked."""
-    if question.under is None:
-        return False
-    parent, needed = question.under
-    return parent in full and not set(full[parent]) & set(needed)
+    full = scheme.implied(answers)
+    return {q.name: "|".join(sorted(full[q.name])) or NONE for q in scheme.questions if q.name in full}
 
 
 def gate(studies: Sequence[Study], settings: Mapping[str, Any]) -> Gate:

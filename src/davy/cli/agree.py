@@ -227,7 +227,7 @@ def _in_words_of(
     for each in asked:
         rows, question = _schemed(scheme, rows, each)
         found.append(question)
-    return rows, found
+    return _implied(scheme, rows, {each.name: each.column for each in found}), found
 
 
 def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataFrame, Asked]:
@@ -261,6 +261,23 @@ def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataF
     rows = rows.with_columns(cells.replace_strict(names, return_dtype=pl.String).alias(asked.column))
     joined = question.kind == "many" or question.open
     return rows, replace(asked, labels=() if joined else question.label_names, ordered=question.kind == "scale")
+
+
+def _implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -> pl.DataFrame:
+    """Return the rows with the no of yes/no questions that were not asked because of the answer above them."""
+    import polars as pl
+
+    for question in scheme.questions:
+        if question.no is None or question.under is None or question.name not in columns:
+            continue
+        parent, needed = question.under
+        if parent in columns:
+            own, above = pl.col(columns[question.name]), pl.col(columns[parent])
+            passed_over = own.is_null() & above.is_not_null() & ~above.is_in(list(needed))
+            rows = rows.with_columns(
+                pl.when(passed_over).then(pl.lit(question.no)).otherwise(own).alias(columns[question.name])
+            )
+    return rows
 
 
 def _digest(rows: pl.DataFrame) -> str:

@@ -108,6 +108,13 @@ class Question:
         """The labels' names in their order, which is the order of a scorer's probabilities."""
         return tuple(label.name for label in self.labels)
 
+    @property
+    def no(self) -> str | None:
+        """The other label of a question that is answered with yes (`positive`) or no; None for other questions."""
+        if self.kind != "one" or self.open or len(self.labels) != 2 or self.positive is None:
+            return None
+        return next(name for name in self.label_names if name != self.positive)
+
     def label(self, spelling: str) -> Label:
         """Return the label with this name, code or alias (case and spacing don't matter)."""
         wanted = plain(spelling)
@@ -198,6 +205,21 @@ class Scheme:
             labels = tuple(dict.fromkeys(table[label] for label in full.get(origin, ()) if label in table))
             if labels:
                 full[question.name] = labels
+        return full
+
+    def implied(self, answers: Answers) -> dict[str, tuple[str, ...]]:
+        """Return the answers with all that follows: derived ones, and the no of each yes/no question passed over.
+
+        A question is passed over where the one above it was answered otherwise: a post that is not hateful is not
+        misogynistic either. Questions of other kinds that were not asked stay without an answer.
+        """
+        full = self.completed(answers)
+        for question in self.questions:
+            if question.name in full or question.under is None or question.no is None:
+                continue
+            parent, needed = question.under
+            if parent in full and not set(full[parent]) & set(needed):
+                full[question.name] = (question.no,)
         return full
 
     def faults(self, answers: Answers, *, complete: bool = False) -> list[str]:
