@@ -1,0 +1,61 @@
+"""The formats by name: which module knows each, how its files end, and which ways it goes.
+
+A format that is a folder (several files) is packed into one zip by whoever
+asks for it; its module only ever sees the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from davy.annotate.exchange.rows import About, Answered, Rows
+from davy.core import UserError
+from davy.core.errors import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format. The first of its endings is what a file gets where nobody says; `folder` ones end in zip."""
+
+    name: str
+    module: str
+    endings: tuple[str, ...]
+    folder: bool = False
+
+    @property
+    def write(self) -> Callable[[Rows, Path, About], None]:
+        """What puts rows into a file, or into an empty folder."""
+        found: Callable[[Rows, Path, About], None] = import_module(self.module).write
+        return found
+
+    @property
+    def read(self) -> Callable[[Path, About], Iterator[Answered]]:
+        """What yields the rows of a file or folder."""
+        found: Callable[[Path, About], Iterator[Answered]] = import_module(self.module).read
+        return found
+
+
+_TABLES = ("csv", "tsv", "jsonl", "parquet", "csv.gz", "tsv.gz", "jsonl.gz")
+_HERE = "davy.annotate.exchange"
+
+FORMATS: dict[str, Format] = {it.name: it for it in (Format("long", f"{_HERE}.long", _TABLES),)}
+
+
+def find(name: str) -> Format:
+    """Return the format of this name."""
+    if name not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise UserError(f"There is no format {name[:40]!r}; there are {known}.{nearest(name, list(FORMATS))}")
+    return FORMATS[name]
+
+
+def ending_of(format: Format, path: Path) -> str:
+    """Return the ending of a file that this format can have."""
+    name = path.name.lower()
+    for ending in sorted(format.endings, key=len, reverse=True):
+        if name.endswith(f".{ending}"):
+            return ending
+    raise UserError(f"{path.name!r} can't be a {format.name} file. Let it end in {' or '.join(format.endings)}.")

@@ -1,0 +1,168 @@
+"""Our own table: one row an answer, a column a question, as CSV, TSV, JSONL or Parquet.
+
+What `davy agree` reads: `--item item --annotator annotator --label Q --by phase`.
+A post that nobody answered has no row here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.annotate.exchange.cells import BAR, cell_of, labels_of, neutral, restored, texts_changed
+from davy.annotate.exchange.rows import (
+    POST_FIELDS,
+    About,
+    Answered,
+    Given,
+    Rows,
+    Settled,
+    known_basis,
+    known_flags,
+    merged,
+    moment,
+    number,
+    version,
+)
+from davy.core import Scheme, UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CHUNK = 5_000
+_BEFORE = ("item", "annotator", "phase")
+_AFTER = ("flags", "comment", "seconds", "at", "guideline_version")
+_POST = ("text", *POST_FIELDS, "meta")
+
+
+def write(rows: Rows, path: Path, about: About) -> None:
+    """Write the rows as a table, by its ending or `about.kind`."""
+    frames = _frames(rows, about)
+    if not about.raw and ending(path, about) in ("csv", "tsv"):
+        frames = (texts_changed(frame, neutral) for frame in frames)
+    about.write_table(frames, path, about.kind)
+
+
+def read(path: Path, about: About) -> Iterator[Answered]:
+    """Yield the posts of a table with their answers; what formulas were held back is restored."""
+    frames: Iterable[pl.DataFrame] = about.read_table(path, about.kind)
+    if not about.raw and ending(path, about) in ("csv", "tsv"):
+        frames = (texts_changed(frame, restored) for frame in frames)
+    yield from merged(_rows(frames, about.scheme, path.name))
+
+
+def ending(path: Path, about: About) -> str:
+    """Return what kind of table a file is: csv, tsv, jsonl or parquet."""
+    name = (about.kind or path.name).lower()
+    for packed in (".gz", ".bz2", ".xz"):
+        name = name.removesuffix(packed)
+    kind = name.rpartition(".")[2]
+    return {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet"}.get(kind, kind)
+
+
+def _frames(rows: Rows, about: About) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    questions = [about.scheme.question(name) for name in about.questions]
+    settled = [f"{question.name}.{part}" for question in questions for part in ("gold", "basis", "reason")]
+    columns = [*_BEFORE, *(question.name for question in questions), *_AFTER, *_POST, *settled]
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise UserError(f"Question {twice!r} has the name of another column of the table. Write label-studio instead.")
+    kinds = {"seconds": pl.Float64, "guideline_version": pl.Int64}
+    schema: dict[str, Any] = {name: kinds.get(name, pl.String) for name in columns}
+    part: list[tuple[Any, ...]] = []
+    sent = False
+    for row in rows:
+        meta = json.dumps(dict(row.meta), ensure_ascii=False) if row.meta else None
+        post = (row.text, *(getattr(row, name) for name in POST_FIELDS), meta)
+        verdicts = [cell for q in questions for cell in _settled_cells(q, row.settled.get(q.name))]
+        for given in row.given:
+            answers = (cell_of(question, _tuple(given.answers.get(question.name))) for question in questions)
+            part.append((row.id, given.annotator, given.phase, *answers, *_after(given), *post, *verdicts))
+        if len(part) >= CHUNK:
+            yield pl.DataFrame(part, schema=schema, orient="row")
+            part, sent = [], True
+    if part or not sent:
+        yield pl.DataFrame(part, schema=schema, orient="row")
+
+
+def _after(given: Given) -> tuple[Any, ...]:
+    at = given.at.isoformat() if given.at else None
+    return BAR.join(given.flags) or None, given.comment, given.seconds, at, given.guideline
+
+
+def _settled_cells(question: Any, settled: Settled | None) -> tuple[str | None, ...]:
+    if settled is None:
+        return None, None, None
+    return cell_of(question, settled.labels), settled.basis, settled.reason
+
+
+def _tuple(labels: Any) -> tuple[str, ...] | None:
+    return None if labels is None else tuple(labels)
+
+
+def _rows(frames: Iterable[pl.DataFrame], scheme: Scheme, name: str) -> Iterator[Answered]:
+    number_of = 0
+    for frame in frames:
+        for column in ("item", "annotator"):
+            if column not in frame.columns:
+                seen = ", ".join(frame.columns[:20])
+                raise UserError(f"{name} has no column {column!r}; it has {seen}. See docs/exchange.md for its shape.")
+        for cells in frame.iter_rows(named=True):
+            number_of += 1
+            yield _row(cells, scheme, f"{name}: row {number_of}")
+
+
+def _row(cells: dict[str, Any], scheme: Scheme, place: str) -> Answered:
+    for column in ("item", "annotator"):
+        if cells[column] is None or str(cells[column]) == "":
+            raise UserError(f"{place} has no {column}. Give every row one.")
+    answers, settled = {}, {}
+    for question in scheme.questions:
+        labels = labels_of(question, cells.get(question.name))
+        if labels is not None:
+            answers[question.name] = labels
+        gold = labels_of(question, cells.get(f"{question.name}.gold"))
+        if gold is not None:
+            basis = known_basis(cells.get(f"{question.name}.basis"), place)
+            settled[question.name] = Settled(gold, basis, _text(cells.get(f"{question.name}.reason")))
+    given = Given(
+        annotator=str(cells["annotator"]),
+        phase=_text(cells.get("phase")),
+        answers=answers,
+        flags=known_flags((cells.get("flags") or "").split(BAR) if cells.get("flags") else (), place),
+        comment=_text(cells.get("comment")),
+        seconds=number(cells.get("seconds"), place, "seconds"),
+        at=moment(cells.get("at"), place),
+        guideline=version(cells.get("guideline_version"), place),
+    )
+    post = {field: _text(cells.get(field)) for field in POST_FIELDS}
+    text = cells.get("text")
+    return Answered(
+        id=str(cells["item"]),
+        text="" if text is None else str(text),
+        **post,
+        meta=_meta(cells.get("meta"), place),
+        given=(given,),
+        settled=settled,
+        place=place,
+    )
+
+
+def _text(cell: Any) -> str | None:
+    return None if cell is None else str(cell)
+
+
+def _meta(cell: Any, place: str) -> dict[str, Any]:
+    if cell is None or cell == "":
+        return {}
+    try:
+        read = json.loads(cell) if isinstance(cell, str) else cell
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise UserError(f"{place}: meta is not a JSON object.")
+    return read

@@ -1,0 +1,191 @@
+"""One neutral row for every format: a post, what each person answered about it, and what was settled.
+
+Every format's module has `write(rows, path, about)` and `read(path, about)`.
+People are pseudonyms here and nothing else: no ids, names, logins or check-ins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.core import BASES, FLAGS, Scheme, UserError
+from davy.core.annotation import Answers
+
+if TYPE_CHECKING:
+    import polars as pl
+
+POST_FIELDS: tuple[str, ...] = ("lang", "image", "source", "licence", "collected_at", "found", "parent")
+"""What is known of a post besides its id, its text and its meta; each is text or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One person's answers about one post in one phase. A refusal has the flag `refused` and no answers."""
+
+    annotator: str
+    phase: str | None
+    answers: Answers
+    flags: tuple[str, ...] = ()
+    comment: str | None = None
+    seconds: float | None = None
+    at: datetime | None = None
+    guideline: int = 0
+    """The version of the guideline that they worked with; 0 where none is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The verdict on one question."""
+
+    labels: tuple[str, ...]
+    basis: str = "published"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A post with everything that was said about it. `place` is where in a file it stood, for error messages."""
+
+    id: str
+    text: str
+    lang: str | None = None
+    image: str | None = None
+    source: str | None = None
+    licence: str | None = None
+    collected_at: str | None = None
+    found: str | None = None
+    parent: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    given: tuple[Given, ...] = ()
+    settled: Mapping[str, Settled] = field(default_factory=dict)
+    place: str = field(default="", compare=False)
+
+    @property
+    def known(self) -> dict[str, str]:
+        """The fields of `POST_FIELDS` that are filled."""
+        return {name: value for name in POST_FIELDS if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What formats need to know besides the rows.
+
+    `read_table` yields the frames of a CSV, TSV, JSONL or Parquet file and
+    `write_table` puts frames into one, both by a kind such as `csv` or else by the
+    path's ending: `collect.files` does that, and the doors hand it in, because
+    stages don't import each other.
+    """
+
+    scheme: Scheme
+    read_table: Callable[[Path, str | None], Iterable[pl.DataFrame]]
+    write_table: Callable[[Iterable[pl.DataFrame], Path, str | None], None]
+    project: str = "project"
+    title: str = ""
+    question: str | None = None
+    """The only question to write, for formats that hold one."""
+    raw: bool = False
+    """Whether spreadsheet formulas in CSV and TSV stay as they are."""
+    kind: str | None = None
+    """The file's ending where the path does not say it, such as `csv`."""
+    statement: str = ""
+    """The data statement in Markdown, for formats that carry a card."""
+    licence: str = ""
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The questions to write, in the scheme's order."""
+        names = tuple(question.name for question in self.scheme.questions)
+        if self.question is None:
+            return names
+        if self.question not in names:
+            raise UserError(
+                f"Scheme {self.scheme.name!r} has no question {self.question!r}; it asks {', '.join(names)}."
+            )
+        return (self.question,)
+
+
+Rows = Iterable[Answered]
+
+
+def merged(rows: Iterable[Answered]) -> Iterator[Answered]:
+    """Yield the rows with neighbours about one post put together, as files with a row an answer have them."""
+    before: Answered | None = None
+    for row in rows:
+        if before is None:
+            before = row
+        elif row.id == before.id and _same_post(before, row):
+            before = _joined(before, row)
+        else:
+            yield before
+            before = row
+    if before is not None:
+        yield before
+
+
+def moment(value: Any, place: str) -> datetime | None:
+    """Return a time that a file gives as ISO 8601 text or as seconds since 1970, in UTC; nothing where it is empty."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        read = datetime.fromisoformat(str(value))
+    except (ValueError, OverflowError, OSError):
+        raise UserError(f"{place}: {str(value)[:40]!r} is not a time such as 2026-05-01T12:00:00Z.") from None
+    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+
+
+def number(value: Any, place: str, what: str) -> float | None:
+    """Return a count of seconds that a file gives; nothing where it is empty."""
+    if value is None or value == "":
+        return None
+    try:
+        read = float(value)
+    except (TypeError, ValueError):
+        read = -1.0
+    if not 0 <= read < 1e9:
+        raise UserError(f"{place}: {what} is {str(value)[:40]!r}; expected a number of at least 0.")
+    return read
+
+
+def version(value: Any, place: str) -> int:
+    """Return a guideline's version that a file gives; 0 where it is empty."""
+    read = number(value, place, "the guideline's version") or 0.0
+    if read != int(read) or read > 1_000_000:
+        raise UserError(f"{place}: the guideline's version is {str(value)[:40]!r}; expected a whole number.")
+    return int(read)
+
+
+def known_flags(flags: Iterable[Any], place: str) -> tuple[str, ...]:
+    """Return flags in the order that the file has them; one that there is not is refused."""
+    found = tuple(str(flag) for flag in flags)
+    unknown = [flag for flag in found if flag not in FLAGS]
+    if unknown:
+        raise UserError(f"{place}: there is no flag {unknown[0][:40]!r}; there are {', '.join(FLAGS)}.")
+    return found
+
+
+def known_basis(basis: Any, place: str) -> str:
+    """Return a verdict's basis; `published` where the file does not say."""
+    if basis is None or basis == "":
+        return "published"
+    if basis not in BASES:
+        raise UserError(f"{place}: there is no basis {str(basis)[:40]!r}; there are {', '.join(BASES)}.")
+    return str(basis)
+
+
+def _same_post(one: Answered, other: Answered) -> bool:
+    names = ("text", *POST_FIELDS, "meta")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def _joined(one: Answered, other: Answered) -> Answered:
+    from dataclasses import replace
+
+    return replace(one, given=(*one.given, *other.given), settled={**one.settled, **other.settled})

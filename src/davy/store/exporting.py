@@ -1,0 +1,117 @@
+"""What an export reads: the posts of some phases with their current answers and verdicts, page by page.
+
+Pages go up by post id, so that an export of a million posts holds a few
+hundred at a time. All of them see one moment: call it in one `store.read()`.
+People are ids here; whoever writes a file puts pseudonyms in their place.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from davy.core import POST_COLUMNS, Annotation, Project
+from davy.store.annotations import NONE, current
+from davy.store.tables import annotations, answers, items, members, posts, users, verdicts
+
+PAGE = 400
+"""Posts read at a time; each of a page's queries names them all."""
+
+IMPORTED = "imported:"
+"""What stands before the name of an annotator who came with a file and has no account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A verdict that counts, without who decided it."""
+
+    question: str
+    labels: tuple[str, ...]
+    basis: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One post as it is kept, by column, with its annotations and verdicts."""
+
+    post: dict[str, str | None]
+    annotations: list[Annotation]
+    verdicts: list[Decided]
+
+
+def everything(db: Connection, project: Project, phase_ids: Sequence[str], *, page: int = PAGE) -> Iterator[Kept]:
+    """Yield each post that is an item of these phases, by id, with what was answered in them and what was settled."""
+    last = ""
+    while ids := _next_posts(db, phase_ids, last, page):
+        rows = db.execute(select(*(posts.c[name] for name in POST_COLUMNS)).where(posts.c.id.in_(ids)))
+        kept = {row.id: dict(row._mapping) for row in rows}
+        given = _annotations(db, project.id, phase_ids, ids)
+        settled = _verdicts(db, project, ids)
+        for post_id in ids:
+            yield Kept(kept[post_id], given.get(post_id, []), settled.get(post_id, []))
+        last = ids[-1]
+
+
+def pseudonyms(db: Connection, project_id: str) -> dict[str, str]:
+    """Return who is, or was, in a project: user id → pseudonym."""
+    query = select(members.c.user_id, members.c.pseudonym).where(members.c.project == project_id)
+    return {row.user_id: row.pseudonym for row in db.execute(query)}
+
+
+def account_ids(db: Connection) -> set[str]:
+    """Return the ids of all accounts: what no export may hold."""
+    return set(db.scalars(select(users.c.id)))
+
+
+def _next_posts(db: Connection, phase_ids: Sequence[str], after: str, page: int) -> list[str]:
+    """Return the next posts of the phases. One query a phase, since each then reads its own index in order."""
+    found: set[str] = set()
+    for phase in phase_ids:
+        query = select(items.c.post).where(items.c.phase == phase, items.c.post > after)
+        found.update(db.scalars(query.order_by(items.c.post).limit(page)))
+    return sorted(found)[:page]
+
+
+def _annotations(
+    db: Connection, project_id: str, phase_ids: Sequence[str], ids: Sequence[str]
+) -> dict[str, list[Annotation]]:
+    where = (
+        annotations.c.post.in_(ids),
+        annotations.c.project == project_id,
+        annotations.c.phase.in_(phase_ids),
+        current(),
+    )
+    labels: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    query = select(answers).join(annotations, answers.c.annotation == annotations.c.id).where(*where)
+    for row in db.execute(query.order_by(answers.c.annotation, answers.c.question, answers.c.position)):
+        before = labels[row.annotation].get(row.question, ())
+        labels[row.annotation][row.question] = before if row.label == NONE else (*before, row.label)
+    found: defaultdict[str, list[Annotation]] = defaultdict(list)
+    for row in db.execute(select(annotations).where(*where).order_by(annotations.c.id)):
+        found[row.post].append(_annotation(row, labels.get(row.id, {})))
+    return found
+
+
+def _annotation(row: Row[Any], given: dict[str, tuple[str, ...]]) -> Annotation:
+    values = {**row._mapping, "flags": tuple(flag for flag in row.flags.split("|") if flag)}
+    return Annotation(**values, answers=given)
+
+
+def _verdicts(db: Connection, project: Project, ids: Sequence[str]) -> dict[str, list[Decided]]:
+    """Return the newest verdicts that this project, or a published corpus, gave."""
+    query = select(verdicts).where(
+        verdicts.c.post.in_(ids),
+        verdicts.c.scheme == project.scheme,
+        verdicts.c.scheme_version == project.scheme_version,
+        (verdicts.c.project == project.id) | verdicts.c.project.is_(None),
+    )
+    newest: dict[tuple[str, str], Decided] = {}
+    for row in db.execute(query.order_by(verdicts.c.turn)):
+        newest[row.post, row.question] = Decided(row.question, tuple(row.labels), row.basis, row.reason)
+    found: defaultdict[str, list[Decided]] = defaultdict(list)
+    for (post, _), verdict in newest.items():
+        found[post].append(verdict)
+    return found
