@@ -1,11 +1,14 @@
-"""Invitations: the only way to an account. A link holds a token; the store keeps its hash.
+"""Invitations: the only way to an account, and to a project. A link holds a token; the store keeps its hash.
 
 An invitation works once, until it expires or is taken back. Two people who use
 one link at the same moment get one account between them: the second is refused.
+One that names a project also puts whoever uses it on the roster; who has an
+account already joins with that (`join`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,7 +16,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.core.errors import UserError
-from davy.store import events, users
+from davy.store import events, members, projects, users
 from davy.store.columns import new_id, new_token, now, token_hash
 from davy.store.tables import invitations
 
@@ -34,6 +37,9 @@ class Invitation:
     revoked_at: datetime | None = None
     used_at: datetime | None = None
     used_by: str | None = None
+    project: str | None = None
+    project_roles: tuple[str, ...] = ()
+    pool: str | None = None
 
     @property
     def state(self) -> str:
@@ -53,16 +59,27 @@ def create(
     login: str | None = None,
     name: str | None = None,
     lasts: timedelta = LASTS,
+    project: str | None = None,
+    project_roles: Iterable[str] = (),
+    pool: str | None = None,
 ) -> tuple[Invitation, str]:
-    """Add an invitation; return it with its token, which can't be shown again."""
+    """Add an invitation; return it with its token, which can't be shown again. A login that it names may only
+    have an account already where it invites to a project."""
     users.check_role(role)
+    roles: tuple[str, ...] = ()
+    if project is not None:
+        projects.get(db, project)
+        roles = members.checked(project_roles)
     if not timedelta(0) < lasts <= timedelta(days=365):
         raise UserError("An invitation lasts more than nothing and at most 365 days.")
     login = users.clean_login(login) if login else None
-    if login and users.by_login(db, login):
+    if login and project is None and users.by_login(db, login):
         raise UserError(f"{login!r} already has an account. See: davy user list", status=409)
     token, at = new_token(), now()
-    invitation = Invitation(new_id(), role, login, users.clean_name(name) if name else None, by, at, at + lasts)
+    name = users.clean_name(name) if name else None
+    invitation = Invitation(
+        new_id(), role, login, name, by, at, at + lasts, project=project, project_roles=roles, pool=pool
+    )
     db.execute(
         insert(invitations).values(
             id=invitation.id,
@@ -73,9 +90,14 @@ def create(
             invited_by=by,
             created_at=at,
             expires_at=invitation.expires_at,
+            project=project,
+            project_roles="|".join(roles) or None,
+            pool=pool,
         )
     )
     events.record(db, by=by, what="invitation created", about=f"invitation {invitation.id}", role=role)
+    if project is not None:
+        events.record(db, by=by, what="invited", about=f"project {project}", roles=list(roles))
     return invitation, token
 
 
@@ -96,16 +118,9 @@ def accept(
 ) -> users.User:
     """Use an invitation up and return the new account. An invitation made for one login works for no other."""
     invitation = look(db, token)
-    at = now()
-    taken = db.execute(
-        update(invitations)
-        .where(invitations.c.id == invitation.id, invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
-        .values(used_at=at)
-    )
-    if taken.rowcount != 1:
-        raise UserError("This invitation was used already. Ask for a new link.", status=410)
+    _use_up(db, invitation)
     if invitation.login and users.clean_login(login) != invitation.login:
-        raise UserError(f"This invitation is for {invitation.login!r}. Use that login.", status=403)
+        raise _other_login(invitation.login)
     user = users.add(
         db,
         login=login,
@@ -115,9 +130,45 @@ def accept(
         language=language,
         by=f"invitation {invitation.id}",
     )
+    _used(db, invitation, user)
+    return user
+
+
+def join(db: Connection, token: str, user: users.User) -> Invitation:
+    """Use a project's invitation up for an account that is there already, and return it."""
+    invitation = look(db, token)
+    if invitation.project is None:
+        raise UserError("This invitation makes an account, and you have one.", status=409)
+    if invitation.login and user.login != invitation.login:
+        raise _other_login(invitation.login)
+    known = members.get(db, invitation.project, user.id)
+    if known is not None and known.left_at is None:
+        raise UserError("You are in this project already.", status=409)
+    _use_up(db, invitation)
+    _used(db, invitation, user)
+    return invitation
+
+
+def _use_up(db: Connection, invitation: Invitation) -> None:
+    taken = db.execute(
+        update(invitations)
+        .where(invitations.c.id == invitation.id, invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
+        .values(used_at=now())
+    )
+    if taken.rowcount != 1:
+        raise UserError("This invitation was used already. Ask for a new link.", status=410)
+
+
+def _used(db: Connection, invitation: Invitation, user: users.User) -> None:
     db.execute(update(invitations).where(invitations.c.id == invitation.id).values(used_by=user.id))
     events.record(db, by=user.id, what="invitation used", about=f"invitation {invitation.id}")
-    return user
+    if invitation.project is not None:
+        by = f"invitation {invitation.id}"
+        members.add(db, invitation.project, user.id, invitation.project_roles, by=by, pool=invitation.pool)
+
+
+def _other_login(login: str) -> UserError:
+    return UserError(f"This invitation is for {login!r}. Use that login.", status=403)
 
 
 def revoke(db: Connection, invitation_id: str, *, by: str) -> None:
@@ -132,9 +183,10 @@ def revoke(db: Connection, invitation_id: str, *, by: str) -> None:
     events.record(db, by=by, what="invitation revoked", about=f"invitation {invitation_id}")
 
 
-def unused(db: Connection) -> list[Invitation]:
+def unused(db: Connection, *, project: str | None = None) -> list[Invitation]:
     """Return the invitations that nobody has used or taken back, oldest first; expired ones too."""
     query = select(invitations).where(invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
+    query = query if project is None else query.where(invitations.c.project == project)
     return [_invitation(row) for row in db.execute(query.order_by(invitations.c.id))]
 
 
@@ -150,4 +202,7 @@ def _invitation(row: Row[tuple[object, ...]]) -> Invitation:
         row.revoked_at,
         row.used_at,
         row.used_by,
+        row.project,
+        tuple(row.project_roles.split("|")) if row.project_roles else (),
+        row.pool,
     )

@@ -1,0 +1,355 @@
+"""A project as a file: YAML in, a `Plan` out, or what is wrong with it by file and line.
+
+A file may start from a preset (`preset: edos`) and say only what differs. Its own
+`phases` as a list replace the preset's; as a mapping (`{2a: {posts: 20}}`) they
+change some of them. Names of files in it are relative to the file itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from davy.annotate.settings import (
+    Batch,
+    Care,
+    Contact,
+    Gate,
+    Pass,
+    Pay,
+    Person,
+    Rule,
+    Settings,
+    check_date,
+    one_of,
+    plain,
+    worded,
+)
+from davy.core import PHASE_KINDS
+from davy.core.errors import nearest
+from davy.recipes import named
+from davy.schemes.nodes import List, Map, Node, Problems, Text, line_at
+
+PACKAGE = "davy.annotate.presets"
+KEYS: tuple[str, ...] = (
+    "name",
+    "title",
+    "preset",
+    "scheme",
+    "languages",
+    "adjudication",
+    "flags",
+    "care",
+    "support",
+    "consent",
+    "debrief",
+    "pay",
+    "posts",
+    "seed",
+    "phases",
+    "roster",
+)
+REST = "rest"
+EVERYONE = "everyone"
+_MERGED = ("care", "adjudication", "flags")
+
+
+@dataclass(frozen=True, slots=True)
+class PhasePlan:
+    """One phase of a plan. `posts` is a number taken from the pool, `rest` of it, or the name of a file."""
+
+    name: str
+    kind: str
+    posts: str = "0"
+    answers: str | None = None
+    in_corpus: bool | None = None
+    gate: Gate | None = None
+    pass_: Pass | None = None
+    batches: Mapping[str, Batch] = field(default_factory=dict)
+    lease_minutes: float | None = None
+    quota: int | None = None
+    deadline: str | None = None
+    feedback: bool | None = None
+
+    def __post_init__(self) -> None:
+        one_of(self.kind, PHASE_KINDS, "kind")
+        check_date(self.deadline)
+        if self.answers is not None and not re.fullmatch(rf"[1-9]\d?|{EVERYONE}", self.answers):
+            raise ValueError(f"answers is {self.answers!r}; write how many people answer each post, or {EVERYONE}")
+        if not self.posts:
+            raise ValueError(f"posts is empty; write a number, {REST} or the name of a file")
+
+    @property
+    def count(self) -> int | None:
+        """How many posts it takes from the pool; None where it takes the rest or a file."""
+        return int(self.posts) if self.posts.isascii() and self.posts.isdigit() else None
+
+    @property
+    def file(self) -> str | None:
+        """The file that its posts are in, or None."""
+        return self.posts if self.count is None and self.posts != REST else None
+
+    @property
+    def people(self) -> int | None:
+        """How many people answer each post; None is everyone on the roster."""
+        if self.answers is not None:
+            return None if self.answers == EVERYONE else int(self.answers)
+        return {"discussion": 1, "production": 3, "expert": 1}.get(self.kind)
+
+    @property
+    def corpus(self) -> bool:
+        """Whether its answers enter the corpus: those of production and experts, unless the file says otherwise."""
+        return self.kind in ("production", "expert") if self.in_corpus is None else self.in_corpus
+
+    def settings(self) -> dict[str, Any]:
+        """Return what `Phase.settings` keeps of it."""
+        kept = {
+            "gate": asdict(self.gate) if self.gate else None,
+            "pass": asdict(self.pass_) if self.pass_ else None,
+            "batches": {name: asdict(batch) for name, batch in self.batches.items()} or None,
+            "lease_minutes": self.lease_minutes,
+            "quota": self.quota,
+            "deadline": self.deadline,
+            "feedback": self.kind == "training" if self.feedback is None else self.feedback,
+        }
+        made: dict[str, Any] = plain({name: value for name, value in kept.items() if value is not None})
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole project file."""
+
+    name: str
+    title: str
+    scheme: str
+    settings: Settings
+    phases: tuple[PhasePlan, ...]
+    posts: tuple[str, ...] = ()
+    """Files whose posts form the pool."""
+    roster: tuple[Person, ...] = ()
+    seed: int = 0
+    preset: str | None = None
+
+
+def presets() -> list[str]:
+    """Return the names of the presets that ship with Davy."""
+    return named.shipped(PACKAGE)
+
+
+def read(path_or_preset: str | Path) -> Plan:
+    """Return the plan in a file, or of a preset by its name."""
+    return parse(named.text_of(str(path_or_preset), PACKAGE, "project"), str(path_or_preset))
+
+
+def parse(raw: bytes, file: str) -> Plan:
+    """Return the plan of a file's bytes; the first problem in it becomes a `UserError` with its line."""
+    problems = Problems(file, what="project", example="docs/projects.md")
+    own = named.root_of(raw, problems, KEYS)
+    root, preset = _on_preset(own, problems)
+    plan = _plan(root, preset, problems)
+    named.refuse(problems)
+    assert plan is not None  # without one a problem was noted, and raised
+    return plan
+
+
+def _on_preset(own: Map, problems: Problems) -> tuple[Map, str | None]:
+    """Return a file's mapping with the preset's values where it has none, and the preset's name."""
+    name = own.get("preset")
+    if name is None:
+        return own, None
+    if name not in presets():
+        hint = nearest(str(name), presets())
+        problems.add(own.line_of("preset"), f"There is no preset {str(name)!r}; Davy has {', '.join(presets())}.{hint}")
+        named.refuse(problems)
+    base = named.root_of(named.text_of(str(name), PACKAGE, "preset"), Problems(f"preset {name}"), KEYS)
+    root = Map({**base, **own})
+    root.line = own.line
+    for key in _MERGED:
+        theirs, ours = base.get(key), own.get(key)
+        if isinstance(theirs, Map) and isinstance(ours, Map):
+            root[_key_of(own, key)] = _joined(theirs, ours)
+    if isinstance(own.get("phases"), Map):
+        root[_key_of(own, "phases")] = _changed_phases(base, own, problems)
+    return root, str(name)
+
+
+def _changed_phases(base: Map, own: Map, problems: Problems) -> List:
+    """Return the preset's phases with what the file changes in some of them, by name."""
+    changes, line = own["phases"], own.line_of("phases")
+    theirs = base.get("phases")
+    assert isinstance(changes, Map)
+    assert isinstance(theirs, List)
+    phases = List(Map(phase) for phase in theirs if isinstance(phase, Map))
+    phases.line = line
+    known = {str(phase["name"]): phase for phase in phases if isinstance(phase, Map)}
+    for name, change in changes.items():
+        if name not in known or not isinstance(change, Map):
+            hint = nearest(str(name), list(known))
+            problems.add(line_at(name, line), f"The preset has no phase {str(name)!r} to change so.{hint}")
+            continue
+        known[str(name)].update(change)
+    return phases
+
+
+def _joined(theirs: Map, ours: Map) -> Map:
+    joined = Map({**theirs, **ours})
+    joined.line = ours.line
+    return joined
+
+
+def _key_of(root: Map, key: str) -> str:
+    return next(known for known in root if known == key)
+
+
+def _plan(root: Map, preset: str | None, problems: Problems) -> Plan | None:
+    for key in ("name", "title", "scheme", "phases"):
+        if root.get(key) is None:
+            problems.add(root.line, f"The project lacks `{key}:`. Add it.")
+    values: dict[str, Any] = {"preset": preset}
+    for key in ("name", "title", "scheme"):
+        node = root.get(key)
+        if node is not None and not isinstance(node, Text):
+            problems.add(root.line_of(key), f"`{key}` must be one text.")
+        values[key] = str(node)
+    values["phases"] = _each(root, "phases", PhasePlan, problems)
+    values["roster"] = _each(root, "roster", Person, problems)
+    values["posts"] = _texts(root, "posts", problems)
+    values["seed"] = _seed(root, problems)
+    values["settings"] = _settings(root, problems)
+    _check_names(values["phases"], root, problems)
+    return None if problems.found else Plan(**values)
+
+
+def _settings(root: Map, problems: Problems) -> Settings | None:
+    care = _one(root, "care", Care, problems)
+    pay = _one(root, "pay", Pay, problems)
+    values: dict[str, Any] = {
+        "adjudication": _by_name(root, "adjudication", Rule, problems),
+        "flags": _by_name(root, "flags", Rule, problems),
+        "support": _each(root, "support", Contact, problems),
+        "consent": _wording(root, "consent", problems),
+        "debrief": _wording(root, "debrief", problems),
+        "pay": pay,
+    }
+    if languages := _texts(root, "languages", problems):
+        values["languages"] = languages
+    if care is not None:
+        values["care"] = care
+    try:
+        return Settings(**values)
+    except ValueError as error:
+        key = "languages" if "language" in str(error) else "flags"
+        problems.add(root.line_of(key), f"{error}")
+        return None
+
+
+def _one(root: Map, key: str, kind: type, problems: Problems) -> Any:
+    node = root.get(key)
+    if node is None:
+        return None
+    if not isinstance(node, Map):
+        problems.add(root.line_of(key), f"`{key}` must be a mapping of names to values.")
+        return None
+    return _built(kind, node, f"`{key}`", problems, root.line_of(key))
+
+
+def _by_name(root: Map, key: str, kind: type, problems: Problems) -> dict[str, Any]:
+    node = root.get(key)
+    if node is None:
+        return {}
+    if not isinstance(node, Map):
+        problems.add(root.line_of(key), f"`{key}` must be a mapping of names to rules.")
+        return {}
+    found = {}
+    for name, inner in node.items():
+        line = line_at(name, root.line_of(key))
+        if isinstance(inner, Text):  # `sexist: unanimous` says enough
+            inner = Map({"rule": inner})
+        if not isinstance(inner, Map):
+            problems.add(line, f"`{key}`, {str(name)!r}: write a rule's name or a mapping such as {{rule: unanimous}}.")
+            continue
+        found[str(name)] = _built(kind, inner, f"`{key}`, {str(name)!r}", problems, line)
+    return found
+
+
+def _each(root: Map, key: str, kind: type, problems: Problems) -> tuple[Any, ...]:
+    node = root.get(key)
+    if node is None:
+        return ()
+    if not isinstance(node, List):
+        problems.add(root.line_of(key), f"`{key}` must be a list. Begin each entry with a hyphen.")
+        return ()
+    found = []
+    for item in node:
+        line = line_at(item, root.line_of(key))
+        if not isinstance(item, Map):
+            problems.add(line, f"An entry of `{key}` is a mapping that begins with `- name: …`.")
+            continue
+        title = f"`{key}`, {str(item.get('name') or item.get('login') or '?')!r}"
+        found.append(_built(kind, item, title, problems, line))
+    return tuple(it for it in found if it is not None)
+
+
+def _built(kind: type, node: Map, title: str, problems: Problems, line: int) -> Any:
+    """Return an object of a dataclass, its inner parts read first; underscores in keys are taken for hyphens."""
+    flat, inner = Map(), {}
+    flat.line = node.line
+    for key, value in node.items():
+        name = Text(key.replace("_", "-"))
+        name.line = line_at(key, line)
+        if name in ("gate", "pass") and isinstance(value, Map):
+            of = Gate if name == "gate" else Pass
+            inner[f"{name}_" if name == "pass" else str(name)] = _built(
+                of, value, f"{title}, {name}", problems, name.line
+            )
+        elif kind is PhasePlan and name == "batches":
+            inner["batches"] = _by_name(node, "batches", Batch, problems)
+        elif kind is Contact and name == "words":
+            inner["words"] = _wording(node, "words", problems)
+        else:
+            flat[name] = value
+    made = named.built(kind, flat, title, problems, line)
+    return None if made is None else replace(made, **inner)
+
+
+def _wording(root: Map, key: str, problems: Problems) -> dict[str, str]:
+    """Return a text by language."""
+    from davy.schemes import shape
+
+    node = root.get(key)
+    if node is None:
+        return {}
+    return worded(shape.wording(node, f"`{key}`", root.line_of(key), problems))
+
+
+def _texts(root: Map, key: str, problems: Problems) -> tuple[str, ...]:
+    node = root.get(key)
+    items: list[Node] = list(node) if isinstance(node, List) else [] if node is None else [node]
+    if not all(isinstance(item, Text) and item for item in items):
+        problems.add(root.line_of(key), f"`{key}` must be a text or a list of texts.")
+        return ()
+    return tuple(str(item) for item in items)
+
+
+def _seed(root: Map, problems: Problems) -> int:
+    node = root.get("seed")
+    if node is None:
+        return 0
+    if not isinstance(node, Text) or not re.fullmatch(r"\d{1,9}", node):
+        problems.add(root.line_of("seed"), "`seed` must be a whole number from 0.")
+        return 0
+    return int(node)
+
+
+def _check_names(phases: tuple[PhasePlan, ...], root: Map, problems: Problems) -> None:
+    names = [phase.name for phase in phases]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            problems.add(root.line_of("phases"), f"Two phases are called {name!r}. Give each a name of its own.")
+    rests = [phase.name for phase in phases if phase.posts == REST]
+    if len(rests) > 1:
+        problems.add(root.line_of("phases"), f"Phases {' and '.join(rests)} both take the rest of the posts. One can.")

@@ -1,0 +1,240 @@
+"""What a project decides: how answers are settled, how people are cared for, whom they can turn to.
+
+A project file (`project_file.read`) or a project's stored `settings` in, one `Settings` out. Stored settings are
+plain JSON; `from_dict(to_dict(it))` gives the same again. What is not set has the value that the class here gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import date
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from davy.core import FLAGS, PROJECT_ROLES
+from davy.core.errors import UserError, nearest
+
+RULES: tuple[str, ...] = ("majority", "unanimous", "share", "single", "severe")
+OTHERWISE: tuple[str, ...] = ("expert", "drop", "open")
+VEILS: tuple[str, ...] = ("masked", "blurred", "plain")
+LANGUAGES: tuple[str, ...] = ("en", "de")
+
+
+def one_of(value: str, known: tuple[str, ...], what: str) -> None:
+    """Refuse a value that is not among those known."""
+    if value not in known:
+        raise ValueError(f"{what} is {value!r}; it can be {', '.join(known)}.{nearest(value, list(known))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a question's answers become a verdict, and what happens where they don't."""
+
+    rule: str = "majority"
+    share: str = "1/2"
+    """With `rule: share`, the least part of the answers that must agree, such as 2/3."""
+    otherwise: str = "expert"
+    experts: int = 1
+    """How many experts decide what comes to them; where they disagree, the post is dropped."""
+
+    def __post_init__(self) -> None:
+        one_of(self.rule, RULES, "rule")
+        one_of(self.otherwise, OTHERWISE, "otherwise")
+        try:
+            part = Fraction(self.share)
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"share is {self.share!r}; write a fraction such as 2/3") from None
+        if not 0 < part <= 1:
+            raise ValueError(f"share is {self.share}; it lies above 0 and is at most 1")
+        if not 1 <= self.experts <= 9:
+            raise ValueError(f"experts is {self.experts}; 1 to 9 experts decide")
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """When people rest and what they see at first. None switches a rule off."""
+
+    break_after_minutes: float | None = 50
+    break_minutes: float = 10
+    break_after_hard: int | None = 20
+    daily_minutes: float | None = 240
+    daily_items: int | None = None
+    may_postpone: bool = True
+    postpone_minutes: float = 10
+    hard: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The labels of each question that count as hard to read, besides those that the scheme calls severe."""
+    severity: float | None = None
+    timezone: str = "UTC"
+    veil: str = "masked"
+
+    def __post_init__(self) -> None:
+        one_of(self.veil, VEILS, "veil")
+        for name in ("break_after_minutes", "break_minutes", "break_after_hard", "daily_minutes", "daily_items"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ValueError(f"{name.replace('_', '-')} is {value:g}; it must be above 0, or empty for no limit")
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Whom people can turn to: shown on every page of the project."""
+
+    name: str
+    words: Mapping[str, str] = field(default_factory=dict)
+    link: str = ""
+    phone: str = ""
+
+    def __post_init__(self) -> None:
+        if self.link and not self.link.startswith(("https://", "http://", "mailto:")):
+            raise ValueError(f"link is {self.link[:40]!r}; it begins with https:// or mailto:")
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """What an hour is paid, for the page of hours."""
+
+    currency: str = "EUR"
+    per_hour: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.per_hour < 0:
+            raise ValueError(f"per-hour is {self.per_hour:g}, below zero")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """How far people must agree before a calibration phase is passed."""
+
+    coefficient: str = "fleiss kappa"
+    at_least: float = 0.6
+    questions: tuple[str, ...] = ()
+    """Empty: every question that was measured."""
+
+    def __post_init__(self) -> None:
+        if not -1 <= self.at_least <= 1:
+            raise ValueError(f"at-least is {self.at_least:g}; agreement lies between -1 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """How many answers must equal gold before a person has passed a screening."""
+
+    accuracy: float = 0.8
+    questions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.accuracy <= 1:
+            raise ValueError(f"accuracy is {self.accuracy:g}; it lies above 0 and is at most 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A part of a phase for named people (logins or pseudonyms), with how many each should do and until when."""
+
+    people: tuple[str, ...] = ()
+    quota: int | None = None
+    deadline: str | None = None
+    posts: int | None = None
+    """How many posts it gets; None: an equal share of the rest."""
+
+    def __post_init__(self) -> None:
+        check_date(self.deadline)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody for the roster: an account by its login, or one to invite."""
+
+    login: str
+    roles: tuple[str, ...] = ("annotator",)
+    pool: str | None = None
+
+    def __post_init__(self) -> None:
+        for role in self.roles:
+            one_of(role, PROJECT_ROLES, "role")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a project decides beside its phases."""
+
+    languages: tuple[str, ...] = LANGUAGES
+    adjudication: Mapping[str, Rule] = field(default_factory=dict)
+    flags: Mapping[str, Rule] = field(default_factory=dict)
+    care: Care = field(default_factory=Care)
+    support: tuple[Contact, ...] = ()
+    consent: Mapping[str, str] = field(default_factory=dict)
+    debrief: Mapping[str, str] = field(default_factory=dict)
+    pay: Pay | None = None
+
+    def __post_init__(self) -> None:
+        for lang in self.languages:
+            one_of(lang, LANGUAGES, "language")
+        for flag in self.flags:
+            one_of(flag, FLAGS, "flag")
+
+
+def check_date(value: str | None) -> None:
+    """Refuse a day that is not written as 2026-12-31."""
+    if value is None:
+        return
+    try:
+        date.fromisoformat(value[:10])
+    except ValueError:
+        raise ValueError(f"deadline is {value[:40]!r}; write a day such as 2026-12-31") from None
+
+
+def to_dict(settings: Settings) -> dict[str, Any]:
+    """Return settings as plain JSON values, as `Project.settings` keeps them."""
+    made: dict[str, Any] = plain(asdict(settings))
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def plain(value: Any) -> Any:
+    """Return a value with lists for tuples and plain dicts for mappings, as JSON gives it back."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, tuple | list) else value
+
+
+def from_dict(kept: Mapping[str, Any]) -> Settings:
+    """Return the settings that a project keeps; sections that this module does not know are left alone."""
+    try:
+        return Settings(
+            languages=tuple(kept.get("languages") or LANGUAGES),
+            adjudication={name: _made(Rule, it) for name, it in (kept.get("adjudication") or {}).items()},
+            flags={name: _made(Rule, it) for name, it in (kept.get("flags") or {}).items()},
+            care=_made(Care, kept.get("care") or {}),
+            support=tuple(_made(Contact, it) for it in kept.get("support") or ()),
+            consent=worded(kept.get("consent")),
+            debrief=worded(kept.get("debrief")),
+            pay=_made(Pay, kept["pay"]) if kept.get("pay") else None,
+        )
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"The project's settings can't be read: {error}. Change them on the project's page.") from None
+
+
+def worded(value: Any) -> dict[str, str]:
+    """Return a text as one by language; a plain text is English."""
+    if not value:
+        return {}
+    return {"en": value} if isinstance(value, str) else {str(lang): str(text) for lang, text in value.items()}
+
+
+T = TypeVar("T")
+
+
+def _made(kind: type[T], kept: Mapping[str, Any]) -> T:
+    """Return an object of a dataclass from the values that it knows."""
+    values: dict[str, Any] = {}
+    for slot in fields(kind):  # type: ignore[arg-type]
+        if slot.name not in kept:
+            continue
+        value = kept[slot.name]
+        if slot.name == "words":
+            value = worded(value)
+        elif slot.name == "hard":
+            value = {name: tuple(labels) for name, labels in (value or {}).items()}
+        values[slot.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
