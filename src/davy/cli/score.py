@@ -43,6 +43,12 @@ def score(
     prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Write over score columns that are there.")] = False,
     batch: Annotated[int, typer.Option(metavar="N", help="How many posts the detector gets at once.")] = 256,
+    cascade: Annotated[
+        bool,
+        typer.Option(
+            "--cascade/--no-cascade", help="Let a quick screen clear what is plainly harmless, or read every post."
+        ),
+    ] = True,
     resume: Annotated[
         bool | None,
         typer.Option("--resume/--no-resume", help="Insist on going on where a run stopped, or start afresh."),
@@ -61,10 +67,13 @@ def score(
 
       davy score posts.jsonl --model keywords:words.txt@edos --prefix words --out scored.jsonl
 
+      davy score posts.csv --no-cascade --out scored.csv
+
       cat posts.csv | davy score - --format csv --model majority --out -
     """
     from davy.cli import reading
     from davy.models.load import load
+    from davy.models.screen import screened
     from davy.score.batch import Settings
 
     if (file is None) == (text is None):
@@ -80,6 +89,7 @@ def score(
     if text is not None:
         _one(text, lang, scorer, explain=explain, json=json)
     else:
+        scorer = screened(scorer) if cascade else scorer
         _File(str(file), str(out), format, scorer, settings, text_column, explain=explain).run(json=json, resume=resume)
 
 

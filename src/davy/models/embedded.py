@@ -8,7 +8,7 @@ it answers every question that one of them answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores
 from davy.models.asked import Asked
 from davy.models.baselines import content_hash
+from davy.models.screen import screened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +61,10 @@ class Routed:
     def cascaded(self) -> bool:
         """Whether one of the scorers has a screen that clears posts without reading them."""
         return any(getattr(scorer, "cascaded", False) for scorer in self.scorers.values())
+
+    def screened(self) -> Routed:
+        """Return the same with each scorer that has a screen as a cascade."""
+        return replace(self, scorers={lang: screened(scorer) for lang, scorer in self.scorers.items()})
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scores of each post by the scorer for its language: its `lang`, or what is detected."""

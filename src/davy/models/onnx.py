@@ -2,11 +2,14 @@
 
 A model folder and posts in, scores out. `docs/models.md` describes the folder.
 Texts are tokenised together, sorted by length and run in batches that are
-bounded in tokens, so that little of a batch is padding.
+bounded in tokens, so that little of a batch is padding. A folder may hold a screen
+too; `screened()` is the same detector as a cascade, which reads only what the
+screen does not clear.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +20,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Scores
 from davy.models import folder as folders
 from davy.models.prepare import STEPS, prepared
+from davy.models.screen import Screen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +52,8 @@ class OnnxScorer:
         self._tokenizer, self._padding = _tokenizer(folder)
         self._session = _session(folder, threads)
         self._inputs = {given.name for given in self._session.get_inputs()}
+        self._screen = Screen.open(folder, manifest.settings)
+        self.cascaded = False
         self._check_graph()
 
     @classmethod
@@ -55,18 +61,47 @@ class OnnxScorer:
         """Return the scorer of a folder whose files were checked."""
         return cls(folder, manifest)
 
+    def screened(self) -> OnnxScorer:
+        """Return this detector as a cascade, or itself where its folder has no screen."""
+        if self._screen is None or self.cascaded:
+            return self
+        twin = copy.copy(self)
+        twin.cascaded, twin.version = True, f"{self.version}+screen"
+        return twin
+
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the probabilities for each post's text; a null text is read as an empty one."""
         import numpy as np
 
         rows = self._encoded(posts["text"].fill_null("").to_list())
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        order = np.argsort(lengths, kind="stable")
-        blocks = {q.name: np.empty((len(rows), len(q.labels)), dtype=np.float32) for q in self.questions}
+        blocks = {q.name: np.zeros((len(rows), len(q.labels)), dtype=np.float32) for q in self.questions}
+        read = self._sifted(rows, blocks) if self.cascaded and rows else None
+        places = np.arange(len(rows)) if read is None else np.flatnonzero(read)
+        order = places[np.argsort(lengths[places], kind="stable")]
         for batch in _batches(order, lengths, self._tokens):
             for question, logits in zip(self.questions, self._run([rows[i] for i in batch]), strict=True):
                 blocks[question.name][batch] = self._probabilities(question, logits)
-        return Scores(self.questions, blocks, {name: float(it) for name, it in self.manifest.thresholds.items()})
+        return Scores(self.questions, blocks, self._thresholds(), read)
+
+    def _thresholds(self) -> dict[str, float]:
+        return {name: float(it) for name, it in self.manifest.thresholds.items()}
+
+    def _sifted(self, rows: list[Sequence[int]], blocks: dict[str, Array]) -> Array:
+        """Return which posts must be read; those that are cleared get the screen's probabilities."""
+        import numpy as np
+
+        assert self._screen is not None
+        read, logits = self._screen.read(rows)
+        thresholds = self._thresholds()
+        for place, name in enumerate(self._screen.questions):
+            question = next(it for it in self.questions if it.name == name)
+            yes = question.label_names.index(str(question.positive))
+            # A cleared post says no, whatever the screen's own scale says of it.
+            most = np.nextafter(np.float32(thresholds.get(name, 0.5)), np.float32(0))
+            chance = np.minimum(1 / (1 + np.exp(-logits[:, place])), most)
+            blocks[name][:, yes], blocks[name][:, 1 - yes] = chance, 1 - chance
+        return read
 
     def _encoded(self, texts: list[str]) -> list[Sequence[int]]:
         """Return the token ids of each text, special tokens and all, cut to the model's length."""
@@ -115,6 +150,10 @@ class OnnxScorer:
                     f"{self.folder}/model.onnx gives {width} values for {question.name!r}, "
                     f"which has {len(question.labels)} labels. Export again."
                 )
+        yes_or_no = {question.name for question in self.questions if question.positive}
+        for name in self._screen.questions if self._screen else ():
+            if name not in yes_or_no:
+                raise UserError(f"{self.folder}: its screen asks {name!r}, its model does not. Export the model again.")
         if unknown:
             raise UserError(f"{self.folder}/model.onnx wants {', '.join(sorted(unknown))}, which Davy does not give.")
 
