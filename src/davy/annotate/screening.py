@@ -1,0 +1,185 @@
+"""Who passed a screening: each person's answers against gold, as a whole and for each class.
+
+A phase with gold and a pass mark in, one `Result` a person out. Only questions
+that gold settles count. A person has passed once they answered every post and
+reached the mark on each question that it names; a manager may decide otherwise,
+with a reason, and that is kept as an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from davy.annotate import agreement
+from davy.core import Metric, Phase, Project, Scheme, UserError
+from davy.core.annotation import Answers
+from davy.store import Connection, events, members, phases, watching
+
+PASSED, FAILED, OPEN = "passed", "failed", "open"
+DECIDED = "screening decided"
+"""What the event of a manager's decision is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """How a person does on one class of gold: what they said of the posts that have it."""
+
+    label: str
+    recall: Metric
+    said: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """One question of a person's screening. `classes` are in the scheme's order."""
+
+    question: str
+    accuracy: Metric
+    at_least: float | None
+    classes: tuple[Class, ...]
+
+    @property
+    def reached(self) -> bool:
+        """Whether the mark is reached; true where this question has none."""
+        return self.at_least is None or (self.accuracy.value is not None and self.accuracy.value >= self.at_least)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a manager decided about a person, and why."""
+
+    state: str
+    reason: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A person's screening: `state` is what counts, a manager's decision before the marks."""
+
+    user: str
+    pseudonym: str
+    answered: int
+    size: int
+    marks: tuple[Marks, ...]
+    by_marks: str
+    decision: Decision | None = None
+
+    @property
+    def state(self) -> str:
+        """Passed, failed, or open while they are still answering."""
+        return self.decision.state if self.decision else self.by_marks
+
+
+def results(db: Connection, project: Project, phase: Phase, scheme: Scheme) -> list[Result]:
+    """Return everyone's result by pseudonym, those who have not begun too."""
+    gold = {post: agreement.said(scheme, answers) for post, answers in watching.gold(db, phase.id).items()}
+    least, questions = mark(phase.settings, scheme)
+    given: dict[str, dict[str, Answers]] = {}
+    for one in watching.answered(db, phase.id):
+        given.setdefault(one.annotator, {})[one.post] = one.answers
+    refused = {tally.annotator: tally.refused for tally in watching.tallies_of(db, [phase.id])}
+    decided = decisions(db, project, phase)
+    names = agreement.pseudonyms(db, project)
+    people = {member.user for member in members.of_project(db, project.id, role="annotator")} | set(given)
+    found = []
+    for user in people:
+        said = {post: agreement.said(scheme, answers) for post, answers in given.get(user, {}).items()}
+        marks = _marks(scheme, gold, said, least, questions)
+        done = len(said) + refused.get(user, 0)
+        state = OPEN if done < phase.size or not marks else PASSED if all(it.reached for it in marks) else FAILED
+        found.append(Result(user, names.get(user, user), done, phase.size, marks, state, decided.get(user)))
+    return sorted(found, key=lambda result: result.pseudonym)
+
+
+def mark(settings: Mapping[str, Any], scheme: Scheme) -> tuple[float | None, tuple[str, ...]]:
+    """Return the pass mark of a phase and the questions it is for (all, where it names none)."""
+    wanted = settings.get("pass") or {}
+    if not wanted:
+        return None, ()
+    least = wanted.get("accuracy", 0.8)
+    known = [question.name for question in scheme.questions]
+    questions = tuple(wanted.get("questions") or known)
+    unknown = [name for name in questions if name not in known]
+    if unknown or not isinstance(least, (int, float)) or not 0 < least <= 1:
+        raise UserError(
+            f"The pass mark {least!r} for {', '.join(questions)} can't be used. "
+            f"Give an accuracy above 0 and up to 1, and questions of the scheme: {', '.join(known)}."
+        )
+    return float(least), questions
+
+
+def decide(
+    db: Connection, project: Project, phase: Phase, user_id: str, state: str, *, reason: str, by: str
+) -> Decision:
+    """Let a manager say that a person passed or failed; the reason is kept."""
+    reason = reason.strip()
+    if state not in (PASSED, FAILED):
+        raise UserError(f"A screening is {PASSED} or {FAILED}, not {state[:40]!r}.")
+    if not 3 <= len(reason) <= 500:
+        raise UserError("Give a reason of 3 to 500 characters, so that others can follow the decision.")
+    if members.get(db, project.id, user_id) is None:
+        raise UserError("This person is not in the project. Invite them first.", status=404)
+    if phases.get(db, phase.id).project != project.id or phase.kind != "screening":
+        raise UserError(f"Phase {phase.name!r} is no screening of this project.", status=404)
+    events.record(db, by=by, what=DECIDED, about=about(phase), user=user_id, state=state, reason=reason)
+    return Decision(state, reason, by)
+
+
+def decisions(db: Connection, project: Project, phase: Phase) -> dict[str, Decision]:  # noqa: ARG001
+    """Return the newest decision about each person."""
+    found: dict[str, Decision] = {}
+    for event in events.latest(db, about=about(phase), limit=1_000):
+        if event.what == DECIDED:
+            user = str(event.details["user"])
+            found.setdefault(user, Decision(str(event.details["state"]), str(event.details["reason"]), event.by))
+    return found
+
+
+def about(phase: Phase) -> str:
+    """Return what the events of a phase's screening are about."""
+    return f"screening {phase.id}"
+
+
+def _marks(
+    scheme: Scheme,
+    gold: Mapping[str, Mapping[str, str]],
+    said: Mapping[str, Mapping[str, str]],
+    least: float | None,
+    questions: Sequence[str],
+) -> tuple[Marks, ...]:
+    """Return the marks on each question that gold settles."""
+    from davy.measure.intervals import proportion
+
+    found = []
+    for question in scheme.questions:
+        pairs = [(truth[question.name], said[post].get(question.name)) for post, truth in gold.items()
+                 if question.name in truth and post in said]  # fmt: skip
+        if not pairs:
+            continue
+        right = sum(truth == given for truth, given in pairs)
+        present = {truth for truth, _ in pairs}
+        labels = [name for name in question.label_names if name in present]
+        labels += sorted(present - set(labels))
+        found.append(
+            Marks(
+                question.name,
+                proportion("accuracy", right, len(pairs)),
+                least if question.name in questions else None,
+                tuple(_class(label, pairs) for label in labels),
+            )
+        )
+    return tuple(found)
+
+
+def _class(label: str, pairs: Sequence[tuple[str, str | None]]) -> Class:
+    from davy.measure.intervals import proportion
+
+    said: dict[str, int] = {}
+    for truth, given in pairs:
+        if truth == label:
+            said[given or "–"] = said.get(given or "–", 0) + 1
+    total = sum(said.values())
+    return Class(label, proportion("recall", said.get(label, 0), total), said)

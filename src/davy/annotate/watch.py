@@ -1,0 +1,265 @@
+"""What is known of a project while people work: progress, agreement over time, each person's own figures.
+
+Counts come from tallies, a row a person and phase; figures come from the newest
+snapshot of each phase, which also holds the line through earlier ones. A page
+so costs the same with a hundred posts and with a million. `take` makes a
+snapshot; `due` says when the next one is worth its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from davy.annotate import agreement
+from davy.core import Metric, Phase, Project, Scheme
+from davy.store import Connection, Store, agreements, members, phases, projects, watching
+from davy.store.agreements import Snapshot
+from davy.store.columns import now
+from davy.store.watching import Tally
+
+if TYPE_CHECKING:
+    from davy.measure.study import Study
+
+SNAPSHOT_ANSWERS = 250
+SNAPSHOT_MINUTES = 10
+"""A snapshot is taken after so many new answers, or so many minutes after the last one if anything is new."""
+SMALL = 5_000
+"""Answers up to which a phase is measured while its page waits: everyone's calibration, not a production."""
+MOST_POINTS = 120
+"""Points of the line over time; when there are more, every second one is left out."""
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a phase is. `wanted` counts answers; None where nobody is there to give any."""
+
+    phase: Phase
+    given: int
+    refused: int
+    skipped: int
+    filled: int
+    wanted: int | None
+    people: int
+    settled: int | None
+    a_day: float | None
+    ends: datetime | None
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One question's figures in a snapshot, read back; what `agreement.gate` needs of a study."""
+
+    question: str
+    level: int
+    items: int
+    answers: int
+    metrics: tuple[Metric, ...]
+    labels: Mapping[str, int]
+    one_out: Mapping[str, tuple[Metric, ...]]
+    """Agreement of the others, by the pseudonym of who is left out."""
+    people: Mapping[str, tuple[float | None, int]]
+    """Mean Cohen's κ with each other person and the answers it rests on, by pseudonym."""
+
+    def metric(self, name: str) -> Metric | None:
+        """Return a coefficient by its short name."""
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+
+def progress_of(
+    phase: Phase, tallies: Iterable[Tally], roster: int, snapshot: Snapshot | None, *, at: datetime | None = None
+) -> Progress:
+    """Return how far a phase is and when it ends at the present pace; `roster` is how many people could answer."""
+    mine = [tally for tally in tallies if tally.phase == phase.id]
+    given = sum(tally.given for tally in mine)
+    each = phase.answers if phase.answers is not None else max(roster, len(mine))
+    wanted = phase.size * each or None
+    a_day = _pace(given, phase, snapshot, at or now())
+    left = None if wanted is None else max(0, wanted - given - sum(tally.refused for tally in mine))
+    ends = None
+    if left and a_day and phase.state == "open" and left / a_day < 3650:
+        ends = (at or now()) + timedelta(days=left / a_day)
+    states = snapshot.content.get("states") if snapshot else None
+    return Progress(
+        phase,
+        given,
+        sum(tally.refused for tally in mine),
+        sum(tally.skipped for tally in mine),
+        sum(tally.filled for tally in mine),
+        wanted,
+        len(mine),
+        None if states is None else int(states.get("settled", 0)),
+        a_day,
+        ends,
+        max((tally.last_at for tally in mine if tally.last_at), default=None),
+    )
+
+
+def _pace(given: int, phase: Phase, snapshot: Snapshot | None, at: datetime) -> float | None:
+    """Return answers a day, counted over the last day that snapshots know of, or since the phase was opened."""
+    points = [
+        (datetime.fromisoformat(p["at"]), int(p["answers"])) for p in (snapshot.content["series"] if snapshot else ())
+    ]
+    start = next(((when, n) for when, n in reversed(points) if at - when >= timedelta(days=1)), None)
+    if start is None and phase.opened_at is not None:
+        start = (phase.opened_at, 0)
+    if start is None or at <= start[0] or given <= start[1]:
+        return None
+    return (given - start[1]) / ((at - start[0]) / timedelta(days=1))
+
+
+def due(snapshot: Snapshot | None, tallies: Sequence[Tally], *, at: datetime | None = None) -> bool:
+    """Return whether a phase with these tallies should be measured again."""
+    given = sum(tally.given for tally in tallies)
+    if snapshot is None:
+        return given > 0
+    if not stale(snapshot, tallies):
+        return False
+    old = (at or now()) - snapshot.at >= timedelta(minutes=SNAPSHOT_MINUTES)
+    return old or abs(given - snapshot.answers) >= SNAPSHOT_ANSWERS
+
+
+def stale(snapshot: Snapshot | None, tallies: Sequence[Tally]) -> bool:
+    """Return whether anybody answered since the snapshot."""
+    if snapshot is None:
+        return any(tally.given for tally in tallies)
+    if sum(tally.given for tally in tallies) != snapshot.answers:
+        return True
+    return any(tally.last_at is not None and tally.last_at > snapshot.at for tally in tallies)
+
+
+def due_phases(db: Connection, *, at: datetime | None = None) -> list[Phase]:
+    """Return the phases of open projects that should be measured again."""
+    found = []
+    for project in projects.everything(db):
+        if project.state != "open":
+            continue
+        for phase in phases.of_project(db, project.id):
+            if phase.state != "waiting" and due(
+                agreements.newest(db, phase.id), watching.tallies_of(db, [phase.id]), at=at
+            ):
+                found.append(phase)
+    return found
+
+
+def take(store: Store, phase_id: str) -> Snapshot:
+    """Measure a phase now and keep it as its newest snapshot. Reads first, then writes one row."""
+    with store.read() as db:
+        begun = now()
+        content, answers = figures(db, phases.get(db, phase_id))
+    with store.write() as db:
+        return agreements.add(db, phase_id, answers=answers, content=content, at=begun)
+
+
+def fresh(store: Store, phase: Phase) -> Snapshot | None:
+    """Return the newest snapshot of a phase; a small phase with new answers is measured first."""
+    with store.read() as db:
+        newest = agreements.newest(db, phase.id)
+        tallies = watching.tallies_of(db, [phase.id])
+    if stale(newest, tallies) and sum(tally.given for tally in tallies) <= SMALL:
+        return take(store, phase.id)
+    return newest
+
+
+def figures(db: Connection, phase: Phase) -> tuple[dict[str, Any], int]:
+    """Return what a snapshot of the phase holds, and how many answers the phase has."""
+    project = projects.get(db, phase.project)
+    tallies = watching.tallies_of(db, [phase.id])
+    given = sum(tally.given for tally in tallies)
+    scheme = agreement.scheme_of(db, project)
+    every = agreement.stride(db, phase)
+    found = agreement.studies_of(db, project, phase, every=every)
+    before = agreements.newest(db, phase.id)
+    content = {
+        "every": every,
+        "questions": [_question(study, scheme) for study in found],
+        "states": watching.states(db, phase.id),
+        "series": _series(before, found, given),
+    }
+    return content, given
+
+
+def measured(snapshot: Snapshot | None) -> list[Measured]:
+    """Return a snapshot's questions; none where there is no snapshot."""
+    return [
+        Measured(
+            it["question"],
+            it["level"],
+            it["items"],
+            it["answers"],
+            tuple(_metric(m) for m in it["coefficients"]),
+            it["labels"],
+            {name: tuple(_metric(m) for m in metrics) for name, metrics in it["one_out"].items()},
+            {name: (value, n) for name, (value, n) in it["people"].items()},
+        )
+        for it in (snapshot.content["questions"] if snapshot else ())
+    ]
+
+
+def roster_size(db: Connection, project: Project) -> int:
+    """Return how many annotators are in the project now."""
+    return len(members.of_project(db, project.id, role="annotator"))
+
+
+def level_of(scheme: Scheme, question: str) -> int:
+    """Return how deep a question lies in its hierarchy: 1 at the top."""
+    under = scheme.question(question).under
+    return 1 if under is None else 1 + level_of(scheme, under[0])
+
+
+def _question(study: Study, scheme: Scheme) -> dict[str, Any]:
+    return {
+        "question": study.question,
+        "level": level_of(scheme, study.question),
+        "items": study.items,
+        "answers": len(study.ratings),
+        "coefficients": [_kept(metric) for metric in study.metrics],
+        "labels": study.ratings.label_counts(),
+        "one_out": {panel.without[0]: [_kept(metric) for metric in panel.metrics] for panel in study.one_out},
+        "people": _people(study),
+    }
+
+
+def _people(study: Study) -> dict[str, tuple[float | None, int]]:
+    """Return each person's mean κ with the others, pairs weighing by the posts they share, and their answers."""
+    import numpy as np
+
+    answers = np.bincount(study.ratings.annotator, minlength=len(study.ratings.annotators))
+    sums: dict[str, tuple[float, int]] = {}
+    for pair, metric in study.pairs.pairs.items():
+        for name in pair if metric.value is not None else ():
+            total, n = sums.get(name, (0.0, 0))
+            sums[name] = (total + float(metric.value or 0) * metric.n, n + metric.n)
+    return {
+        name: (sums[name][0] / sums[name][1] if sums.get(name, (0, 0))[1] else None, int(count))
+        for name, count in zip(study.ratings.annotators, answers, strict=True)
+    }
+
+
+def _series(before: Snapshot | None, found: Sequence[Study], given: int) -> list[dict[str, Any]]:
+    """Return the line over time: the earlier snapshot's points, thinned where they are many, and this moment's."""
+    points = list(before.content["series"]) if before else []
+    while len(points) >= MOST_POINTS:
+        points = [point for place, point in enumerate(points) if place % 2 == 0 or place == len(points) - 1]
+    each = {
+        study.question: {
+            metric.name: [metric.value, metric.low, metric.high, metric.n]
+            for metric in study.metrics
+            if metric.value is not None
+        }
+        for study in found
+    }
+    return [*points, {"at": now().isoformat(timespec="seconds"), "answers": given, "questions": each}]
+
+
+def _kept(metric: Metric) -> dict[str, Any]:
+    kept = {"name": metric.name, "value": metric.value, "n": metric.n, "low": metric.low, "high": metric.high}
+    return {**kept, "note": metric.note} if metric.note else kept
+
+
+def _metric(kept: Mapping[str, Any]) -> Metric:
+    return Metric(kept["name"], kept["value"], kept["n"], kept["low"], kept["high"], LEVEL, kept.get("note"))
