@@ -13,8 +13,9 @@ Answers = Mapping[str, tuple[str, ...]]
 
 FLAGS: tuple[str, ...] = ("unrealistic", "other target", "unsure", "refused")
 
-BASES: tuple[str, ...] = ("unanimous", "majority", "expert", "consensus", "single", "published")
-"""How a verdict was reached; `published` means that a corpus came with it and does not say."""
+BASES: tuple[str, ...] = ("unanimous", "majority", "median", "expert", "consensus", "single", "published")
+"""How a verdict was reached; `median` is the middle answer on a scale, and `published` means that a corpus came with
+it and does not say."""
 
 
 @dataclass(frozen=True, slots=True)

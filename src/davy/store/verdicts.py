@@ -2,14 +2,16 @@
 
 The first verdict on a question about a post has turn 1; deciding again adds
 turn 2. The newest turn counts. Two who decide at once can't both be next.
+Turns are counted over all projects; ask with `project` for what one project
+settled, without it for what counts in the whole database.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, exists, func, insert, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, select
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 
@@ -21,8 +23,10 @@ from davy.store.tables import annotations, posts, verdict_annotations, verdicts
 CHUNK = 5_000
 
 
-def add(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: bool = False) -> str:
-    """Add a verdict and return its id. Where there is one already, it takes `again` to decide anew."""
+def add(
+    db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: bool = False, project: str | None = None
+) -> str:
+    """Add a verdict and return its id. Where there is one already (in its project), it takes `again` to decide anew."""
     _check(verdict, scheme)
     if not db.execute(select(posts.c.id).where(posts.c.id == verdict.post)).first():
         raise UserError(f"There is no post {verdict.post!r} in this database.", status=404)
@@ -31,9 +35,9 @@ def add(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: boo
     if db.execute(there).scalar_one() != len(rests_on):
         raise UserError(f"The verdict rests on annotations that are not about post {verdict.post!r}.", status=404)
     turn = _turns(db, verdict, scheme)
-    if turn and not again:
+    if turn and not again and (project is None or _turns(db, verdict, scheme, project)):
         raise UserError(f"Post {verdict.post!r} has a verdict on {verdict.question!r} already.", status=409)
-    row = _row(verdict, scheme, by=by, turn=turn + 1, at=now())
+    row = _row(verdict, scheme, by=by, turn=turn + 1, at=now(), project=project)
     try:
         db.execute(insert(verdicts).values(row))
     except IntegrityError:
@@ -43,6 +47,36 @@ def add(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: boo
     what = "verdict changed" if turn else "verdict given"
     events.record(db, by=by, what=what, about=f"verdict {row['id']}", basis=verdict.basis)
     return str(row["id"])
+
+
+def add_settled(
+    db: Connection, settled: Sequence[tuple[Verdict, str]], scheme: Scheme, *, project: str, post: str
+) -> None:
+    """Add a project's (verdict, by whom) on one post, each as the next turn, in a handful of statements."""
+    if not settled:
+        return
+    for verdict, _ in settled:
+        _check(verdict, scheme)
+    query = select(verdicts.c.question, func.max(verdicts.c.turn)).where(
+        verdicts.c.post == post, verdicts.c.scheme == scheme.name, verdicts.c.scheme_version == scheme.version
+    )
+    turns: dict[str, int] = {row[0]: row[1] for row in db.execute(query.group_by(verdicts.c.question))}
+    at = now()
+    rows = [_row(it, scheme, by=by, turn=turns.get(it.question, 0) + 1, at=at, project=project) for it, by in settled]
+    try:
+        db.execute(insert(verdicts), rows)
+    except IntegrityError:
+        raise UserError(f"Someone else just decided on post {post!r}. Look again.", status=409) from None
+    links = [
+        {"verdict": row["id"], "annotation": annotation}
+        for row, (verdict, _) in zip(rows, settled, strict=True)
+        for annotation in dict.fromkeys(verdict.annotations)
+    ]
+    if links:
+        db.execute(insert(verdict_annotations), links)
+    for by in dict.fromkeys(by for _, by in settled):
+        given = {verdict.question: verdict.basis for verdict, who in settled if who == by}
+        events.record(db, by=by, what="post settled", about=f"post {post}", project=project, basis=given)
 
 
 def add_published(db: Connection, published: Iterable[Verdict], scheme: Scheme, *, by: str) -> int:
@@ -64,34 +98,45 @@ def add_published(db: Connection, published: Iterable[Verdict], scheme: Scheme, 
     return n
 
 
-def of_post(db: Connection, post: str, *, scheme: str, version: int) -> dict[str, Verdict]:
+def of_post(db: Connection, post: str, *, scheme: str, version: int, project: str | None = None) -> dict[str, Verdict]:
     """Return a post's verdicts that count, by question."""
     query = select(verdicts).where(
-        verdicts.c.post == post, verdicts.c.scheme == scheme, verdicts.c.scheme_version == version, newest()
+        verdicts.c.post == post, verdicts.c.scheme == scheme, verdicts.c.scheme_version == version, newest(project)
     )
-    return {row.question: _verdict(db, row) for row in db.execute(query)}
+    rows = db.execute(query).all()
+    rests_on = _rests_on(db, [row.id for row in rows])
+    return {row.question: _verdict(row, rests_on) for row in rows}
 
 
-def history(db: Connection, post: str, question: str, *, scheme: str, version: int) -> list[Verdict]:
+def history(
+    db: Connection, post: str, question: str, *, scheme: str, version: int, project: str | None = None
+) -> list[Verdict]:
     """Return every verdict on a question about a post, oldest first."""
-    key = (verdicts.c.scheme == scheme, verdicts.c.scheme_version == version, verdicts.c.question == question)
-    query = select(verdicts).where(*key, verdicts.c.post == post)
-    return [_verdict(db, row) for row in db.execute(query.order_by(verdicts.c.turn))]
+    key = [verdicts.c.scheme == scheme, verdicts.c.scheme_version == version, verdicts.c.question == question]
+    key += [] if project is None else [verdicts.c.project == project]
+    rows = db.execute(select(verdicts).where(*key, verdicts.c.post == post).order_by(verdicts.c.turn)).all()
+    rests_on = _rests_on(db, [row.id for row in rows])
+    return [_verdict(row, rests_on) for row in rows]
 
 
-def settled(db: Connection, *, scheme: str, version: int, question: str) -> Iterator[tuple[str, tuple[str, ...], str]]:
+def settled(
+    db: Connection, *, scheme: str, version: int, question: str, project: str | None = None
+) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Yield (post, labels, basis) of the verdicts that count on a question, by post."""
     key = (verdicts.c.scheme == scheme, verdicts.c.scheme_version == version, verdicts.c.question == question)
-    query = select(verdicts.c.post, verdicts.c.labels, verdicts.c.basis).where(*key, newest())
+    query = select(verdicts.c.post, verdicts.c.labels, verdicts.c.basis).where(*key, newest(project))
     for post, labels, basis in db.execute(query.order_by(verdicts.c.post)):
         yield post, tuple(labels), basis
 
 
-def newest() -> ColumnElement[bool]:
-    """Return the condition that no later turn follows a verdict."""
+def newest(project: str | None = None) -> ColumnElement[bool]:
+    """Return the condition that no later turn follows a verdict; with `project`, that none follows in that project."""
     later = verdicts.alias("later")
-    same = (later.c[name] == verdicts.c[name] for name in ("scheme", "scheme_version", "question", "post"))
-    return ~exists().where(*same, later.c.turn > verdicts.c.turn)
+    same = [later.c[name] == verdicts.c[name] for name in ("scheme", "scheme_version", "question", "post")]
+    if project is None:
+        return ~exists().where(*same, later.c.turn > verdicts.c.turn)
+    overruled = exists().where(*same, later.c.project == project, later.c.turn > verdicts.c.turn)
+    return and_(verdicts.c.project == project, ~overruled)
 
 
 def _check(verdict: Verdict, scheme: Scheme) -> None:
@@ -108,17 +153,19 @@ def _check(verdict: Verdict, scheme: Scheme) -> None:
         raise UserError(f"{question.name!r} takes one label, got {len(verdict.labels)}.")
 
 
-def _turns(db: Connection, verdict: Verdict, scheme: Scheme) -> int:
+def _turns(db: Connection, verdict: Verdict, scheme: Scheme, project: str | None = None) -> int:
     query = select(func.max(verdicts.c.turn)).where(
         verdicts.c.scheme == scheme.name,
         verdicts.c.scheme_version == scheme.version,
         verdicts.c.question == verdict.question,
         verdicts.c.post == verdict.post,
     )
-    return db.scalar(query) or 0
+    return db.scalar(query if project is None else query.where(verdicts.c.project == project)) or 0
 
 
-def _row(verdict: Verdict, scheme: Scheme, *, by: str, turn: int, at: datetime) -> dict[str, Any]:
+def _row(
+    verdict: Verdict, scheme: Scheme, *, by: str, turn: int, at: datetime, project: str | None = None
+) -> dict[str, Any]:
     return {
         "id": new_id(),
         "post": verdict.post,
@@ -131,13 +178,21 @@ def _row(verdict: Verdict, scheme: Scheme, *, by: str, turn: int, at: datetime) 
         "at": at,
         "by": by,
         "turn": turn,
+        "project": project,
     }
 
 
-def _verdict(db: Connection, row: Row[Any]) -> Verdict:
-    query = select(verdict_annotations.c.annotation).where(verdict_annotations.c.verdict == row.id)
-    rests_on = tuple(db.scalars(query.order_by(verdict_annotations.c.annotation)))
-    return Verdict(row.post, row.question, tuple(row.labels), row.basis, rests_on, row.reason)
+def _rests_on(db: Connection, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return verdict id → the annotations it rests on, in one query."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(ids, ())
+    query = select(verdict_annotations).where(verdict_annotations.c.verdict.in_(list(ids)))
+    for verdict, annotation in db.execute(query.order_by(verdict_annotations.c.annotation)) if ids else ():
+        found[verdict] = (*found[verdict], annotation)
+    return found
+
+
+def _verdict(row: Row[Any], rests_on: dict[str, tuple[str, ...]]) -> Verdict:
+    return Verdict(row.post, row.question, tuple(row.labels), row.basis, rests_on[row.id], row.reason)
 
 
 def _parts(verdicts: Iterable[Verdict], size: int) -> Iterator[list[Verdict]]:

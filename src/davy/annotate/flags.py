@@ -1,0 +1,55 @@
+"""What people flagged about a post, settled by majority.
+
+The outcome is kept as a case of kind `flag`: at once settled where it is only
+noted, open where the project wants an expert to look. A project says with
+`flags: {unrealistic: {rule: majority, otherwise: drop}}` when a flag holds and
+what follows where it does: `open` notes it, `expert` asks one, `drop` drops the post.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from davy.annotate.rules import flag_holds, flag_votes
+from davy.annotate.settings import Rule
+from davy.core import Annotation, Item, Project
+from davy.store import cases, events
+from davy.store.cases import Case
+
+if TYPE_CHECKING:
+    from davy.store import Connection
+
+NOTED = Rule("majority", otherwise="open")
+
+
+def settle_flags(
+    db: Connection, project: Project, item: Item, given: Sequence[Annotation], known: Sequence[Case]
+) -> str:
+    """Note what people flagged and return what follows: `open`, `expert` or `drop`. What an expert saw stands."""
+    rules = {name: Rule(**it) for name, it in (project.settings.get("flags") or {}).items()}
+    votes = flag_votes(given)
+    holding = [flag for flag, n in votes.items() if flag_holds(rules.get(flag, NOTED), n)]
+    follows = {rules.get(flag, NOTED).otherwise for flag in holding}
+    what = next((it for it in ("drop", "expert") if it in follows), "open")
+    flagged = [it for it in known if it.kind == "flag"]
+    if any(it.outcome.get("decisions") for it in flagged):
+        return "open"
+    record = {flag: {"for": n, "of": of, "holds": flag in holding} for flag, (n, of) in votes.items()}
+    if record == (flagged[-1].outcome.get("flags", {}) if flagged else {}):
+        return what
+    for case in flagged:
+        if case.state == "open":
+            cases.settle(db, case.id, by=events.SYSTEM, outcome={**case.outcome, "why": "flags changed"}, reason=None)
+    cases.add(
+        db,
+        project=project.id,
+        item=item.id,
+        post=item.post,
+        kind="flag",
+        why=holding,
+        by=events.SYSTEM,
+        state="open" if what == "expert" else "settled",
+        outcome={"flags": record},
+    )
+    return what

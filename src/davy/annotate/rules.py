@@ -1,0 +1,237 @@
+"""Adjudication rules as data: a post's answers in, what they settle out. Nothing here knows the store.
+
+Each question has a rule. A child is settled only under its parent's settled answer, from those who answered it;
+derived questions follow; a question with several labels is settled label by label. A refused post is no answer.
+The one thing to know: a `share` such as 2/3 is counted over everybody who labelled the post, so one lone voice on a
+child question never passes for agreement.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from davy.annotate.settings import Rule
+from davy.core import FLAGS, Annotation, Question, Scheme, UserError, Verdict
+from davy.core.annotation import Answers
+from davy.core.errors import nearest
+
+WHYS: tuple[str, ...] = ("split", "severe", "undecided", "one voice", "nobody")
+"""Why a question was left unsettled; pages have words for each."""
+
+SEVERE = Fraction(1, 3)
+"""From this share on, the smaller of the two camps at the ends of a scale makes a split severe.
+
+The memes paper calls two against three of five raters severe; one against two of three is the same with fewer raters.
+"""
+
+Rules = Mapping[str, Rule]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a post's answers settle. A question under an unsettled one is in neither list: it waits."""
+
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    unsettled: Mapping[str, str] = field(default_factory=dict)
+    """Question → why it is not settled."""
+    dropped: str | None = None
+    """The question whose rule drops the post."""
+
+
+def read_rules(scheme: Scheme, given: Mapping[str, Any] | None) -> dict[str, Rule]:
+    """Return a rule for each question that is asked; one that the settings leave out goes by majority, else an expert.
+
+    `"*"` names the rule of every question that has none of its own. What `check_rules` would refuse is passed over,
+    so that no saved answer is ever lost to a setting.
+    """
+    made = {name: it if isinstance(it, Rule) else Rule(**it) for name, it in (given or {}).items()}
+    usual = made.get("*", Rule())
+    return {it.name: made.get(it.name, usual) for it in scheme.questions if it.derived is None}
+
+
+def check_rules(scheme: Scheme, given: Mapping[str, Rule]) -> None:
+    """Refuse rules that this scheme can't have: an unknown question, a severe split on what is no scale."""
+    names = [question.name for question in scheme.questions]
+    for name, rule in given.items():
+        if name == "*":
+            continue
+        if name not in names:
+            hint = nearest(name, names)
+            raise UserError(f"Adjudication names {name!r}, which scheme {scheme.name!r} does not ask.{hint}")
+        if rule.rule == "severe" and scheme.question(name).kind != "scale":
+            raise UserError(f"The rule 'severe' is for a scale; {name!r} is none. Use majority, unanimous or share.")
+        if rule.rule == "share" and Fraction(rule.share) <= Fraction(1, 2):
+            raise UserError(f"The share of {name!r} is {rule.share}; it has to be more than a half, such as 2/3.")
+
+
+def settle(scheme: Scheme, rules: Rules, annotations: Sequence[Annotation], decided: Answers | None = None) -> Outcome:
+    """Return what the annotations of one post settle; `decided` are answers that an expert gave, which stand."""
+    panel = [it for it in annotations if not it.refused]
+    verdicts: dict[str, Verdict] = {}
+    unsettled: dict[str, str] = {}
+    for question in scheme.questions:
+        if not _applies(question, verdicts):
+            continue
+        if question.derived is not None:
+            verdicts |= _derived(question, verdicts)
+        elif decided and question.name in decided and _fits(question, decided[question.name], verdicts):
+            rests_on = tuple(sorted(it.id for it in panel))
+            post = annotations[0].post if annotations else ""
+            verdicts[question.name] = Verdict(post, question.name, tuple(decided[question.name]), "expert", rests_on)
+        else:
+            found = _settled(scheme, question, rules[question.name], panel, verdicts)
+            if isinstance(found, Verdict):
+                verdicts[question.name] = found
+            else:
+                unsettled[question.name] = found
+    dropped = next((name for name in unsettled if rules[name].otherwise == "drop"), None)
+    return Outcome(verdicts, unsettled, dropped)
+
+
+def for_expert(rules: Rules, outcome: Outcome) -> dict[str, str]:
+    """Return the unsettled questions that go to an expert, with why."""
+    return {name: why for name, why in outcome.unsettled.items() if rules[name].otherwise == "expert"}
+
+
+def standing(scheme: Scheme, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """Return the verdicts whose question still applies: a child's older verdict falls when its parent's changes."""
+    kept: dict[str, Verdict] = {}
+    for question in scheme.questions:
+        if question.name in verdicts and _applies(question, kept):
+            verdict = verdicts[question.name]
+            if _fits(question, verdict.labels, kept):
+                kept[question.name] = verdict
+    return kept
+
+
+def flag_votes(annotations: Iterable[Annotation]) -> dict[str, tuple[int, int]]:
+    """Return flag → (how many raised it, how many answered), for the flags that anybody raised."""
+    panel = [it for it in annotations if not it.refused]
+    votes = {flag: sum(flag in it.flags for it in panel) for flag in FLAGS if flag != "refused"}
+    return {flag: (n, len(panel)) for flag, n in votes.items() if n}
+
+
+def flag_holds(rule: Rule, votes: tuple[int, int]) -> bool:
+    """Return whether a flag holds: by majority unless its rule says otherwise; with `single` one voice is enough."""
+    raised, panel = votes
+    return raised > 0 and (rule.rule == "single" or _passes(rule, raised, panel, panel))
+
+
+def _applies(question: Question, verdicts: Mapping[str, Verdict]) -> bool:
+    if question.under is None:
+        return True
+    parent, needed = question.under
+    return parent in verdicts and bool(set(verdicts[parent].labels) & set(needed))
+
+
+def _above(question: Question, verdicts: Mapping[str, Verdict]) -> set[str]:
+    return set(verdicts[question.under[0]].labels) if question.under else set()
+
+
+def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, Verdict]) -> bool:
+    """Return whether the labels may be chosen beneath what was settled above."""
+    return all(_allowed(question, label, _above(question, verdicts)) for label in labels)
+
+
+def _allowed(question: Question, label: str, above: set[str]) -> bool:
+    if label not in question.label_names:
+        return question.open
+    under = question.label(label).under
+    return not under or bool(above & set(under))
+
+
+def _derived(question: Question, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    origin, table = question.derived or ("", {})
+    if origin not in verdicts:
+        return {}
+    source = verdicts[origin]
+    labels = tuple(dict.fromkeys(table[label] for label in source.labels if label in table))
+    if not labels:
+        return {}
+    return {question.name: Verdict(source.post, question.name, labels, source.basis, source.annotations)}
+
+
+def _settled(
+    scheme: Scheme, question: Question, rule: Rule, panel: Sequence[Annotation], verdicts: Mapping[str, Verdict]
+) -> Verdict | str:
+    votes = _votes(scheme, question, panel, _above(question, verdicts))
+    if not votes:
+        return "nobody"
+    if len(votes) == 1 and len(panel) > 1 and rule.rule != "single":
+        return "one voice"
+    given = list(votes.values())
+    if rule.rule == "severe" and question.kind == "scale":
+        found = _scale(scheme, question, [labels[0] for labels in given])
+    elif question.kind == "many":
+        found = _many(question, rule, given, len(panel))
+    else:
+        found = _one(rule, given, len(panel))
+    if isinstance(found, str):
+        return found
+    return Verdict(panel[0].post, question.name, found, _basis(rule, found, given), tuple(sorted(votes)))
+
+
+def _votes(
+    scheme: Scheme, question: Question, panel: Sequence[Annotation], above: set[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return annotation id → labels, of those whose answer is possible beneath what was settled above."""
+    votes = {}
+    for it in panel:
+        full = scheme.completed(it.answers)
+        if question.name not in full:
+            continue
+        labels = tuple(label for label in full[question.name] if _allowed(question, label, above))
+        if labels or not full[question.name]:
+            votes[it.id] = labels
+    return votes
+
+
+def _passes(rule: Rule, n: int, voters: int, panel: int) -> bool:
+    if rule.rule in ("unanimous", "single"):
+        return n == voters
+    if rule.rule == "share":
+        return n >= Fraction(rule.share) * panel
+    return 2 * n > voters
+
+
+def _one(rule: Rule, given: Sequence[tuple[str, ...]], panel: int) -> tuple[str, ...] | str:
+    counts = {labels: given.count(labels) for labels in given}
+    best = max(counts, key=lambda labels: counts[labels])
+    alone = list(counts.values()).count(counts[best]) == 1
+    return best if alone and _passes(rule, counts[best], len(given), panel) else "split"
+
+
+def _many(question: Question, rule: Rule, given: Sequence[tuple[str, ...]], panel: int) -> tuple[str, ...] | str:
+    """Return the labels that are in; each label has to be settled as in or out."""
+    chosen = []
+    for label in dict.fromkeys((*question.label_names, *(label for labels in given for label in labels))):
+        n = sum(label in labels for labels in given)
+        if _passes(rule, n, len(given), panel):
+            chosen.append(label)
+        elif not _passes(rule, len(given) - n, len(given), panel):
+            return "split"
+    return "split" if question.required and not chosen else tuple(chosen)
+
+
+def _scale(scheme: Scheme, question: Question, given: Sequence[str]) -> tuple[str, ...] | str:
+    """Return the middle answer, unless both ends of the scale have many voices or the middle decides nothing."""
+    order = question.label_names
+    places = sorted(order.index(label) for label in given)
+    smaller = min(places.count(0), places.count(len(order) - 1))
+    if smaller and smaller >= SEVERE * len(places):
+        return "severe"
+    low, high = places[(len(places) - 1) // 2], places[len(places) // 2]
+    if low != high:
+        return "split"
+    tables = [it.derived[1] for it in scheme.questions if it.derived and it.derived[0] == question.name]
+    return "undecided" if any(order[low] not in table for table in tables) else (order[low],)
+
+
+def _basis(rule: Rule, found: tuple[str, ...], given: Sequence[tuple[str, ...]]) -> str:
+    if len(given) == 1:
+        return "single"
+    same = sum(set(labels) == set(found) for labels in given)
+    if same == len(given):
+        return "unanimous"
+    return "median" if rule.rule == "severe" and 2 * same <= len(given) else "majority"

@@ -1,0 +1,239 @@
+"""Adjudication rules: what the answers of one post settle, and what they leave to an expert."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from itertools import product
+
+import pytest
+
+from davy.annotate.rules import check_rules, flag_holds, flag_votes, for_expert, read_rules, settle, standing
+from davy.annotate.settings import Rule
+from davy.core import Annotation, Label, Question, Scheme, UserError, Verdict
+from davy.schemes import load
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+GRUMBLE = Scheme(
+    "grumble",
+    1,
+    (
+        Question("grumpy", (Label("no"), Label("yes")), positive="yes"),
+        Question("about", (Label("tea"), Label("rain"), Label("wind")), kind="many", under=("grumpy", ("yes",))),
+    ),
+)
+EDOS_RULES = {
+    "sexist": {"rule": "unanimous", "otherwise": "expert"},
+    "category": {"rule": "share", "share": "2/3", "otherwise": "expert"},
+    "vector": {"rule": "share", "share": "2/3", "otherwise": "expert"},
+}
+
+
+def said(*answers, scheme=GRUMBLE, flags=None) -> list[Annotation]:
+    """One annotation for each answer; None is a refusal."""
+    return [
+        Annotation(
+            f"n{place}",
+            "p",
+            f"a{place}",
+            scheme.name,
+            scheme.version,
+            0,
+            {} if given is None else {name: (it,) if isinstance(it, str) else tuple(it) for name, it in given.items()},
+            AT,
+            flags=("refused",) if given is None else (flags or {}).get(place, ()),
+        )
+        for place, given in enumerate(answers)
+    ]
+
+
+def grumpy(*labels: str | None) -> list[Annotation]:
+    return said(*(None if label is None else {"grumpy": label} for label in labels))
+
+
+def ruled(labels, **rule):
+    rules = read_rules(GRUMBLE, {"*": rule})
+    return settle(GRUMBLE, rules, grumpy(*labels))
+
+
+@pytest.mark.parametrize(
+    ("rule", "labels", "label", "basis"),
+    [
+        ({"rule": "majority"}, ["no", "no", "no"], "no", "unanimous"),
+        ({"rule": "majority"}, ["no", "no", "yes"], "no", "majority"),
+        ({"rule": "majority"}, ["no", "yes"], None, "split"),
+        ({"rule": "majority"}, ["no", None], "no", "single"),
+        ({"rule": "majority"}, [None, None], None, "nobody"),
+        ({"rule": "unanimous"}, ["no", "no", "no"], "no", "unanimous"),
+        ({"rule": "unanimous"}, ["no", "no", "yes"], None, "split"),
+        ({"rule": "unanimous"}, ["no", "no", None], "no", "unanimous"),
+        ({"rule": "share", "share": "3/5"}, ["no", "no", "no", "yes", "yes"], "no", "majority"),
+        ({"rule": "share", "share": "4/5"}, ["no", "no", "no", "yes", "yes"], None, "split"),
+        ({"rule": "share", "share": "2/3"}, ["no", "no", "yes", "yes"], None, "split"),
+        ({"rule": "single"}, ["no"], "no", "single"),
+        ({"rule": "single"}, ["no", "no"], "no", "unanimous"),
+        ({"rule": "single"}, ["no", "yes"], None, "split"),
+    ],
+)
+def test_a_rule_settles_what_it_says_and_leaves_the_rest(rule, labels, label, basis):
+    outcome = ruled(labels, **rule)
+    if label is None:
+        assert (dict(outcome.verdicts), outcome.unsettled) == ({}, {"grumpy": basis})
+    else:
+        verdict = outcome.verdicts["grumpy"]
+        assert (verdict.labels, verdict.basis, outcome.unsettled) == ((label,), basis, {})
+        assert verdict.annotations == tuple(f"n{i}" for i, it in enumerate(labels) if it is not None)
+
+
+def test_several_labels_are_settled_one_by_one_from_those_who_were_asked():
+    rules = read_rules(GRUMBLE, {})
+    yes = [{"grumpy": "yes", "about": about} for about in (("tea", "rain"), ("tea",), ("tea", "wind"))]
+    outcome = settle(GRUMBLE, rules, said(*yes, {"grumpy": "no"}))
+    about = outcome.verdicts["about"]
+    assert (about.labels, about.basis, about.annotations) == (("tea",), "majority", ("n0", "n1", "n2"))
+    none = settle(GRUMBLE, rules, said(*({"grumpy": "yes", "about": ()} for _ in range(3))))
+    assert (none.verdicts["about"].labels, none.verdicts["about"].basis) == ((), "unanimous")
+    tie = settle(GRUMBLE, rules, said(yes[0], yes[1], {"grumpy": "no"}))
+    assert tie.unsettled == {"about": "split"}  # rain: one for, one against
+    lone = settle(GRUMBLE, rules, said(yes[0], {"grumpy": "no"}), {"grumpy": ("yes",)})
+    assert lone.unsettled == {"about": "one voice"}
+
+
+def test_what_happens_otherwise_is_the_rules_to_say():
+    for otherwise in ("expert", "drop", "open"):
+        rules = read_rules(GRUMBLE, {"grumpy": {"otherwise": otherwise}})
+        outcome = settle(GRUMBLE, rules, grumpy("no", "yes"))
+        assert bool(for_expert(rules, outcome)) == (otherwise == "expert")
+        assert (outcome.dropped == "grumpy") == (otherwise == "drop")
+
+
+@pytest.mark.parametrize(
+    ("ratings", "hate"),
+    [
+        ("11111", "hateful"),
+        ("11113", "hateful"),
+        ("13333", "not hateful"),
+        ("11133", "severe"),
+        ("11333", "severe"),
+        ("11222", "undecided"),
+        ("11122", "hateful"),
+        ("22333", "not hateful"),
+        ("11223", "undecided"),
+        ("22222", "undecided"),
+        ("113", "severe"),
+        ("133", "severe"),
+        ("112", "hateful"),
+        ("123", "severe"),
+        ("223", "undecided"),
+        ("1133", "severe"),
+        ("1122", "split"),
+        ("3333", "not hateful"),
+    ],
+)
+def test_memes_go_to_an_expert_on_a_severe_split_and_by_the_middle_rating_else(ratings, hate):
+    scheme = load("hateful-memes")
+    rules = read_rules(scheme, {"rating": {"rule": "severe", "experts": 2}})
+    labels = dict(zip("123", scheme.question("rating").label_names, strict=True))
+    outcome = settle(scheme, rules, said(*({"rating": labels[it]} for it in ratings), scheme=scheme))
+    if "hateful" in hate:
+        verdict = outcome.verdicts["hate"]
+        assert verdict.labels == (hate,)
+        assert verdict.basis == ("unanimous" if len(set(ratings)) == 1 else "majority")
+        assert ("protected" in outcome.unsettled) == (hate == "hateful")
+    else:
+        assert outcome.unsettled == {"rating": hate}
+
+
+def test_a_scale_without_a_majority_is_settled_by_its_middle():
+    scale = Scheme("s", 1, (Question("mood", tuple(Label(it) for it in "12345"), kind="scale"),))
+    rules = read_rules(scale, {"mood": {"rule": "severe"}})
+    verdict = settle(scale, rules, said(*({"mood": it} for it in "23345"), scheme=scale)).verdicts["mood"]
+    assert (verdict.labels, verdict.basis) == (("3",), "median")
+
+
+def brute_force_edos(votes, expert=None):
+    """The paper's rule, said again from scratch: three votes such as ("no",) or ("2", "2.1") → settled, asked."""
+    settled, asked = {}, []
+    a = [vote[0] != "no" for vote in votes]
+    if len(set(a)) == 1:
+        settled["A"] = a[0]
+    elif expert is None:
+        return settled, ["A"]
+    else:
+        settled["A"] = expert
+    if not settled["A"]:
+        return settled, asked
+    for level, place in (("B", 0), ("C", 1)):
+        counts = Counter(vote[place] for vote in votes if vote[0] != "no")
+        if level == "C":
+            counts = Counter({it: n for it, n in counts.items() if it.startswith(settled["B"] + ".")})
+        best = max(counts.values(), default=0)
+        if best < 2:
+            asked.append(level)
+            break
+        settled[level] = next(it for it, n in counts.items() if n == best)
+    return settled, asked
+
+
+def test_every_split_of_three_answers_goes_where_the_edos_rules_send_it():
+    scheme = load("edos")
+    rules = read_rules(scheme, EDOS_RULES)
+    names = {level: question.name for level, question in zip("ABC", scheme.questions, strict=True)}
+    codes = {label.code: label.name for it in scheme.questions[1:] for label in it.labels}
+    options = [("no",), *((code.split(".")[0], code) for code in codes if "." in code)]
+    assert len(options) == 12
+
+    def answers(vote):
+        if vote == ("no",):
+            return {"sexist": "not sexist"}
+        return {"sexist": "sexist", "category": codes[vote[0]], "vector": codes[vote[1]]}
+
+    seen = Counter()
+    for votes in product(options, repeat=3):
+        given = said(*map(answers, votes), scheme=scheme)
+        for expert in (None, True, False):
+            decided = {} if expert is None else {"sexist": ("sexist" if expert else "not sexist",)}
+            settled, asked = brute_force_edos(votes, expert)
+            if expert is not None and brute_force_edos(votes)[1] != ["A"]:
+                continue
+            outcome = settle(scheme, rules, given, decided)
+            assert list(for_expert(rules, outcome)) == [names[level] for level in asked], votes
+            found = {
+                level: outcome.verdicts[name].labels[0] for level, name in names.items() if name in outcome.verdicts
+            }
+            wanted = {
+                level: codes[it] if level != "A" else ("not sexist", "sexist")[it] for level, it in settled.items()
+            }
+            assert found == wanted, votes
+            seen[tuple(asked)] += 1
+    assert set(seen) == {(), ("A",), ("B",), ("C",)}
+
+
+def test_an_older_verdict_on_a_child_falls_when_its_parents_changes():
+    verdicts = {
+        "grumpy": Verdict("p", "grumpy", ("yes",), "expert"),
+        "about": Verdict("p", "about", ("tea",), "expert"),
+    }
+    assert standing(GRUMBLE, verdicts) == verdicts
+    changed = {**verdicts, "grumpy": Verdict("p", "grumpy", ("no",), "expert")}
+    assert list(standing(GRUMBLE, changed)) == ["grumpy"]
+
+
+def test_a_flag_holds_when_more_than_half_of_those_who_answered_raise_it():
+    given = said(*[{"grumpy": "no"}] * 3, None, flags={0: ("unsure", "unrealistic"), 1: ("unrealistic",)})
+    votes = flag_votes(given)
+    assert votes == {"unrealistic": (2, 3), "unsure": (1, 3)}
+    assert [flag for flag, n in votes.items() if flag_holds(Rule(), n)] == ["unrealistic"]
+    assert flag_holds(Rule("single"), votes["unsure"])
+    assert not flag_holds(Rule("unanimous"), votes["unrealistic"])
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"grumpi": Rule()}, "Did you mean 'grumpy'"),
+        ({"grumpy": Rule("severe")}, "is for a scale"),
+        ({"grumpy": Rule("share", share="1/3")}, "more than a half"),
+    ],
+)
+def test_rules_that_a_scheme_cannot_have_are_refused(rules, words):
+    with pytest.raises(UserError, match=words):
+        check_rules(GRUMBLE, rules)
