@@ -33,6 +33,9 @@ def score(
     ] = "embedded",
     out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; '-' is stdout.")] = None,
     text: Annotated[str | None, typer.Option(metavar="TEXT", help="Score this text instead of a file.")] = None,
+    image: Annotated[
+        Path | None, typer.Option(metavar="F", help="Score the text on this picture; --text adds a caption to it.")
+    ] = None,
     lang: Annotated[str | None, typer.Option(help="The language of --text, such as de; else detected.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say which words carried the decision.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -65,6 +68,8 @@ def score(
 
       davy score --text "What a day" --explain
 
+      davy score --image meme.png
+
       davy score posts.jsonl --model keywords:words.txt@edos --prefix words --out scored.jsonl
 
       davy score posts.csv --no-cascade --out scored.csv
@@ -76,9 +81,10 @@ def score(
     from davy.models.screen import screened
     from davy.score.batch import Settings
 
-    if (file is None) == (text is None):
-        raise UserError("Give a file or --text, one of the two: davy score posts.csv --out scored.csv")
-    if text is not None and out is not None:
+    one = text is not None or image is not None
+    if (file is None) != one:
+        raise UserError("Give a file, or --text or --image: davy score posts.csv --out scored.csv")
+    if one and out is not None:
         raise UserError("--out goes with a file. For one text, --json prints what HTTP would return.")
     if file is not None and out is None:
         raise UserError("Say where to write: --out scored.csv, or --out - for stdout.")
@@ -86,8 +92,8 @@ def score(
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     settings = Settings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
     scorer = load(model, read=reading.posts)
-    if text is not None:
-        _one(text, lang, scorer, explain=explain, json=json)
+    if one:
+        _one(_with_picture(text, image), lang, scorer, explain=explain, json=json, read=image is not None)
     else:
         scorer = screened(scorer) if cascade else scorer
         _File(str(file), str(out), format, scorer, settings, text_column, explain=explain).run(json=json, resume=resume)
@@ -199,8 +205,21 @@ class _File:
         )
 
 
-def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bool) -> None:
-    """Print one text's verdict and each question's answer."""
+def _with_picture(text: str | None, image: Path | None) -> str:
+    """Return the text with what stands on the picture."""
+    if image is None:
+        return str(text)
+    from davy.image.ocr import read_lines, text_of
+    from davy.image.read import read
+
+    found = text_of(read_lines(read(image, name=str(image))))
+    if not found and not text:
+        raise UserError(f"No text could be read on {image}. Say what it shows: --text '…'")
+    return "\n".join(part for part in (text, found) if part)
+
+
+def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bool, read: bool) -> None:
+    """Print one text's verdict and each question's answer; `read` shows the text, which came from a picture."""
     from davy.score.explain import explain as explained
     from davy.score.result import model_of, one_post, records
 
@@ -210,9 +229,18 @@ def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bo
     if json:
         why = None if reasons is None else {"question": reasons.question, "label": reasons.label}
         spans = [] if reasons is None else [asdict(weight) for weight in reasons.weights]
-        console.json({"model": model_of(scorer), **record, **({"why": {**why, "spans": spans}} if why else {})})
+        console.json(
+            {
+                "model": model_of(scorer),
+                **record,
+                **({"text": text} if read else {}),
+                **({"why": {**why, "spans": spans}} if why else {}),
+            }
+        )
         return
     out = console.out()
+    if read:
+        out.print(_styled(" / ".join(console.shown(text).splitlines()), "italic"))
     out.print(_styled(record["verdict"], "bold"))
     for name, answer in record["questions"].items():
         out.print(_line(name, answer))

@@ -39,7 +39,7 @@ class Picture:
         """Return a fresh file with the pixels and nothing else: no EXIF, no profile, no comment."""
         if format not in ("PNG", "JPEG", "WEBP"):
             raise UserError(f"Can't write images as {format!r}; use PNG, JPEG or WEBP.")
-        image = _on_white(self.image) if format == "JPEG" and self.image.mode == "RGBA" else self.image
+        image = on_white(self.image) if format == "JPEG" and self.image.mode == "RGBA" else self.image
         target = io.BytesIO()
         image.save(target, format, **({"quality": 90} if format == "JPEG" else {}))
         return target.getvalue()
@@ -141,7 +141,7 @@ def _eight_bits(image: Image) -> Image:
     return pillow.fromarray((np.clip(values, 0, top) / top * 255).round().astype(np.uint8))
 
 
-def _on_white(image: Image) -> Image:
+def on_white(image: Image) -> Image:
     from PIL import Image as pillow
 
     ground = pillow.new("RGB", image.size, (255, 255, 255))

@@ -1,0 +1,94 @@
+"""Read the text that is written on a picture, such as a meme's two lines.
+
+A safe `Picture` in, its lines out, from top to bottom. The reader (rapidocr)
+brings its small networks along and runs offline; it is an extra: `davy[memes]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from davy.core.errors import UserError
+
+if TYPE_CHECKING:
+    from davy.image.read import Picture
+
+SURE = 0.6
+"""Finds below this confidence are mostly pieces of the drawing."""
+SURE_ALONE = 0.95
+"""A single letter is more often a shape than a word, so it takes more."""
+MOST_SIDE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text on a picture, with how sure the reader is and where it stands (left, top, right, bottom)."""
+
+    text: str
+    confidence: float
+    box: tuple[float, float, float, float]
+
+
+def reader() -> Any:
+    """Return a reader, to be used for many pictures: loading its networks takes a moment."""
+    try:
+        from rapidocr import RapidOCR
+    except ModuleNotFoundError:
+        raise UserError("Reading text from pictures needs an extra: pip install 'davy[memes]'.", status=501) from None
+    return RapidOCR(params={"Global.log_level": "critical"})
+
+
+def read_lines(picture: Picture, engine: Any = None) -> list[Line]:
+    """Return the lines on a picture in reading order; `engine` is a `reader()` that is there already."""
+    import numpy as np
+
+    image = picture.image
+    if max(image.size) > MOST_SIDE:
+        image = image.copy()
+        image.thumbnail((MOST_SIDE, MOST_SIDE))
+    if image.mode == "RGBA":
+        from davy.image.read import on_white
+
+        image = on_white(image)
+    pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
+    found = (engine or reader())(pixels)
+    if found.boxes is None:
+        return []
+    lines = [
+        Line(text.strip(), float(score), _bounds(np.asarray(box)))
+        for text, score, box in zip(found.txts, found.scores, found.boxes, strict=True)
+    ]
+    return _in_order([line for line in lines if _likely(line)])
+
+
+def text_of(lines: list[Line]) -> str:
+    """Return the lines as one text, with a line break between rows and a space within one."""
+    return "\n".join(" ".join(line.text for line in row) for row in _rows(lines))
+
+
+def _likely(line: Line) -> bool:
+    return bool(line.text) and line.confidence >= (SURE_ALONE if len(line.text) == 1 else SURE)
+
+
+def _bounds(corners: Any) -> tuple[float, float, float, float]:
+    left, top = corners.min(axis=0).tolist()
+    right, bottom = corners.max(axis=0).tolist()
+    return left, top, right, bottom
+
+
+def _in_order(lines: list[Line]) -> list[Line]:
+    return [line for row in _rows(lines) for line in row]
+
+
+def _rows(lines: list[Line]) -> list[list[Line]]:
+    """Return lines that stand beside each other as one row, rows from top to bottom, each from left to right."""
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda it: it.box[1] + it.box[3]):
+        middle = (line.box[1] + line.box[3]) / 2
+        last = rows[-1][0].box if rows else None
+        if last and last[1] <= middle <= last[3]:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [sorted(row, key=lambda it: it.box[0]) for row in rows]

@@ -1,0 +1,50 @@
+"""Text on pictures, read by real networks on memes that we drew; what they say is known from the demo's posts."""
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import davy
+from davy.cli.app import run
+from davy.image.ocr import Line, read_lines, reader, text_of
+from davy.image.read import read
+
+DEMO = Path(davy.__file__).parent / "serve" / "demo"
+
+
+def test_the_lines_of_every_demo_meme_are_read_in_their_order():
+    engine = reader()
+    posts = [json.loads(line) for line in (DEMO / "posts.jsonl").read_text(encoding="utf-8").splitlines()]
+    memes = [post for post in posts if post.get("image")]
+    assert len(memes) >= 6
+    for meme in memes:
+        found = text_of(read_lines(read(DEMO / "images" / meme["image"]), engine))
+        assert found.splitlines() == meme["text"].split(" / "), meme["image"]
+
+
+def test_lines_beside_each_other_are_one_row_and_rows_go_from_top_to_bottom():
+    lines = [
+        Line("below", 1, (0, 60, 50, 90)),
+        Line("right", 1, (60, 2, 99, 32)),
+        Line("left", 1, (0, 0, 50, 30)),
+    ]
+    assert text_of(lines) == "left right\nbelow"
+
+
+def test_an_empty_picture_asks_for_words(tmp_path, capsys):
+    path = tmp_path / "blank.png"
+    Image.new("RGBA", (2400, 300), (0, 0, 0, 0)).save(path)
+    assert read_lines(read(path)) == []
+    assert run(["score", "--image", str(path), "--model", "majority"]) == 2
+    assert "Say what it shows: --text" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("caption", [None, "a caption"])
+def test_the_command_scores_what_stands_on_a_picture(capsys, caption):
+    words = ["--text", caption] if caption else []
+    path = DEMO / "images" / "spoons.png"
+    assert run(["score", "--image", str(path), *words, "--model", "uniform", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["text"].splitlines()
+    assert found == [*([caption] if caption else []), "Friends at the door", "lay out the spoons"]
