@@ -77,8 +77,8 @@ def test_odd_texts_are_scored(folder, capsys, text):
 
 
 BAD = {
-    "no file and no text": (["score"], "Give a file or --text"),
-    "both": (["score", "posts.csv", "--text", "x", "--model", "majority"], "one of the two"),
+    "no file and no text": (["score"], "Give a file, or --text or --image"),
+    "both": (["score", "posts.csv", "--text", "x", "--model", "majority"], "Give a file, or --text or --image"),
     "no out": (["score", "posts.csv", "--model", "majority"], "--out"),
     "no such file": (["score", "nope.csv", "--model", "majority", "--out", "o.csv"], "nope.csv"),
     "no such column": (
