@@ -1,8 +1,8 @@
 """How fast a file of posts is scored, beside the same encoder in torch; and whether the cascade changes what is said.
 
 `davy score` runs as a command, cold, from Parquet to Parquet. torch runs an encoder of the same shape in fp32, batch
-64, sorted by length, which is its best (its weights play no part in its speed). Both see the same posts. Then labels with
-and without the cascade are compared, one text is scored warm, and one from a cold shell.
+64, sorted by length, which is its best (its weights play no part in its speed). Both see the same posts. Then labels
+with and without the cascade are compared, one text is scored warm, and one from a cold shell.
 
     python -m benchmarks.score [--posts 100000] [--texts FILE] [--model embedded-en] [--compared 20000] [--json FILE]
 
