@@ -166,8 +166,7 @@ def _on_preset(own: Map, problems: Problems) -> tuple[Map, str | None]:
         problems.add(own.line_of("preset"), f"There is no preset {str(name)!r}; Davy has {', '.join(presets())}.{hint}")
         named.refuse(problems)
     base = named.root_of(named.text_of(str(name), PACKAGE, "preset"), Problems(f"preset {name}"), KEYS)
-    root = Map({**base, **own})
-    root.line = own.line
+    root = _joined(base, own)
     for key in _MERGED:
         theirs, ours = base.get(key), own.get(key)
         if isinstance(theirs, Map) and isinstance(ours, Map):
@@ -191,12 +190,17 @@ def _changed_phases(base: Map, own: Map, problems: Problems) -> List:
             hint = nearest(str(name), list(known))
             problems.add(line_at(name, line), f"The preset has no phase {str(name)!r} to change so.{hint}")
             continue
+        for key in change:
+            known[str(name)].pop(key.replace("_", "-"), None)
         known[str(name)].update(change)
+        known[str(name)].line = line_at(name, line)
     return phases
 
 
 def _joined(theirs: Map, ours: Map) -> Map:
-    joined = Map({**theirs, **ours})
+    # Our keys first: a key that both have keeps our line.
+    said = {key.replace("_", "-") for key in ours}
+    joined = Map({**ours, **{key: value for key, value in theirs.items() if key not in said}})
     joined.line = ours.line
     return joined
 

@@ -1,7 +1,7 @@
 """The questions that ship with Davy, as YAML in our own words, and the reader for them and for your own."""
 
 from davy.schemes.nodes import Problem
-from davy.schemes.read import check, from_dict, load, names, read, renamed, text_of
+from davy.schemes.read import check, from_dict, load, names, parse, read, renamed, text_of
 from davy.schemes.write import digest, to_dict, to_yaml
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "from_dict",
     "load",
     "names",
+    "parse",
     "read",
     "renamed",
     "text_of",

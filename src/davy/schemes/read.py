@@ -80,6 +80,11 @@ def from_dict(values: Mapping[str, Any]) -> Scheme:
     return _built(_parsed(json.dumps(values, ensure_ascii=False), problems), problems)
 
 
+def parse(text: str, name: str = "stored scheme") -> Scheme:
+    """Return the scheme of a YAML text, such as the store keeps; words stay words, so a label `no` is no false."""
+    return _scheme(text.encode(), name)
+
+
 def _scheme(raw: bytes, file: str) -> Scheme:
     problems = Problems(file)
     return _built(_parsed(nodes.decode(raw, problems), problems), problems)

@@ -108,6 +108,15 @@ def change_settings(db: Connection, phase_id: str, settings: Mapping[str, Any], 
     return get(db, phase_id)
 
 
+def move_after(db: Connection, phase_id: str, after_id: str) -> Phase:
+    """Put a phase right after another of its project, and return it; those behind move on by one."""
+    phase, after = get(db, phase_id), get(db, after_id)
+    behind = (phases.c.project == phase.project, phases.c.position > after.position, phases.c.id != phase_id)
+    db.execute(update(phases).where(*behind).values(position=phases.c.position + 1))
+    db.execute(update(phases).where(phases.c.id == phase_id).values(position=after.position + 1))
+    return get(db, phase_id)
+
+
 def grow(db: Connection, phase_id: str, by_posts: int) -> None:
     """Note that so many items were added to a phase; items call this in the transaction that adds them."""
     db.execute(update(phases).where(phases.c.id == phase_id).values(size=phases.c.size + by_posts))

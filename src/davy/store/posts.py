@@ -8,7 +8,7 @@ then nothing of the frame is added.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -63,15 +63,46 @@ def add_frames(db: Connection, frames: Iterable[pl.DataFrame], *, by: str, about
     return n
 
 
+def ensure(db: Connection, frame: pl.DataFrame, *, by: str, about: str = "posts") -> int:
+    """Add the posts of a frame that are not there yet and return how many; one that is there with other words or
+    another image is refused, and then nothing is added."""
+    _check_columns(frame)
+    n = seen = 0
+    for part in frame.iter_slices(CHUNK):
+        rows = _rows(part, first=seen + 1)
+        seen += len(rows)
+        query = select(posts.c.id, posts.c.text, posts.c.image).where(posts.c.id.in_([row["id"] for row in rows]))
+        known = {row.id: (row.text or "", row.image) for row in db.execute(query)}
+        for row in rows:
+            if row["id"] in known and known[row["id"]] != (row["text"] or "", row["image"]):
+                raise UserError(
+                    f"Post id {row['id']!r} is there already, with other words or another image; nothing was added. "
+                    "Give each post an id of its own.",
+                    status=409,
+                )
+        fresh = [row for row in rows if row["id"] not in known]
+        if fresh:
+            db.execute(insert(posts), fresh)
+        n += len(fresh)
+    if n:
+        events.record(db, by=by, what="posts added", about=about, n=n)
+    return n
+
+
 def get(db: Connection, post_id: str) -> Post:
     """Return the post with this id."""
-    row = db.execute(select(posts).where(posts.c.id == post_id)).one_or_none()
+    columns = (posts.c[name] for name in POST_COLUMNS)
+    row = db.execute(select(*columns).where(posts.c.id == post_id)).one_or_none()
     if row is None:
         raise UserError(f"There is no post {post_id!r} in this database.", status=404)
-    collected_at = _moment(row.collected_at) if row.collected_at else None
-    source = Source(row.source, row.licence, collected_at, row.found) if row.source else None
-    meta = json.loads(row.meta) if row.meta else {}
-    return Post(row.id, row.text or "", row.lang, row.image, source, row.parent, meta)
+    return post_from(row)
+
+
+def post_from(values: Sequence[Any]) -> Post:
+    """Return the post of a row that has the columns of `POST_COLUMNS`."""
+    id_, text, lang, image, name, licence, collected_at, found, parent, meta = values
+    source = Source(name, licence, _moment(collected_at) if collected_at else None, found) if name else None
+    return Post(id_, text or "", lang, image, source, parent, json.loads(meta) if meta else {})
 
 
 def count(db: Connection, *, source: str | None = None) -> int:

@@ -8,12 +8,11 @@ from functools import lru_cache
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-import yaml
 from fastapi import APIRouter, Depends, HTTPException, Query
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from davy.schemes import from_dict
+from davy.schemes import parse
 from davy.serve import render
 from davy.serve.context import Context, context_of
 from davy.serve.visitor import allowed
@@ -67,7 +66,7 @@ def image(request: Request, key: str, who: Browses) -> Response:
 @lru_cache(maxsize=64)
 def question_names(scheme: str) -> tuple[str, ...]:
     """Return the names of the questions in a scheme's YAML, in their order."""
-    return tuple(question.name for question in from_dict(yaml.safe_load(scheme)).questions)
+    return tuple(question.name for question in parse(scheme).questions)
 
 
 def _shown(context: Context, post: browse.Shown, asked: dict[str, tuple[str, ...]]) -> dict[str, Any]:
