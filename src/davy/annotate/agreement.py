@@ -170,11 +170,9 @@ def scheme_of(db: Connection, project: Project) -> Scheme:
 
 @lru_cache(maxsize=32)
 def _scheme(yaml: str) -> Scheme:
-    from yaml import safe_load
+    from davy.schemes.read import parse
 
-    from davy.schemes.read import from_dict
-
-    return from_dict(safe_load(yaml))
+    return parse(yaml)
 
 
 def _least(value: Any) -> float:
