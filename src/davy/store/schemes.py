@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from davy.core import Guideline, Scheme, UserError, Wording
 from davy.core.errors import nearest
@@ -31,6 +31,21 @@ class StoredScheme:
     digest: str
     added_at: datetime
     added_by: str
+
+
+_NEWEST = (
+    select(guidelines.c.version)
+    .where(guidelines.c.scheme == schemes.c.name, guidelines.c.scheme_version == schemes.c.version)
+    .order_by(guidelines.c.version.desc())
+    .limit(1)
+)
+_STAMP = select(
+    schemes.c.digest,
+    func.length(schemes.c.yaml),
+    _NEWEST.scalar_subquery(),
+    _NEWEST.with_only_columns(guidelines.c.digest).scalar_subquery(),
+).where(schemes.c.name == bindparam("name"), schemes.c.version == bindparam("version"))
+_STAMP_LOCKED = _STAMP.with_for_update(of=schemes, read=True, key_share=True)
 
 
 def digest(scheme: Scheme) -> str:
@@ -73,6 +88,17 @@ def get(db: Connection, name: str, version: int | None = None) -> StoredScheme:
         which = name if version is None else f"{name} version {version}"
         raise UserError(f"This database has no scheme {which!r}.{nearest(name, names)}", status=404)
     return found
+
+
+def stamp(db: Connection, name: str, version: int, *, lock: bool = False) -> tuple[Any, ...]:
+    """Return what differs whenever a scheme or its guidelines do: what was read under one stamp need not be read again.
+
+    `lock` holds the scheme against a change of its questions until the transaction ends.
+    """
+    row = db.execute(_STAMP_LOCKED if lock else _STAMP, {"name": name, "version": version}).one_or_none()
+    if row is None:
+        raise UserError(f"This database has no scheme {name!r} version {version}.", status=404)
+    return name, version, *row
 
 
 def everything(db: Connection) -> list[StoredScheme]:

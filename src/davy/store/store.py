@@ -93,6 +93,11 @@ class Store:
             self._turn.release()
 
 
+def is_writing(db: Connection) -> bool:
+    """Return whether this connection came from `write()`, so that rows can be locked in it."""
+    return bool(db.get_execution_options().get("davy_write"))
+
+
 def make_engine(url: URL) -> Engine:
     """Return an engine for the URL with our settings; nothing is opened yet.
 

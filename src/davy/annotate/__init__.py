@@ -1,0 +1,1 @@
+"""The workbench: people label posts in phases, answers are settled, and we know how far they agree."""

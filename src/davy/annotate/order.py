@@ -1,0 +1,37 @@
+"""The order in which a phase's posts come, so that hard ones don't come in a row.
+
+Severities in, places out: `places[i]` is where row i goes. The same seed gives
+the same order. `store.items.add` takes the places.
+"""
+
+import random
+from array import array
+from collections.abc import Sequence
+
+
+def spread(severities: Sequence[float], *, seed: int) -> Sequence[int]:
+    """Return places in which posts of each severity are by chance but evenly spaced, the hardest most evenly.
+
+    Of n posts with h hard ones, no stretch of n/h posts has more than two hard ones.
+    """
+    chance = random.Random(seed)  # noqa: S311 — an order, not a secret
+    n = len(severities)
+    places = array("i", bytes(4 * n))
+    by_severity: dict[float, list[int]] = {}
+    for number, severity in enumerate(severities):
+        by_severity.setdefault(severity, []).append(number)
+    free = array("i", range(n))
+    for severity in sorted(by_severity, reverse=True):
+        rows = by_severity[severity]
+        chance.shuffle(rows)
+        if len(rows) == len(free):
+            chosen = range(len(free))
+        else:
+            step = len(free) / len(rows)
+            # One in each stretch of the free places, anywhere in its middle half.
+            chosen = [int((number + chance.uniform(0.25, 0.75)) * step) for number in range(len(rows))]
+        for row, place in zip(rows, chosen, strict=True):
+            places[row] = free[place]
+        taken = set(chosen)
+        free = array("i", (place for number, place in enumerate(free) if number not in taken))
+    return places

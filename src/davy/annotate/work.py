@@ -1,0 +1,316 @@
+"""Work: a person gets a post, answers it, refuses it, skips it, or takes their last answer back.
+
+A `Sheet` is one post before one person, with the questions and the guideline in
+force. All functions work in the caller's transaction, so that "save and next" is
+one. An answer carries an id that its form was given: sending a form twice is
+harmless. What was answered is never changed; a second thought replaces it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from davy.annotate import adjudicate, duty
+from davy.annotate.current import scheme_of
+from davy.annotate.feedback import Feedback, feedback_on
+from davy.core import Annotation, Assignment, Guideline, Item, Member, Phase, Post, Project, Scheme, UserError
+from davy.core.annotation import Answers
+from davy.store import Connection, annotations, assignments, events, members, phases, picking
+from davy.store.columns import now
+from davy.store.picking import Held
+from davy.store.store import is_writing
+from davy.store.tallies import Tally
+
+__all__ = ["Saved", "Sheet", "leave", "next_sheet", "open_sheet", "refuse", "save", "scheme_of", "skip", "undo"]
+
+MOST_COMMENT = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One post before one person. `before` is what they answered earlier, when they look again."""
+
+    project: Project
+    member: Member
+    phase: Phase
+    item: Item
+    assignment: Assignment
+    post: Post
+    scheme: Scheme
+    guideline: Guideline | None
+    before: Annotation | None
+    number: int
+    """Which of their posts in this phase it is, from 1."""
+    total: int
+    """How many posts they can have in this phase."""
+    tally: Tally
+
+    @property
+    def held(self) -> Held:
+        """The sheet as the store knows it."""
+        return Held(self.assignment, self.item, self.post, self.phase, self.tally)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What became of an answer. `feedback` is there in training: question → what was said, what is right."""
+
+    annotation: Annotation
+    filled: bool
+    feedback: Mapping[str, Feedback] | None = None
+
+
+def next_sheet(
+    db: Connection, project: Project, member: Member, *, phase_id: str | None = None, at: datetime | None = None
+) -> Sheet | None:
+    """Return the next post for a person, kept for them for a while; None where there is nothing for them now.
+
+    First what they hold, then what they are to look at again, then a fresh one, phase by phase.
+    """
+    at = at or now()
+    open_to = _phases_for(db, project, member, phase_id)
+    if not open_to:
+        return None
+    ids = [phase.id for phase in open_to]
+    held = picking.in_hand(db, member.user, ids)
+    if held is not None:
+        lease = duty.lease_of(held.phase)
+        return _sheet(db, project, member, assignments.renew(db, held, lease=lease, at=at))
+    assignments.lapse(db, at=at)
+    for phase in open_to:
+        if held := _take(db, phase, member, at):
+            return _sheet(db, project, member, held)
+    put_off = picking.in_hand(db, member.user, ids, put_off=True)
+    return None if put_off is None else _sheet(db, project, member, put_off)
+
+
+def open_sheet(db: Connection, project: Project, member: Member, assignment_id: str) -> Sheet:
+    """Return a sheet by its assignment: 403 for somebody else's, 409 where it is no longer this person's.
+
+    One that is answered already is returned too, so that a form that was sent twice finds it.
+    """
+    held = picking.one(db, assignment_id, lock=is_writing(db))
+    if held is None or held.phase.project != project.id:
+        raise UserError("There is no such post in this project. Go on with the next one.", status=404)
+    if held.assignment.annotator != member.user:
+        raise UserError("This post is before somebody else. Go on with your own next one.", status=403)
+    _check_open(project, member, held.phase)
+    if held.assignment.state in ("skipped", "lapsed") and held.item.room < 1:
+        raise _gone()
+    return _sheet(db, project, member, held)
+
+
+def save(
+    db: Connection,
+    sheet: Sheet,
+    answers: Answers,
+    *,
+    annotation_id: str,
+    flags: Sequence[str] = (),
+    comment: str | None = None,
+    seconds: float | None = None,
+) -> Saved:
+    """Keep a person's answers and return what became of them; the same form again returns the same.
+
+    `annotation_id` comes from the form. Where the answer makes the item full, it is settled at once.
+    """
+    if "refused" in flags:
+        raise UserError("A refused post has no answers. Refuse it, or answer it.")
+    given = _annotation(sheet, answers, annotation_id, flags, comment, seconds)
+    if repeated := _repeated(db, sheet, given):
+        return repeated
+    faults = sheet.scheme.faults(answers, complete=True)
+    if faults:
+        raise UserError(f"The answers don't fit the questions: {faults[0]}.")
+    held = _in_hand_again(db, sheet, given.at)
+    annotations.write(db, given, sheet.scheme)
+    item, filled = assignments.finish(
+        db, held, given.id, wanted=_wanted(db, sheet), seconds=seconds, at=_after_last(sheet, given.at)
+    )
+    if filled or (held.assignment.state == "again" and item.state != "open"):
+        adjudicate.settle_item(db, sheet.project, sheet.phase, item, sheet.scheme)
+    return Saved(given, filled, feedback_on(sheet.phase, item, sheet.scheme, answers))
+
+
+def refuse(db: Connection, sheet: Sheet, *, annotation_id: str) -> Saved:
+    """Note that a person declines a post, without a reason; somebody else gets it."""
+    given = _annotation(sheet, {}, annotation_id, ("refused",), None, None)
+    if sheet.assignment.state == "refused" or sheet.assignment.annotation == annotation_id:
+        return Saved(given, filled=False)
+    held = _in_hand_again(db, sheet, given.at)
+    annotations.write(db, given, sheet.scheme)
+    assignments.refuse(db, held, given.id, at=_after_last(sheet, given.at))
+    return Saved(given, filled=False)
+
+
+def skip(db: Connection, sheet: Sheet) -> None:
+    """Put a post off: others may have it, and this person gets it again when nothing else is left."""
+    if sheet.assignment.state in ("held", "again"):
+        assignments.skip(db, sheet.held, at=_after_last(sheet, now()))
+
+
+def undo(db: Connection, project: Project, member: Member) -> Sheet:
+    """Open the last post again that a person answered, refused or skipped, and return its sheet.
+
+    An answer counts until the new one replaces it.
+    """
+    at = now()
+    found = assignments.last(db, member.user, [phase.id for phase in _phases_for(db, project, member, None)])
+    held = None if found is None else picking.one(db, found, lock=True)
+    if held is None:
+        raise UserError("There is nothing to take back in the phases that are open.", status=409)
+    if held.assignment.state == "done":
+        if feedback_on(held.phase, held.item, None, {}) is not None:
+            raise UserError("The right answer has been shown, so this one stays as it is.", status=409)
+        held = assignments.reopen(db, held)
+    else:
+        again = assignments.retake(db, held, lease=duty.lease_of(held.phase), at=at)
+        if again is None:
+            raise _gone()
+        held = again
+    return _sheet(db, project, member, held)
+
+
+def leave(db: Connection, project: Project, user_id: str, *, by: str) -> Member:
+    """End a person's membership and give what they hold back to the others at once; their answers stay."""
+    member = members.leave(db, project.id, user_id, by=by)
+    n = assignments.give_back(db, project.id, user_id)
+    if n:
+        events.record(db, by=by, what="items given back", about=f"project {project.id}", user=user_id, n=n)
+    return member
+
+
+def _phases_for(db: Connection, project: Project, member: Member, phase_id: str | None) -> list[Phase]:
+    if project.state != "open" or member.left_at is not None:
+        return []
+    every = phases.of_project(db, project.id)
+    return [it for it in every if phase_id in (None, it.id) and duty.may_work(member, it, every)]
+
+
+def _take(db: Connection, phase: Phase, member: Member, at: datetime) -> Held | None:
+    if not duty.has_time(phase, at):
+        return None
+    done = assignments.in_batches(db, phase.id, member.user) if duty.counts_batches(phase) else {}
+    return assignments.take(
+        db,
+        phase,
+        member.user,
+        lease=duty.lease_of(phase),
+        at=at,
+        closed=duty.closed_batches(phase, member, done, at),
+        quota=duty.quota(phase),
+    )
+
+
+def _sheet(db: Connection, project: Project, member: Member, held: Held) -> Sheet:
+    scheme = scheme_of(db, project)
+    earlier = held.assignment.annotation
+    done = held.assignment.state in ("done", "again")
+    return Sheet(
+        project=project,
+        member=member,
+        phase=held.phase,
+        item=held.item,
+        assignment=held.assignment,
+        post=held.post,
+        scheme=scheme,
+        guideline=scheme.guideline,
+        before=None if earlier is None else annotations.get(db, earlier),
+        number=held.tally.given + (0 if done else 1),
+        total=min(held.phase.size, duty.quota(held.phase) or held.phase.size),
+        tally=held.tally,
+    )
+
+
+def _annotation(
+    sheet: Sheet,
+    answers: Answers,
+    annotation_id: str,
+    flags: Sequence[str],
+    comment: str | None,
+    seconds: float | None,
+) -> Annotation:
+    comment = (comment or "").strip() or None
+    if not annotation_id or len(annotation_id) > 64:
+        raise UserError("The form has no id of its own. Load the page again.")
+    if comment and len(comment) > MOST_COMMENT:
+        raise UserError(f"The comment has {len(comment):,} characters; the most is {MOST_COMMENT:,}.", status=413)
+    try:
+        return Annotation(
+            id=annotation_id,
+            post=sheet.item.post,
+            annotator=sheet.member.user,
+            scheme=sheet.scheme.name,
+            scheme_version=sheet.scheme.version,
+            guideline_version=sheet.guideline.version if sheet.guideline else 0,
+            answers={name: tuple(labels) for name, labels in answers.items()},
+            at=now(),
+            seconds=seconds,
+            flags=tuple(flags),
+            comment=comment,
+            replaces=sheet.assignment.annotation,
+            project=sheet.project.id,
+            phase=sheet.phase.id,
+        )
+    except ValueError as error:
+        raise UserError(f"The answer can't be kept: {error}.") from None
+
+
+def _repeated(db: Connection, sheet: Sheet, given: Annotation) -> Saved | None:
+    """Return what became of a form that was sent before; refuse a different answer from another window."""
+    if sheet.assignment.state in ("held", "again", "skipped", "lapsed") and sheet.assignment.annotation != given.id:
+        return None
+    known = annotations.find(db, given.id)
+    if known is None and sheet.before is not None and _same(sheet.before, given):
+        known = sheet.before
+    if known is None:
+        raise UserError(
+            "You dealt with this post in another window already. To change your answer, take it back first.", status=409
+        )
+    if (known.annotator, known.post, known.phase) != (given.annotator, given.post, given.phase):
+        raise UserError("This form belongs to another post. Load the page again.", status=409)
+    return Saved(known, filled=False, feedback=feedback_on(sheet.phase, sheet.item, sheet.scheme, known.answers))
+
+
+def _same(one: Annotation, other: Annotation) -> bool:
+    return (one.answers, one.flags, one.comment) == (other.answers, other.flags, other.comment)
+
+
+def _in_hand_again(db: Connection, sheet: Sheet, at: datetime) -> Held:
+    """Return the sheet's item as held; one that lapsed or was skipped is taken again if there still is room."""
+    _check_open(sheet.project, sheet.member, sheet.phase)
+    if sheet.assignment.state in ("held", "again"):
+        return sheet.held
+    if sheet.assignment.state in ("done", "refused"):
+        raise UserError("You dealt with this post already. To change that, take it back first.", status=409)
+    held = assignments.retake(db, sheet.held, lease=duty.lease_of(sheet.phase), at=at)
+    if held is None:
+        raise _gone()
+    return held
+
+
+def _wanted(db: Connection, sheet: Sheet) -> int | None:
+    """Return how many answers make an item full: where everyone answers, as many as there are annotators now."""
+    if sheet.phase.answers is not None or sheet.phase.kind not in adjudicate.SETTLED_KINDS:
+        return sheet.phase.answers
+    role = "expert" if sheet.phase.kind == "expert" else "annotator"
+    return len(members.of_project(db, sheet.project.id, role=role))
+
+
+def _after_last(sheet: Sheet, at: datetime) -> datetime:
+    """Return a time after this person's last deed, also where a clock was put back: `undo` goes by the order."""
+    last = sheet.tally.last_at
+    return at if last is None or at > last else last + timedelta(microseconds=1)
+
+
+def _check_open(project: Project, member: Member, phase: Phase) -> None:
+    if member.left_at is not None:
+        raise UserError("You left this project, so nothing more is saved in it.", status=403)
+    if project.state != "open":
+        raise UserError("This project is closed, so nothing more is saved in it.", status=409)
+    if phase.state != "open":
+        raise UserError(f"Phase {phase.name!r} is closed, so nothing more is saved in it.", status=409)
+
+
+def _gone() -> UserError:
+    return UserError("This post went to others in the meantime. Go on with the next one.", status=409)

@@ -1,0 +1,288 @@
+"""Assignments: which item is in whose hands. However many ask at once, no item is given out too often.
+
+An item's `room` says how many more people may take it. Taking lowers it and
+giving back raises it, in the transaction that writes the assignment. One row
+stands for a person and an item for good, so nobody gets the same item twice.
+Where everyone answers every item (`phase.answers` is None) room stays 1.
+
+Leases are times in the rows. A clock that jumps can end one early or late, never
+lose an answer or give out an item too often: rows are changed only if they still
+are as they must be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, case, func, insert, or_, select, text, update
+
+from davy.core import Assignment, Item, Phase, UserError
+from davy.store import events, picking, tallies
+from davy.store.columns import new_id
+from davy.store.items import ROOM
+from davy.store.picking import Held
+from davy.store.tables import annotations, answers, assignments, items, members, phases
+
+LONGEST_LEASE = timedelta(days=1)
+
+_EXPIRED = (
+    select(assignments.c.id, assignments.c.item, phases.c.answers)
+    .select_from(assignments)
+    .join(items, items.c.id == assignments.c.item)
+    .join(phases, phases.c.id == assignments.c.phase)
+    .where(text("assignments.state = 'held'"))
+    .with_for_update(of=[assignments, items], key_share=True, skip_locked=True)
+)
+_TAKE_ROOM = update(items).where(items.c.id == bindparam("i"), ROOM).values(room=items.c.room - 1)
+_GIVE_ROOM = (
+    update(items).where(items.c.id == bindparam("i"), text("items.state <> 'dropped'")).values(room=items.c.room + 1)
+)
+_GIVEN = (
+    update(items)
+    .where(items.c.id == bindparam("i"))
+    .values(
+        given=items.c.given + 1,
+        state=case(
+            ((items.c.state == "open") & (items.c.given + 1 >= bindparam("wanted")), "full"), else_=items.c.state
+        ),
+    )
+    .returning(items.c.given, items.c.room, items.c.state)
+)
+_TAKEN_BACK = (
+    update(items)
+    .where(items.c.id == bindparam("i"))
+    .values(given=items.c.given - 1, state=case((items.c.state == "dropped", "dropped"), else_="open"))
+)
+_CHANGE = update(assignments).where(assignments.c.id == bindparam("i"), assignments.c.state == bindparam("was"))
+_DONE = _CHANGE.values(
+    state=bindparam("to"), done_at=bindparam("done"), annotation=bindparam("by_annotation"), leased_until=None
+)
+_HOLD = _CHANGE.values(state="held", taken_at=bindparam("taken"), leased_until=bindparam("until"), done_at=None)
+
+
+def take(
+    db: Connection,
+    phase: Phase,
+    annotator: str,
+    *,
+    lease: timedelta,
+    at: datetime,
+    closed: Sequence[str] = (),
+    quota: int | None = None,
+) -> Held | None:
+    """Give a person their next item of a phase, for as long as `lease`, and return it; None where there is none.
+
+    First one that they never had, in the phase's order; then one that they skipped or let lapse.
+    `closed` names the batches that are not for them; `quota` is how many answers they give at most.
+    """
+    tally = tallies.lock(db, phase.id, annotator)
+    if quota is not None and tally.given >= quota:
+        return None
+    if phase.answers is None and tally.given + tally.refused >= phase.size:
+        return None
+    found = picking.fresh(db, tally, closed)
+    if found is None:
+        older = picking.left_over(db, phase.id, annotator, closed)
+        return None if older is None else retake(db, older, lease=lease, at=at)
+    item, post = found
+    if phase.answers is not None:
+        db.execute(_TAKE_ROOM, {"i": item.id})
+        item = replace(item, room=item.room - 1)
+    made = Assignment(new_id(), item.id, phase.id, annotator, "held", at, at + min(lease, LONGEST_LEASE))
+    db.execute(insert(assignments), {name: getattr(made, name) for name in Assignment.__dataclass_fields__})
+    return Held(made, item, post, phase, tally)
+
+
+def retake(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held | None:
+    """Give a person back an item that they skipped, let lapse or refused; None where it has no room left."""
+    was = held.assignment
+    if held.phase.answers is not None and db.execute(_TAKE_ROOM, {"i": was.item}).rowcount != 1:
+        return None
+    until = at + min(lease, LONGEST_LEASE)
+    _changed(db.execute(_HOLD, {"i": was.id, "was": was.state, "taken": at, "until": until}).rowcount)
+    undone = {"refused": {"refused": -1}, "skipped": {"skipped": -1}}.get(was.state)
+    if undone:
+        tallies.count(db, was.phase, was.annotator, at=at, **undone)
+    return replace(held, assignment=replace(was, state="held", taken_at=at, leased_until=until, done_at=None))
+
+
+def renew(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held:
+    """Make a lease last `lease` from now on, where less than half of it is left (so that not every look writes)."""
+    was, lease = held.assignment, min(lease, LONGEST_LEASE)
+    if was.state != "held" or (was.leased_until and lease / 2 < was.leased_until - at <= lease):
+        return held
+    until = at + lease
+    _changed(db.execute(_HOLD, {"i": was.id, "was": "held", "taken": was.taken_at, "until": until}).rowcount)
+    return replace(held, assignment=replace(was, leased_until=until))
+
+
+def finish(
+    db: Connection, held: Held, annotation: str, *, wanted: int | None, seconds: float | None, at: datetime
+) -> tuple[Item, bool]:
+    """Note that a held item is answered, or looked at again; return the item and whether this made it full.
+
+    `wanted` is how many answers make it full; None where that can't be said.
+    """
+    was = held.assignment
+    _done(db, held, "done", annotation, at=at)
+    if was.state == "again":
+        tallies.count(db, was.phase, was.annotator, at=at, seconds=seconds or 0.0)
+        return held.item, False
+    row = db.execute(_GIVEN, {"i": was.item, "wanted": wanted or 2**31 - 1}).one()
+    filled = bool(row.state == "full" and held.item.state == "open")
+    tallies.count(
+        db,
+        was.phase,
+        was.annotator,
+        at=at,
+        given=1,
+        filled=int(filled),
+        seconds=seconds or 0.0,
+        place=held.item.position,
+    )
+    return replace(held.item, given=row.given, room=row.room, state=row.state), filled
+
+
+def refuse(db: Connection, held: Held, annotation: str, *, at: datetime) -> None:
+    """Note that a person declines an item; its place is free for someone else."""
+    was = held.assignment
+    _done(db, held, "refused", annotation, at=at)
+    _release(db, [(was.item, held.phase.answers)])
+    if was.state == "again":  # their answer no longer counts
+        db.execute(_TAKEN_BACK, {"i": was.item})
+        filled = -int(held.item.state in ("full", "settled"))
+        tallies.count(db, was.phase, was.annotator, at=at, given=-1, refused=1, filled=filled)
+    else:
+        tallies.count(db, was.phase, was.annotator, at=at, refused=1, place=held.item.position)
+
+
+def skip(db: Connection, held: Held, *, at: datetime) -> None:
+    """Put an item off: others may have it, and this person gets it again later, if it still has room.
+
+    A second look is only put off: the answer that was given stays.
+    """
+    was = held.assignment
+    if was.state == "again":
+        later = update(assignments).where(assignments.c.id == was.id, text("assignments.state = 'again'"))
+        _changed(db.execute(later.values(leased_until=at, done_at=at)).rowcount)
+        return
+    _done(db, held, "skipped", was.annotation, at=at)
+    _release(db, [(was.item, held.phase.answers)])
+    tallies.count(db, was.phase, was.annotator, at=at, skipped=1, place=held.item.position)
+
+
+def reopen(db: Connection, held: Held) -> Held:
+    """Put an answered item before the person who answered it for another look; its answer counts until replaced."""
+    was = held.assignment
+    change = _CHANGE.values(state="again", leased_until=None)
+    _changed(db.execute(change, {"i": was.id, "was": "done"}).rowcount)
+    return replace(held, assignment=replace(was, state="again", leased_until=None))
+
+
+def last(db: Connection, annotator: str, open_phases: Sequence[str]) -> str | None:
+    """Return the assignment that a person dealt with last in these phases, or None."""
+    mine = select(assignments.c.id, assignments.c.done_at).where(
+        assignments.c.annotator == annotator,
+        assignments.c.done_at.is_not(None),
+        assignments.c.state.in_(["done", "refused", "skipped"]),
+    )
+    newest = mine.order_by(assignments.c.done_at.desc()).limit(1)
+    found = [row for phase in open_phases for row in db.execute(newest.where(assignments.c.phase == phase))]
+    return max(found, key=lambda row: row.done_at).id if found else None
+
+
+def in_batches(db: Connection, phase_id: str, annotator: str) -> dict[str, int]:
+    """Return how many items of each batch a person has or answered."""
+    query = (
+        select(items.c.batch, func.count())
+        .join(assignments, assignments.c.item == items.c.id)
+        .where(assignments.c.annotator == annotator, assignments.c.phase == phase_id, items.c.batch.is_not(None))
+        .where(assignments.c.state.in_(["held", "done", "again"]))
+        .group_by(items.c.batch)
+    )
+    return {batch: int(n) for batch, n in db.execute(query)}
+
+
+def again(
+    db: Connection,
+    project_id: str,
+    *,
+    by: str,
+    annotation_ids: Sequence[str] | None = None,
+    question: str | None = None,
+    labels: Sequence[str] | None = None,
+    before_guideline: int | None = None,
+) -> int:
+    """Put answers before the people who gave them for a second look, and return how many.
+
+    Those with these ids, or that answered `question` (with one of `labels`), or were given
+    before this version of the guideline. People who left are spared.
+    """
+    chosen = select(annotations.c.id).where(annotations.c.project == project_id, annotations.c.phase.is_not(None))
+    if annotation_ids is not None:
+        chosen = chosen.where(annotations.c.id.in_(list(annotation_ids)))
+    if before_guideline is not None:
+        chosen = chosen.where(annotations.c.guideline_version < before_guideline)
+    if question is not None:
+        said = select(answers.c.annotation).where(answers.c.question == question)
+        chosen = chosen.where(
+            annotations.c.id.in_(said if labels is None else said.where(answers.c.label.in_(list(labels))))
+        )
+    here = select(members.c.user_id).where(members.c.project == project_id, members.c.left_at.is_(None))
+    query = update(assignments).where(
+        assignments.c.state == "done",
+        assignments.c.phase.in_(select(phases.c.id).where(phases.c.project == project_id, phases.c.state == "open")),
+        assignments.c.annotator.in_(here),
+        assignments.c.annotation.in_(chosen),
+    )
+    n = db.execute(query.values(state="again", leased_until=None)).rowcount
+    events.record(db, by=by, what="second look asked", about=f"project {project_id}", n=n)
+    return n
+
+
+def lapse(db: Connection, *, at: datetime) -> int:
+    """End leases that ran out, so that others can have the items; return how many ended."""
+    # A lease that ends later than any lease can was given before a clock was put back.
+    ran_out = or_(assignments.c.leased_until <= at, assignments.c.leased_until > at + LONGEST_LEASE)
+    return _end(db, _EXPIRED.where(ran_out).limit(100))
+
+
+def give_back(db: Connection, project_id: str, annotator: str) -> int:
+    """Give back what a person holds who leaves a project, and return how many; their answers stay as they are."""
+    theirs = phases.c.project == project_id
+    n = 0
+    while ended := _end(db, _EXPIRED.where(theirs, assignments.c.annotator == annotator).limit(100)):
+        n += ended
+    looks = update(assignments).where(assignments.c.annotator == annotator, text("assignments.state = 'again'"))
+    looks = looks.where(assignments.c.phase.in_(select(phases.c.id).where(theirs)))
+    db.execute(looks.values(state="done", leased_until=None))
+    return n
+
+
+def _end(db: Connection, query: Select[Any]) -> int:
+    rows = db.execute(query).all()
+    if rows:
+        ids = [row.id for row in rows]
+        over = update(assignments).where(assignments.c.id.in_(ids)).values(state="lapsed", leased_until=None)
+        db.execute(over)
+        _release(db, [(row.item, row.answers) for row in rows])
+    return len(rows)
+
+
+def _release(db: Connection, taken: Sequence[tuple[str, int | None]]) -> None:
+    """Make room again in items, once for each time they are named, where room is counted."""
+    freed = [{"i": item} for item, answers_wanted in taken if answers_wanted is not None]
+    if freed:
+        db.execute(_GIVE_ROOM, freed)
+
+
+def _done(db: Connection, held: Held, state: str, annotation: str | None, *, at: datetime) -> None:
+    was = held.assignment
+    values = {"i": was.id, "was": was.state, "to": state, "done": at, "by_annotation": annotation}
+    _changed(db.execute(_DONE, values).rowcount)
+
+
+def _changed(rows: int) -> None:
+    if rows != 1:
+        raise UserError("This post was dealt with in another window in the meantime. Load the page again.", status=409)

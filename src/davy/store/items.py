@@ -1,0 +1,171 @@
+"""Items: the posts of a phase, in the order in which people get them.
+
+Rows come in as they are read, in chunks, so that a million posts need little
+memory. An item's place is given when it is added, by chance unless the caller
+says otherwise; no two items of a phase have the same place.
+"""
+
+import random
+from array import array
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, text, update
+
+from davy.core import Item, Phase, UserError
+from davy.core.annotation import Answers
+from davy.store import events, phases
+from davy.store.columns import new_id
+from davy.store.tables import items, posts
+
+CHUNK = 5_000
+
+COLUMNS = [items.c[name] for name in Item.__dataclass_fields__]
+
+ROOM = text("items.room > 0")
+"""Written out, because neither database uses a partial index for a value that it learns only when it runs."""
+
+ItemRow = tuple[str, Answers | None, str | None]
+"""(post id, gold answers or None, batch or None)"""
+
+
+def add(
+    db: Connection,
+    phase: Phase,
+    rows: Iterable[ItemRow],
+    *,
+    by: str,
+    places: Sequence[int] | None = None,
+    n: int | None = None,
+    seed: int = 0,
+    shuffled: bool = True,
+) -> int:
+    """Add posts to a phase and return how many; they come after those that are there.
+
+    Their order is by chance from `seed`, or with `shuffled=False` that of the rows, or
+    `places` says for each row which one it is (see `annotate.order`). To shuffle a stream
+    without holding it in memory, say in `n` how many rows it has.
+    """
+    wanted = phase.answers or 1
+    if places is None and shuffled:
+        if n is None and not isinstance(rows, Sized):
+            rows = list(rows)
+        places = by_chance(len(rows) if isinstance(rows, Sized) else n or 0, seed)
+    first = 1 + _last(db, phase.id)
+    added = 0
+    for part in _parts(rows):
+        _check(db, phase, [post for post, _, _ in part])
+        if places is not None and added + len(part) > len(places):
+            raise UserError(f"{len(places):,} posts were announced for phase {phase.name!r}, but more came.")
+        db.execute(
+            insert(items),
+            [
+                {
+                    "id": new_id(),
+                    "phase": phase.id,
+                    "post": post,
+                    "position": first + (added + number if places is None else places[added + number]),
+                    "batch": batch or None,
+                    "gold": _plain(gold),
+                    "given": 0,
+                    "room": wanted,
+                    "state": "open",
+                }
+                for number, (post, gold, batch) in enumerate(part)
+            ],
+        )
+        added += len(part)
+    phases.grow(db, phase.id, added)
+    about = f"project {phase.project}"
+    events.record(db, by=by, what="items added", about=about, phase=phase.name, n=added)
+    return added
+
+
+def by_chance(n: int, seed: int) -> Sequence[int]:
+    """Return the numbers below `n` in an order by chance; 4 bytes each."""
+    places = array("i", range(n))
+    random.Random(seed).shuffle(places)  # noqa: S311 — an order, not a secret
+    return places
+
+
+def get(db: Connection, item_id: str) -> Item:
+    """Return the item with this id."""
+    row = db.execute(select(*COLUMNS).where(items.c.id == item_id)).one_or_none()
+    if row is None:
+        raise UserError(f"There is no item {item_id[:60]!r}.", status=404)
+    return item_from(row)
+
+
+def of_post(db: Connection, phase_id: str, post: str) -> Item | None:
+    """Return the item of a post in a phase, or None."""
+    row = db.execute(select(*COLUMNS).where(items.c.phase == phase_id, items.c.post == post)).one_or_none()
+    return None if row is None else item_from(row)
+
+
+def of_phase(
+    db: Connection, phase_id: str, *, after: int = -1, limit: int = 1_000, state: str | None = None
+) -> list[Item]:
+    """Return a phase's items in their order; page on with `after` set to the last one's position."""
+    query = select(*COLUMNS).where(items.c.phase == phase_id, items.c.position > after)
+    query = query if state is None else query.where(items.c.state == state)
+    return [item_from(row) for row in db.execute(query.order_by(items.c.position).limit(limit))]
+
+
+def everything(db: Connection, phase_id: str) -> Iterator[Item]:
+    """Yield all of a phase's items in their order, some thousand at a time."""
+    after = -1
+    while page := of_phase(db, phase_id, after=after, limit=CHUNK):
+        yield from page
+        after = page[-1].position
+
+
+def set_gold(db: Connection, item_id: str, gold: Answers | None, *, by: str) -> Item:
+    """Say which answers are right for an item, or with None that nobody knows; return it."""
+    was = get(db, item_id)
+    if was.gold != gold:
+        db.execute(update(items).where(items.c.id == item_id).values(gold=_plain(gold)))
+        events.record(db, by=by, what="gold set", about=f"item {item_id}")
+    return get(db, item_id)
+
+
+def mark(db: Connection, item_id: str, state: str) -> None:
+    """Note what became of an item: `full`, `settled` or `dropped` (then nobody gets it any more), or `open`."""
+    values: dict[str, Any] = {"state": state}
+    if state == "dropped":
+        values["room"] = 0
+    db.execute(update(items).where(items.c.id == item_id).values(**values))
+
+
+def item_from(values: Sequence[Any]) -> Item:
+    """Return the item of a row that has the columns of `COLUMNS`."""
+    gold = values[-1]
+    return Item(*values[:-1], gold=None if gold is None else {name: tuple(labels) for name, labels in gold.items()})
+
+
+def _last(db: Connection, phase_id: str) -> int:
+    found = db.scalar(select(func.max(items.c.position)).where(items.c.phase == phase_id))
+    return -1 if found is None else int(found)
+
+
+def _check(db: Connection, phase: Phase, ids: list[str]) -> None:
+    """Refuse posts that are not in the database, or in the phase already, or twice in the rows."""
+    known = set(db.scalars(select(posts.c.id).where(posts.c.id.in_(ids))))
+    there = set(db.scalars(select(items.c.post).where(items.c.phase == phase.id, items.c.post.in_(ids))))
+    for post in ids:
+        if post not in known:
+            raise UserError(f"There is no post {post!r} in this database; nothing was added.", status=404)
+        if post in there:
+            raise UserError(f"Post {post!r} is in phase {phase.name!r} twice; nothing was added.", status=409)
+        there.add(post)
+
+
+def _plain(gold: Answers | None) -> dict[str, list[str]] | None:
+    return None if gold is None else {name: list(labels) for name, labels in gold.items()}
+
+
+def _parts(rows: Iterable[ItemRow]) -> Iterator[list[ItemRow]]:
+    """Yield the rows in lists of `CHUNK`."""
+    rest = iter(rows)
+    while part := list(islice(rest, CHUNK)):
+        yield part

@@ -1,0 +1,149 @@
+"""Picking: the queries that find the item a person works on: theirs, or the next that has room for them.
+
+Each answers with everything that a page needs (item, post, phase, tally) in one
+round trip. Rows that are about to change are locked; those that someone else
+has locked are passed over, never waited for. SQLite has one writer, so there
+the locks are no words at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, bindparam, exists, or_, select, text
+
+from davy.core import POST_COLUMNS, Assignment, Item, Phase, Post
+from davy.store import tallies
+from davy.store.items import COLUMNS as ITEM
+from davy.store.items import ROOM, item_from
+from davy.store.posts import post_from
+from davy.store.tables import assignments, items, phases, posts
+from davy.store.tallies import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An assignment with what it is about."""
+
+    assignment: Assignment
+    item: Item
+    post: Post
+    phase: Phase
+    tally: Tally
+
+
+POST = [posts.c[name] for name in POST_COLUMNS]
+_PARTS = (
+    [assignments.c[name] for name in Assignment.__dataclass_fields__],
+    ITEM,
+    POST,
+    [phases.c[name] for name in Phase.__dataclass_fields__],
+    tallies.COLUMNS,
+)
+_NOT_CLOSED = or_(items.c.batch.is_(None), items.c.batch.not_in(bindparam("closed", expanding=True)))
+
+_ALL = (
+    select(*(column for part in _PARTS for column in part))
+    .select_from(assignments)
+    .join(items, items.c.id == assignments.c.item)
+    .join(posts, posts.c.id == items.c.post)
+    .join(phases, phases.c.id == assignments.c.phase)
+    .outerjoin(
+        tallies.tallies,
+        and_(tallies.tallies.c.phase == assignments.c.phase, tallies.tallies.c.annotator == assignments.c.annotator),
+    )
+)
+_ONE = _ALL.where(assignments.c.id == bindparam("id"))
+_ONE_LOCKED = _ONE.with_for_update(of=[assignments, items], key_share=True)
+# States are written out in these, because neither database uses a partial index for a value that it learns later.
+_IN_HAND = (
+    _ALL.where(assignments.c.annotator == bindparam("me"), assignments.c.phase.in_(bindparam("open", expanding=True)))
+    .where(text("assignments.state IN ('held', 'again')"))
+    # What is held first, then second looks from the oldest on; one that was put off comes last.
+    .order_by(text("assignments.state DESC"), text("assignments.leased_until IS NOT NULL"), assignments.c.done_at)
+    .limit(1)
+)
+_NOT_PUT_OFF = _IN_HAND.where(text("(assignments.state = 'held' OR assignments.leased_until IS NULL)"))
+_LEFT_OVER = (
+    _ALL.where(assignments.c.annotator == bindparam("me"), assignments.c.phase == bindparam("phase"))
+    .where(text("assignments.state IN ('skipped', 'lapsed')"), ROOM, _NOT_CLOSED)
+    .order_by(assignments.c.done_at, assignments.c.id)
+    .limit(1)
+    .with_for_update(of=[assignments, items], key_share=True, skip_locked=True)
+)
+_FRESH = (
+    select(*ITEM, *POST)
+    .select_from(items)
+    .join(posts, posts.c.id == items.c.post)
+    .where(items.c.phase == bindparam("phase"), ROOM, items.c.position > bindparam("place"))
+    .where(~exists().where(assignments.c.item == items.c.id, assignments.c.annotator == bindparam("me")))
+    .where(or_(posts.c.meta.is_(None), and_(*(posts.c.meta.not_like(bindparam(f"own{n}")) for n in (1, 2)))))
+    .order_by(items.c.position)
+    .limit(1)
+    .with_for_update(of=items, key_share=True, skip_locked=True)
+)
+_FRESH_OF_BATCHES = _FRESH.where(_NOT_CLOSED)
+
+
+def one(db: Connection, assignment_id: str, *, lock: bool) -> Held | None:
+    """Return the assignment with this id, or None; `lock` holds it and its item until the transaction ends."""
+    row = db.execute(_ONE_LOCKED if lock else _ONE, {"id": assignment_id}).one_or_none()
+    return None if row is None else _held(row)
+
+
+def in_hand(db: Connection, annotator: str, open_phases: Sequence[str], *, put_off: bool = False) -> Held | None:
+    """Return what a person holds or is to look at again; `put_off` counts what they wanted to see later."""
+    query = _IN_HAND if put_off else _NOT_PUT_OFF
+    row = db.execute(query, {"me": annotator, "open": list(open_phases)}).one_or_none()
+    return None if row is None else _held(row)
+
+
+def left_over(db: Connection, phase_id: str, annotator: str, closed: Sequence[str]) -> Held | None:
+    """Return what a person skipped or let lapse and may have again, longest ago first."""
+    row = db.execute(_LEFT_OVER, {"me": annotator, "phase": phase_id, "closed": list(closed)}).one_or_none()
+    return None if row is None else _held(row)
+
+
+def fresh(db: Connection, tally: Tally, closed: Sequence[str]) -> tuple[Item, Post] | None:
+    """Return the next item with room that a person never had and did not write: after their place, else from the top.
+
+    `closed` names batches that are not theirs.
+    """
+    query: Select[Any] = _FRESH_OF_BATCHES if closed else _FRESH
+    found = _after(db, query, tally, closed, tally.place)
+    if found is None and tally.place > tallies.NOWHERE:
+        found = _after(db, query, tally, closed, tallies.NOWHERE)
+    return found
+
+
+def is_own(post: Post, annotator: str) -> bool:
+    """Return whether a person wrote this post here: nobody judges their own entry."""
+    return post.meta.get("author") == annotator
+
+
+def _after(
+    db: Connection, query: Select[Any], tally: Tally, closed: Sequence[str], place: int
+) -> tuple[Item, Post] | None:
+    me = tally.annotator
+    values: dict[str, Any] = {"phase": tally.phase, "me": me}
+    # The two ways in which our own code writes JSON; any other way is caught by `is_own`.
+    values |= {"own1": f'%"author": "{me}"%', "own2": f'%"author":"{me}"%'}
+    values |= {"closed": list(closed)} if closed else {}
+    while row := db.execute(query, {**values, "place": place}).one_or_none():
+        item, post = item_from(row[: len(ITEM)]), post_from(row[len(ITEM) :])
+        if not is_own(post, me):
+            return item, post
+        place = item.position
+    return None
+
+
+def _held(row: Sequence[Any]) -> Held:
+    cut, parts = 0, []
+    for part in _PARTS:
+        parts.append(row[cut : cut + len(part)])
+        cut += len(part)
+    assignment = Assignment(*parts[0])
+    phase = Phase(*parts[3])
+    phase = replace(phase, in_corpus=bool(phase.in_corpus))
+    tally = Tally(*parts[4]) if parts[4][0] is not None else Tally(assignment.phase, assignment.annotator)
+    return Held(assignment, item_from(parts[1]), post_from(parts[2]), phase, tally)

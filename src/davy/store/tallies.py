@@ -1,0 +1,110 @@
+"""Tallies: how much each person did in a phase, counted in the transaction of the deed.
+
+One row a person and phase, so that counting never makes two people wait for
+each other. `place` is the position of the item that they had last: the search
+for their next one goes on from there.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, case, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from davy.store.columns import Moment
+from davy.store.tables import tallies
+
+NOWHERE = -1
+"""The place of someone who has had no item yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a person did in a phase; `filled` counts the items that their answer made full."""
+
+    phase: str
+    annotator: str
+    given: int = 0
+    refused: int = 0
+    skipped: int = 0
+    filled: int = 0
+    seconds: float = 0.0
+    place: int = NOWHERE
+    last_at: datetime | None = None
+
+
+COLUMNS = [tallies.c[name] for name in Tally.__dataclass_fields__]
+
+_MINE = select(*COLUMNS).where(tallies.c.phase == bindparam("p"), tallies.c.annotator == bindparam("a"))
+_LOCKED = _MINE.with_for_update(key_share=True)
+_AT = bindparam("at", type_=Moment)
+_COUNT = (
+    update(tallies)
+    .where(tallies.c.phase == bindparam("p"), tallies.c.annotator == bindparam("a"))
+    .values(
+        given=tallies.c.given + bindparam("d_given"),
+        refused=tallies.c.refused + bindparam("d_refused"),
+        skipped=tallies.c.skipped + bindparam("d_skipped"),
+        filled=tallies.c.filled + bindparam("d_filled"),
+        seconds=tallies.c.seconds + bindparam("d_seconds"),
+        place=func.coalesce(bindparam("to_place", type_=tallies.c.place.type), tallies.c.place),
+        # A clock that was put back must not make the last deed look older than the one before it.
+        last_at=case((or_(tallies.c.last_at.is_(None), tallies.c.last_at < _AT), _AT), else_=tallies.c.last_at),
+    )
+)
+
+
+def lock(db: Connection, phase_id: str, annotator: str) -> Tally:
+    """Return a person's tally, held until the transaction ends; it is made where there is none."""
+    key = {"p": phase_id, "a": annotator}
+    row = db.execute(_LOCKED, key).one_or_none()
+    if row is None:
+        make = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
+        fresh = Tally(phase_id, annotator)
+        values = {name: getattr(fresh, name) for name in Tally.__dataclass_fields__}
+        db.execute(make(tallies).values(values).on_conflict_do_nothing())
+        row = db.execute(_LOCKED, key).one()
+    return Tally(*row)
+
+
+def count(
+    db: Connection,
+    phase_id: str,
+    annotator: str,
+    *,
+    at: datetime,
+    given: int = 0,
+    refused: int = 0,
+    skipped: int = 0,
+    filled: int = 0,
+    seconds: float = 0.0,
+    place: int | None = None,
+) -> None:
+    """Add to a person's tally; `place` is where they are now."""
+    values: dict[str, Any] = {
+        "p": phase_id,
+        "a": annotator,
+        "at": at,
+        "d_given": given,
+        "d_refused": refused,
+        "d_skipped": skipped,
+        "d_filled": filled,
+        "d_seconds": seconds,
+        "to_place": place,
+    }
+    if db.execute(_COUNT, values).rowcount != 1:
+        lock(db, phase_id, annotator)
+        db.execute(_COUNT, values)
+
+
+def get(db: Connection, phase_id: str, annotator: str) -> Tally:
+    """Return a person's tally in a phase: nothing yet where they did nothing."""
+    row = db.execute(_MINE, {"p": phase_id, "a": annotator}).one_or_none()
+    return Tally(phase_id, annotator) if row is None else Tally(*row)
+
+
+def of_phase(db: Connection, phase_id: str) -> list[Tally]:
+    """Return everyone's tallies in a phase, by annotator."""
+    query = select(*COLUMNS).where(tallies.c.phase == phase_id).order_by(tallies.c.annotator)
+    return [Tally(*row) for row in db.execute(query)]
