@@ -390,6 +390,19 @@ def test_who_works_where(store: Store):
     assert manager.left_at is None
 
 
+@pytest.mark.parametrize(("answers", "goes_on"), [(YES, True), (NO, False)])
+def test_who_reaches_the_mark_of_a_screening_goes_on_to_production(store: Store, answers, goes_on):
+    settings = {"pass": {"accuracy": 0.8, "questions": ["grumpy"]}}
+    bench = make_bench(store, n=2, kind="screening", answers=None, gold=YES, settings=settings)
+    with store.write() as db:
+        after = add_phase(db, bench.project, "after", kind="production", answers=1)
+        items.add(db, after, [("p00000", None, None)], by="shell")
+    bench.answer("ada", answers)
+    bench.answer("ada", answers)
+    sheet = bench.next("ada")
+    assert (sheet is not None and sheet.phase.name == "after") is goes_on
+
+
 def test_a_closed_phase_or_project_takes_no_answers(store: Store):
     bench = make_bench(store)
     sheet = bench.next("ada")

@@ -15,7 +15,7 @@ from davy.annotate.current import scheme_of
 from davy.annotate.feedback import Feedback, feedback_on
 from davy.core import Annotation, Assignment, Guideline, Item, Member, Phase, Post, Project, Scheme, UserError
 from davy.core.annotation import Answers
-from davy.store import Connection, annotations, assignments, events, members, phases, picking
+from davy.store import Connection, annotations, assignments, events, members, phases, picking, tallies
 from davy.store.columns import now
 from davy.store.picking import Held
 from davy.store.store import is_writing
@@ -184,7 +184,26 @@ def _phases_for(db: Connection, project: Project, member: Member, phase_id: str 
     if project.state != "open" or member.left_at is not None:
         return []
     every = phases.of_project(db, project.id)
+    member = _screened(db, project, member, every)
     return [it for it in every if phase_id in (None, it.id) and duty.may_work(member, it, every)]
+
+
+def _screened(db: Connection, project: Project, member: Member, every: Sequence[Phase]) -> Member:
+    """Note how a member's screening went once they have answered all of it, and return them with that."""
+    screening_phases = [it for it in every if it.kind == "screening"]
+    if not screening_phases or duty.SCREENED in member.choices:
+        return member
+    phase = screening_phases[-1]
+    tally = tallies.get(db, phase.id, member.user)
+    if not phase.size or tally.given + tally.refused < phase.size:
+        return member
+    from davy.annotate import screening
+
+    results = screening.results(db, project, phase, scheme_of(db, project))
+    state = next((it.state for it in results if it.user == member.user), screening.OPEN)
+    if state == screening.OPEN:
+        return member
+    return members.choose(db, project.id, member.user, **{duty.SCREENED: state})
 
 
 def _take(db: Connection, phase: Phase, member: Member, at: datetime) -> Held | None:
