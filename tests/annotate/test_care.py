@@ -281,7 +281,8 @@ def test_hard_are_refused_posts_severe_labels_and_what_the_project_names(store):
     assert care.is_hard(plain, SCHEME, {}, refused=True)
     named = Desk(store, name="named", hard={"grumpy": ["yes"], "kind": ["mild"]}, severity=3).project
     assert care.is_hard(named, SCHEME, {"grumpy": ("yes",)})
-    assert not care.is_hard(named, SCHEME, {"kind": ("dire",)})  # a question that is named is taken at its word
+    assert care.is_hard(named, SCHEME, {"kind": ("dire",)})
+    assert not care.is_hard(named, SCHEME, {"grumpy": ("no",)})
     assert care.is_hard(named, SCHEME, {}, post=Post("p", "x", meta={"severity": 3}))
     assert not care.is_hard(named, SCHEME, {}, post=Post("p", "x", meta={"severity": "3"}))
 

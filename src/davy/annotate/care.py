@@ -103,8 +103,8 @@ def is_hard(
     rules = rules_of(project)
     named = rules.hard or {}
     for question in scheme.questions:
-        severe = {label.name for label in question.labels if label.severe} if question.name not in named else set()
-        if (severe | set(named.get(question.name, ()))) & set(answers.get(question.name, ())):
+        hard = {label.name for label in question.labels if label.severe} | set(named.get(question.name, ()))
+        if hard & set(answers.get(question.name, ())):
             return True
     return refused or _severe(rules, post)
 

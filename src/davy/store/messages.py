@@ -1,0 +1,175 @@
+"""Messages: a project's channel. Announcements, questions (about a post or not), answers, and notes of a discussion.
+
+`by` is the writer's user id, or their pseudonym once they had their data deleted.
+Texts are kept as written and masked where they are shown; events never hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.engine import Row
+
+from davy.core import UserError
+from davy.store import events
+from davy.store.columns import new_id, now
+from davy.store.tables import messages, posts
+
+LONGEST = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. A question is settled by its first answer; an answer may have gone into a guideline."""
+
+    id: str
+    project: str
+    kind: str
+    by: str
+    at: datetime
+    text: str
+    post: str | None = None
+    replies_to: str | None = None
+    guideline_version: int | None = None
+    settled_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """An announcement or a question, with its answers from oldest to newest."""
+
+    first: Message
+    answers: tuple[Message, ...] = ()
+
+
+def announce(db: Connection, project_id: str, text: str, *, by: str) -> Message:
+    """Tell everyone on a project something."""
+    return _add(db, project_id, "announcement", text, by=by)
+
+
+def ask(db: Connection, project_id: str, text: str, *, by: str, post: str | None = None) -> Message:
+    """Ask the team something, about a post where one is named."""
+    return _add(db, project_id, "question", text, by=by, post=post)
+
+
+def answer(db: Connection, project_id: str, question_id: str, text: str, *, by: str) -> Message:
+    """Answer a question or an announcement of the project."""
+    asked = get(db, project_id, question_id)
+    if asked.replies_to is not None or asked.kind == "note":
+        raise UserError("Only a question or an announcement can be answered.", status=409)
+    made = _add(db, project_id, "answer", text, by=by, post=asked.post, replies_to=asked.id)
+    if asked.kind == "question" and asked.settled_at is None and by != asked.by:
+        db.execute(update(messages).where(messages.c.id == asked.id).values(settled_at=made.at))
+    return made
+
+
+def note(db: Connection, project_id: str, text: str, *, by: str, post: str | None = None) -> Message:
+    """Keep a note of what a team said about a post, as in a discussion phase."""
+    return _add(db, project_id, "note", text, by=by, post=post)
+
+
+def get(db: Connection, project_id: str, message_id: str) -> Message:
+    """Return a message of a project; another project's is not found."""
+    query = select(messages).where(messages.c.id == message_id, messages.c.project == project_id)
+    row = db.execute(query).one_or_none()
+    if row is None:
+        raise UserError("There is no such message.", status=404)
+    return _message(row)
+
+
+def threads(
+    db: Connection,
+    project_id: str,
+    *,
+    before: str | None = None,
+    limit: int = 30,
+    post: str | None = None,
+    kind: str | None = None,
+    open_only: bool = False,
+) -> list[Thread]:
+    """Return announcements and questions with their answers, newest first; page on with the last one's id."""
+    kinds = ("announcement", "question") if kind is None else (kind,)
+    query = select(messages).where(messages.c.project == project_id, messages.c.kind.in_(kinds))
+    if before is not None:
+        query = query.where(messages.c.id < before)
+    if post is not None:
+        query = query.where(messages.c.post == post)
+    if open_only:
+        query = query.where(messages.c.settled_at.is_(None))
+    first = [_message(row) for row in db.execute(query.order_by(messages.c.id.desc()).limit(limit))]
+    given = _answers(db, project_id, [it.id for it in first])
+    return [Thread(it, tuple(given.get(it.id, ()))) for it in first]
+
+
+def notes_of(db: Connection, project_id: str, post: str) -> list[Message]:
+    """Return the notes about a post, oldest first."""
+    query = select(messages).where(messages.c.post == post, messages.c.project == project_id, messages.c.kind == "note")
+    return [_message(row) for row in db.execute(query.order_by(messages.c.id))]
+
+
+def unread(db: Connection, project_id: str, user_id: str, since: datetime | None) -> int:
+    """Return how many messages others wrote since a moment, or ever; notes are not counted."""
+    query = select(func.count()).select_from(messages)
+    query = query.where(messages.c.project == project_id, messages.c.by != user_id, messages.c.kind != "note")
+    return db.execute(query if since is None else query.where(messages.c.at > since)).scalar_one()
+
+
+def into_guideline(db: Connection, project_id: str, message_id: str, version: int, *, by: str) -> None:
+    """Note which version of the guideline took an answer up."""
+    get(db, project_id, message_id)
+    db.execute(update(messages).where(messages.c.id == message_id).values(guideline_version=version))
+    events.record(
+        db, by=by, what="answer put into the guideline", about=f"project {project_id}", message=message_id,
+        guideline=version,
+    )  # fmt: skip
+
+
+def of_person(db: Connection, user_id: str) -> list[Message]:
+    """Return what a person wrote in all projects, oldest first."""
+    query = select(messages).where(messages.c.by == user_id).order_by(messages.c.id)
+    return [_message(row) for row in db.execute(query)]
+
+
+def _add(
+    db: Connection,
+    project_id: str,
+    kind: str,
+    text: str,
+    *,
+    by: str,
+    post: str | None = None,
+    replies_to: str | None = None,
+) -> Message:
+    text = text.strip()
+    if not text:
+        raise UserError("The message is empty. Write something first.")
+    if len(text) > LONGEST:
+        raise UserError(f"A message has at most {LONGEST} characters, this one has {len(text)}.", status=413)
+    if post is not None and not db.execute(select(posts.c.id).where(posts.c.id == post)).first():
+        raise UserError("The post that the question is about is not here any more.", status=404)
+    made = Message(new_id(), project_id, kind, by, now(), text, post, replies_to)
+    values = {name: getattr(made, name) for name in _OWN}
+    db.execute(insert(messages).values(**values))
+    events.record(db, by=by, what=f"{kind} written", about=f"project {project_id}", message=made.id)
+    return made
+
+
+def _answers(db: Connection, project_id: str, ids: Sequence[str]) -> dict[str, list[Message]]:
+    found: dict[str, list[Message]] = {}
+    if not ids:
+        return found
+    query = select(messages).where(messages.c.project == project_id, messages.c.replies_to.in_(ids))
+    for row in db.execute(query.order_by(messages.c.id)):
+        found.setdefault(row.replies_to, []).append(_message(row))
+    return found
+
+
+_OWN = "id project kind by at post replies_to text guideline_version settled_at".split()  # noqa: SIM905
+
+
+def _message(row: Row[Any]) -> Message:
+    return Message(**{name: getattr(row, name) for name in _OWN})

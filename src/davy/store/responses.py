@@ -1,0 +1,78 @@
+"""Responses: what people say in a project's survey, and what they choose to say about themselves.
+
+One a person, project and kind; saying it again replaces it, and it can be taken
+back. Managers never get one person's: `of_project` gives contents without names,
+in an order that says nothing, and its callers count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy.engine import Row
+from sqlalchemy.exc import IntegrityError
+
+from davy.core import UserError
+from davy.store.columns import new_id, now
+from davy.store.tables import members, responses
+
+KINDS = ("survey", "about me")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One person's answers."""
+
+    id: str
+    project: str
+    user: str
+    kind: str
+    at: datetime
+    content: Mapping[str, Any]
+
+
+def put(db: Connection, project_id: str, user_id: str, kind: str, content: Mapping[str, Any]) -> None:
+    """Keep a person's answers in place of earlier ones; empty content takes them back."""
+    if kind not in KINDS:
+        raise UserError(f"{kind!r} is no kind of response; there are {', '.join(KINDS)}.")
+    db.execute(delete(responses).where(*_key(project_id, user_id, kind)))
+    if content:
+        values = {"id": new_id(), "project": project_id, "user_id": user_id, "kind": kind}
+        try:
+            db.execute(insert(responses).values(**values, at=now(), content=dict(content)))
+        except IntegrityError:  # the same form from a second tab, at the same moment
+            raise UserError("This was just saved from another tab. Load the page again.", status=409) from None
+
+
+def get(db: Connection, project_id: str, user_id: str, kind: str) -> Response | None:
+    """Return a person's own answers, or None."""
+    row = db.execute(select(responses).where(*_key(project_id, user_id, kind))).one_or_none()
+    return None if row is None else _response(row)
+
+
+def of_project(db: Connection, project_id: str, kind: str, *, roles: tuple[str, ...] = ()) -> list[Mapping[str, Any]]:
+    """Return everyone's answers without names, by content; `roles` leaves out people who had none of these."""
+    query = select(responses.c.content, members.c.roles).select_from(
+        responses.join(members, (members.c.project == responses.c.project) & (members.c.user_id == responses.c.user_id))
+    )
+    rows = db.execute(query.where(responses.c.project == project_id, responses.c.kind == kind))
+    kept = [row.content for row in rows if not roles or set(row.roles.split("|")) & set(roles)]
+    return sorted(kept, key=repr)
+
+
+def of_person(db: Connection, user_id: str) -> list[Response]:
+    """Return a person's own answers in all projects."""
+    query = select(responses).where(responses.c.user_id == user_id).order_by(responses.c.id)
+    return [_response(row) for row in db.execute(query)]
+
+
+def _key(project_id: str, user_id: str, kind: str) -> tuple[Any, ...]:
+    return responses.c.project == project_id, responses.c.user_id == user_id, responses.c.kind == kind
+
+
+def _response(row: Row[Any]) -> Response:
+    return Response(row.id, row.project, row.user_id, row.kind, row.at, row.content)

@@ -1,0 +1,345 @@
+"""Check-ins, the channel, responses, codes, and a person's own data: on both databases."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from davy.annotate import coding
+from davy.core import Annotation, Label, Member, Post, Question, Scheme, UserError, Verdict
+from davy.store import (
+    Store,
+    annotations,
+    check_ins,
+    codes,
+    columns,
+    events,
+    items,
+    keys,
+    members,
+    messages,
+    personal,
+    phases,
+    posts,
+    projects,
+    responses,
+    schemes,
+    sessions,
+    users,
+    verdicts,
+)
+from davy.store.tables import metadata
+
+SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
+PEOPLE = {"mia": "manager", "ada": "annotator", "lin": "annotator", "wil": "wellbeing"}
+
+
+@dataclass
+class Team:
+    """A project with a manager, two annotators and a wellbeing contact."""
+
+    store: Store
+    ids: dict[str, str]
+
+    def member(self, name: str) -> Member:
+        with self.store.read() as db:
+            found = members.get(db, "pilot", self.ids[name])
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def team(store: Store) -> Team:
+    ids = {}
+    with store.write() as db:
+        schemes.save(db, SCHEME, "name: grumble", by="shell")
+        projects.create(db, id="pilot", title="Pilot", scheme="grumble", scheme_version=1, settings={}, by="shell")
+        for name, role in PEOPLE.items():
+            ids[name] = users.add(
+                db, login=f"{name}@example.org", name=f"{name} whole name", role="annotator", by="shell"
+            ).id
+            members.add(db, "pilot", ids[name], [role], by="shell")
+        for number in range(4):
+            posts.add(db, Post(f"p{number}", f"a grumblefop {number}"), by="shell")
+    return Team(store, ids)
+
+
+def everything(store: Store, *, but: tuple[str, ...] = ()) -> str:
+    """All rows of all tables as text."""
+    with store.read() as db:
+        return "".join(str(db.execute(it.select()).all()) for it in metadata.sorted_tables if it.name not in but)
+
+
+def test_a_check_in_is_read_by_those_who_were_contacts_when_it_was_written(store, team):
+    with store.write() as db:
+        made = check_ins.add(db, "pilot", team.ids["ada"], mood=2, words=" tired of it ", wants_contact=True)
+        assert made.readers == (team.ids["wil"],)
+        members.set_roles(db, "pilot", team.ids["mia"], ["manager", "wellbeing"], by=team.ids["mia"])
+    with store.read() as db:
+        (mine,) = check_ins.for_reader(db, team.member("wil"))
+        assert (mine.words, mine.mood, mine.wants_contact) == ("tired of it", 2, True)
+        assert check_ins.for_reader(db, team.member("mia")) == []
+        assert (check_ins.waiting(db, team.member("wil")), check_ins.waiting(db, team.member("mia"))) == (1, 0)
+        for name in ("ada", "lin"):
+            with pytest.raises(UserError, match="Only a project's wellbeing contacts") as caught:
+                check_ins.for_reader(db, team.member(name))
+            assert caught.value.status == 403
+            assert check_ins.waiting(db, team.member(name)) == 0
+    with store.write() as db, pytest.raises(UserError, match="no such check-in"):
+        check_ins.mark_seen(db, team.member("mia"), made.id)
+    with store.write() as db:
+        check_ins.mark_seen(db, team.member("wil"), made.id)
+        members.leave(db, "pilot", team.ids["wil"], by="shell")
+    with store.read() as db, pytest.raises(UserError, match="Only"):
+        check_ins.for_reader(db, team.member("wil"))
+
+
+def test_a_check_in_leaves_no_trace_anywhere_else(store, team):
+    before = everything(store, but=("check_ins",))
+    with store.write() as db:
+        check_ins.add(db, "pilot", team.ids["ada"], mood=1, words="a secret worry")
+    assert everything(store, but=("check_ins",)) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({}, "empty"), ({"words": "  "}, "empty"), ({"mood": 6}, "1 to 5"), ({"words": "x" * 4001}, "4000")],
+)
+def test_a_check_in_that_says_nothing_or_too_much_is_refused(store, team, given, said):
+    with pytest.raises(UserError, match=said), store.write() as db:
+        check_ins.add(db, "pilot", team.ids["ada"], **given)
+
+
+def test_nobody_checks_in_where_nobody_would_read_it(store, team):
+    with store.write() as db:
+        members.leave(db, "pilot", team.ids["wil"], by="shell")
+    with pytest.raises(UserError, match="no wellbeing contact"), store.write() as db:
+        check_ins.add(db, "pilot", team.ids["ada"], mood=3)
+
+
+def test_a_question_about_a_post_is_answered_and_the_answer_goes_into_the_guideline(store, team):
+    with store.write() as db:
+        messages.announce(db, "pilot", "Welcome", by=team.ids["mia"])
+        asked = messages.ask(db, "pilot", "Is this one grumpy?", by=team.ids["ada"], post="p1")
+        messages.answer(db, "pilot", asked.id, "I wonder, too", by=team.ids["ada"])
+        assert messages.get(db, "pilot", asked.id).settled_at is None
+        given = messages.answer(db, "pilot", asked.id, "Yes, because", by=team.ids["mia"])
+        messages.into_guideline(db, "pilot", given.id, 2, by=team.ids["mia"])
+    with store.read() as db:
+        question, welcome = messages.threads(db, "pilot")
+        assert (welcome.first.text, welcome.answers) == ("Welcome", ())
+        assert [it.text for it in question.answers] == ["I wonder, too", "Yes, because"]
+        assert question.answers[1].guideline_version == 2
+        assert question.first.settled_at is not None
+        assert [it.first.id for it in messages.threads(db, "pilot", post="p1")] == [asked.id]
+        assert messages.threads(db, "pilot", kind="question", open_only=True) == []
+        assert messages.threads(db, "pilot", before=asked.id)[0].first.text == "Welcome"
+        assert messages.unread(db, "pilot", team.ids["lin"], None) == 4
+        assert messages.unread(db, "pilot", team.ids["ada"], None) == 2
+        assert messages.unread(db, "pilot", team.ids["ada"], columns.now()) == 0
+        said = " ".join(f"{it.what} {it.details}" for it in events.latest(db))
+    assert "because" not in said
+    with store.write() as db, pytest.raises(UserError, match="Only a question"):
+        messages.answer(db, "pilot", given.id, "and so on", by=team.ids["ada"])
+
+
+@pytest.mark.parametrize(("text", "post"), [("", None), (" \n", None), ("x" * 4001, None), ("x", "nowhere")])
+def test_an_empty_or_endless_message_or_one_about_no_post_is_refused(store, team, text, post):
+    with pytest.raises(UserError), store.write() as db:
+        messages.ask(db, "pilot", text, by=team.ids["ada"], post=post)
+
+
+def test_another_projects_message_is_not_found(store, team):
+    with store.write() as db:
+        asked = messages.ask(db, "pilot", "Where?", by=team.ids["ada"])
+        projects.create(db, id="other", title="Other", scheme="grumble", scheme_version=1, settings={}, by="shell")
+        with pytest.raises(UserError, match="no such message"):
+            messages.answer(db, "other", asked.id, "Here", by=team.ids["ada"])
+
+
+def test_a_response_is_replaced_and_taken_back(store, team):
+    ada = team.ids["ada"]
+    with store.write() as db:
+        responses.put(db, "pilot", ada, "survey", {"clear": 4})
+        responses.put(db, "pilot", ada, "survey", {"clear": 5})
+        responses.put(db, "pilot", team.ids["mia"], "survey", {"clear": 1})
+    with store.read() as db:
+        assert responses.get(db, "pilot", ada, "survey").content == {"clear": 5}
+        assert responses.of_project(db, "pilot", "survey", roles=("annotator",)) == [{"clear": 5}]
+    with store.write() as db:
+        responses.put(db, "pilot", ada, "survey", {})
+        assert responses.get(db, "pilot", ada, "survey") is None
+
+
+def test_codes_are_counted_nested_and_merged(store, team):
+    ada, lin = team.ids["ada"], team.ids["lin"]
+    with store.write() as db:
+        food = codes.create(db, "pilot", "Food", by=ada)
+        soup = codes.create(db, "pilot", "Soup", by=ada, parent=food.id, description="Too salty")
+        broth = codes.create(db, "pilot", "Broth", by=lin)
+        spoons = codes.create(db, "pilot", "Spoons", by=lin, parent=broth.id)
+        assert codes.put(db, "pilot", soup.id, "p1", by=ada)
+        assert not codes.put(db, "pilot", soup.id, "p1", by=ada)
+        for by, post in ((ada, "p1"), (lin, "p1"), (lin, "p2")):
+            codes.put(db, "pilot", broth.id, post, by=by)
+        codes.put(db, "pilot", spoons.id, "p3", by=lin)
+        merged = codes.merge(db, "pilot", broth.id, soup.id, by=ada)
+        assert merged.id == soup.id
+        found = {it.name: it for it in codes.everything(db, "pilot")}
+        assert set(found) == {"Food", "Soup", "Spoons"}
+        assert (found["Soup"].posts, found["Soup"].coders, found["Soup"].shared) == (2, 2, 1)
+        assert found["Spoons"].parent == soup.id
+        assert codes.get(db, "pilot", broth.id).id == soup.id  # an old link still leads somewhere
+        assert [(it.code.name, it.depth, it.below) for it in coding.tree(list(found.values()))] == [
+            ("Food", 0, 2),
+            ("Soup", 1, 1),
+            ("Spoons", 2, 0),
+        ]
+        assert codes.posts_under(db, coding.beneath(list(found.values()), food.id)) == ["p1", "p2", "p3"]
+        assert codes.take(db, "pilot", soup.id, "p1", by=lin)
+        assert {it.by for it in codes.on_posts(db, "pilot", ["p1"])["p1"]} == {ada}
+        assert codes.coders(db, "pilot") == {ada: 1, lin: 2}
+
+
+def test_a_parent_merged_into_its_child_leaves_the_child_in_its_place(store, team):
+    ada = team.ids["ada"]
+    with store.write() as db:
+        top = codes.create(db, "pilot", "Top", by=ada)
+        middle = codes.create(db, "pilot", "Middle", by=ada, parent=top.id)
+        leaf = codes.create(db, "pilot", "Leaf", by=ada, parent=middle.id)
+        other = codes.create(db, "pilot", "Other leaf", by=ada, parent=middle.id)
+        codes.merge(db, "pilot", middle.id, leaf.id, by=ada)
+        parents = {it.name: it.parent for it in codes.everything(db, "pilot")}
+    assert parents == {"Top": None, "Leaf": top.id, "Other leaf": leaf.id}
+    with store.write() as db:
+        codes.merge(db, "pilot", top.id, other.id, by=ada)
+        parents = {it.name: it.parent for it in codes.everything(db, "pilot")}
+    assert parents == {"Other leaf": None, "Leaf": other.id}
+
+
+def test_a_code_can_not_go_under_itself_nor_twice_by_one_name(store, team):
+    ada = team.ids["ada"]
+    with store.write() as db:
+        top = codes.create(db, "pilot", "Top", by=ada)
+        leaf = codes.create(db, "pilot", "Leaf", by=ada, parent=top.id)
+        for code, parent in ((top.id, leaf.id), (top.id, top.id)):
+            with pytest.raises(UserError, match="under itself"):
+                codes.change(db, "pilot", code, by=ada, parent=parent)
+        with pytest.raises(UserError, match="already"):
+            codes.create(db, "pilot", " tOP ", by=ada)
+        with pytest.raises(UserError, match="already"):
+            codes.change(db, "pilot", leaf.id, by=ada, name="top")
+        with pytest.raises(UserError, match="into itself"):
+            codes.merge(db, "pilot", top.id, top.id, by=ada)
+        with pytest.raises(UserError, match="no such code"):
+            codes.change(db, "pilot", "nowhere", by=ada, name="x")
+        for name in ("", "x" * 81, "a\x07b"):
+            with pytest.raises(UserError, match="1 to 80"):
+                codes.create(db, "pilot", name, by=ada)
+        assert codes.change(db, "pilot", leaf.id, by=ada, name="Twig", description="d", top=True).parent is None
+
+
+def test_the_posts_to_code_are_those_of_the_projects_phases_each_once(store, team):
+    with store.write() as db:
+        for name, chosen in (("one", ["p3", "p1"]), ("two", ["p1", "p2"])):
+            phase = phases.add(
+                db, "pilot", name=name, kind="production", answers=1, in_corpus=True, settings={}, by="shell"
+            )
+            items.add(db, phase, [(it, None, None) for it in chosen], by="shell")
+        assert codes.posts_of_project(db, "pilot") == ["p1", "p2", "p3"]
+        assert codes.posts_of_project(db, "pilot", after="p1", limit=1) == ["p2"]
+        assert codes.has_post(db, "pilot", "p3")
+        assert not codes.has_post(db, "pilot", "p0")
+
+
+def fill(store: Store, team: Team, *, settings: dict | None = None) -> str:
+    """Let ada do everything that leaves data; return the id of her answer."""
+    ada = team.ids["ada"]
+    with store.write() as db:
+        if settings is not None:
+            projects.change_settings(db, "pilot", settings, by="shell")
+        sessions.start(db, ada, client="ada's own browser")
+        keys.create(db, name="ada's own key", owner=ada, scopes=["score"], by=ada)
+        members.choose(db, "pilot", ada, break_after_minutes=5)
+        check_ins.add(db, "pilot", ada, words="ada's own worry")
+        responses.put(db, "pilot", ada, "about me", {"gender": "ada's own words"})
+        messages.ask(db, "pilot", "ada's own question", by=ada)
+        code = codes.create(db, "pilot", "Soup", by=ada)
+        codes.put(db, "pilot", code.id, "p1", by=ada, note="ada's own note")
+        given = Annotation(
+            columns.new_id(), "p1", ada, "grumble", 1, 0, {"grumpy": ("yes",)}, columns.now(),
+            comment="ada's own comment", project="pilot",
+        )  # fmt: skip
+        annotations.add(db, given, SCHEME)
+        verdicts.add(db, Verdict("p1", "grumpy", ("yes",), "single", (given.id,)), SCHEME, by="shell")
+    return given.id
+
+
+def test_an_export_has_everything_about_a_person_and_nothing_about_others(store, team):
+    given = fill(store, team)
+    with store.write() as db:
+        check_ins.add(db, "pilot", team.ids["lin"], words="lin's own worry")
+        made = personal.export(db, team.ids["ada"])
+    text = json.dumps(made)
+    for said in ("browser", "key", "worry", "words", "question", "note", "comment"):
+        assert f"ada's own {said}" in text
+    assert "ada@example.org" in text
+    assert "lin's own" not in text
+    assert not {"token_hash", "password_hash", "secret_hash"} & set(text.replace('"', " ").split())
+    assert [it["id"] for it in made["annotations"]] == [given]
+    assert made["annotations"][0]["answers"] == {"grumpy": ["yes"]}
+    with store.read() as db:
+        here = personal.export(db, team.ids["ada"], project_id="pilot")
+        assert "account" not in here
+        assert len(here["annotations"]) == 1
+        assert personal.export(db, team.ids["ada"], project_id="elsewhere")["messages"] == []
+
+
+def test_deleting_an_account_leaves_answers_under_the_pseudonym_and_no_words_of_the_person(store, team):
+    given = fill(store, team)
+    pseudonym = team.member("ada").pseudonym
+    with store.write() as db:
+        assert personal.delete_account(db, team.ids["ada"], by=team.ids["ada"]) == personal.Deleted(1, 0)
+    rest = everything(store)
+    for said in ("ada@example.org", "ada whole name", "ada's own"):
+        assert said not in rest.replace("ada's own question", "")
+    with store.read() as db:
+        assert annotations.get(db, given).answers == {"grumpy": ("yes",)}
+        assert [it.first.by for it in messages.threads(db, "pilot")] == [pseudonym]
+        assert members.get(db, "pilot", team.ids["ada"]).left_at is not None
+        shell = users.get(db, team.ids["ada"])
+        assert personal.is_deleted(shell)
+        assert shell.disabled
+        newest = events.latest(db, about=f"user {shell.id}", limit=1)[0]
+        assert (newest.what, newest.by, newest.details) == ("personal data deleted", "system", {})
+        assert users.by_login(db, "ada@example.org") is None
+
+
+def test_where_the_project_says_so_answers_and_what_rested_on_them_go_too(store, team):
+    given = fill(store, team, settings={"deletion": {"answers": "delete"}})
+    with store.write() as db:
+        assert personal.delete_in_project(db, "pilot", team.ids["ada"], by="shell").answers == 1
+        with pytest.raises(UserError, match="no annotation"):
+            annotations.get(db, given)
+        assert verdicts.of_post(db, "p1", scheme="grumble", version=1) == {}
+        assert users.get(db, team.ids["ada"]).name == "ada whole name"  # the account stays
+
+
+def test_comments_stay_when_their_writer_wants_them_to(store, team):
+    given = fill(store, team)
+    with store.write() as db:
+        personal.delete_in_project(db, "pilot", team.ids["ada"], by=team.ids["ada"], comments=False)
+        assert annotations.get(db, given).comment == "ada's own comment"
+        with pytest.raises(UserError, match="not in the project"):
+            personal.delete_in_project(db, "pilot", "nobody", by="shell")
+
+
+def test_the_last_admin_can_not_delete_themselves(store, team):
+    with store.write() as db:
+        root = users.add(db, login="root", name="Root", role="admin", by="shell")
+    with pytest.raises(UserError, match="last admin"), store.write() as db:
+        personal.delete_account(db, root.id, by=root.id)
+    with store.read() as db:
+        assert users.get(db, root.id).name == "Root"
