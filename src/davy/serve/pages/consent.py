@@ -1,0 +1,84 @@
+"""What the work is like, what people may do at any time, and how they want to see posts. Without it no post shows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from davy.annotate import work
+from davy.core import Member, Wording
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.prose import prose
+from davy.serve.veil import PICTURES, TEXTS, veil_of
+from davy.serve.visitor import Form, field
+from davy.store import members
+
+router = APIRouter(include_in_schema=False)
+
+Labels = Annotated[Place, Depends(in_project("label posts"))]
+
+
+@router.get("/projects/{project_id}/consent")
+def ask(request: Request, place: Labels) -> Response:
+    """Return the page; who agreed already sees when, and may change how posts are shown."""
+    return _page(request, place)
+
+
+@router.post("/projects/{project_id}/consent")
+def agree(request: Request, place: Labels, form: Form) -> Response:
+    """Keep how this person sees posts and, the first time, that they agreed."""
+    member = member_of(place)
+    text, pictures = field(form, "text"), field(form, "pictures")
+    if text not in TEXTS or pictures not in PICTURES:
+        raise Refused("choice")
+    first = member.consented_at is None
+    agreed = field(form, "agree") == "yes"
+    with context_of(request).store.write() as db:
+        members.choose(db, place.project.id, member.user, text=text, pictures=pictures)
+        if first and agreed:
+            members.consent(db, place.project.id, member.user)
+    if first and not agreed:
+        chosen = Place(place.project, _with_choices(member, text, pictures), place.account)
+        return _page(request, chosen, wrong=True)
+    if first:
+        return RedirectResponse(f"{place.address}/label", 303)
+    return render.see(request, f"{place.address}/label", "saved")
+
+
+def member_of(place: Place) -> Member:
+    """Return the membership of a place whose permission only members have."""
+    assert place.member is not None
+    return place.member
+
+
+def _with_choices(member: Member, text: str, pictures: str) -> Member:
+    from dataclasses import replace
+
+    return replace(member, choices={**member.choices, "text": text, "pictures": pictures})
+
+
+def _page(request: Request, place: Place, *, wrong: bool = False) -> Response:
+    member = member_of(place)
+    lang = render.words_of(request).lang
+    with context_of(request).store.read() as db:
+        scheme = work.scheme_of(db, place.project)
+    own = Wording(place.project.settings.get("consent") or "").said_in(lang)
+    return project_page(
+        request,
+        place,
+        "consent.html",
+        status=422 if wrong else 200,
+        member=member,
+        veil=veil_of(place.project, member),
+        texts=TEXTS,
+        pictures=PICTURES,
+        own=prose(own) if own else "",
+        warning=scheme.warning.said_in(lang),
+        wrong=wrong,
+    )

@@ -1,0 +1,208 @@
+"""The labelling page: one post, its questions, the guideline beside it.
+
+An answer is saved, counted for care and followed by the next post in one transaction;
+the page is made after it. htmx gets the next post as a part, a browser without scripts
+is sent on to its address. An answer is known by the id that its form carries, so a
+form that is sent twice counts once.
+"""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from davy.annotate import care, work
+from davy.annotate.feedback import feedback_on
+from davy.annotate.work import Sheet
+from davy.core import FLAGS
+from davy.core.errors import UserError
+from davy.serve.answered import Answered
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project
+from davy.serve.nothing_left import nothing_left
+from davy.serve.pages.consent import member_of
+from davy.serve.questions import read_answers
+from davy.serve.sheets import Filled
+from davy.serve.turns import Turn, consent_first, go_on, show
+from davy.serve.visitor import Form, field
+from davy.store import Connection, picking
+
+router = APIRouter(include_in_schema=False)
+
+Labels = Annotated[Place, Depends(in_project("label posts"))]
+
+LONGEST_COMMENT = 2_000
+
+
+@router.get("/projects/{project_id}/label")
+def label(request: Request, place: Labels) -> Response:
+    """Return the page with this person's next post, which is theirs for a while from now on."""
+    if away := consent_first(request, place):
+        return away
+    with context_of(request).store.write() as db:
+        turn = _next(db, place)
+    return show(request, place, turn)
+
+
+@router.get("/projects/{project_id}/label/{assignment_id}")
+def one(request: Request, place: Labels, assignment_id: str) -> Response:
+    """Return one post of this person's: to answer, or with what they answered."""
+    if away := consent_first(request, place):
+        return away
+    try:
+        with context_of(request).store.write() as db:
+            sheet = _open(db, place, assignment_id)
+    except UserError as error:
+        if error.status != 409:
+            raise
+        return RedirectResponse(f"{place.address}/label", 303)
+    if sheet.assignment.state in ("done", "refused"):
+        return show(request, place, Turn(_answered(sheet)))
+    return show(request, place, Turn(sheet))
+
+
+@router.post("/projects/{project_id}/label/undo")
+def undo(request: Request, place: Labels, form: Form) -> Response:
+    """Open this person's last answer again; saving it makes a new one that replaces it."""
+    try:
+        with context_of(request).store.write() as db:
+            sheet = work.undo(db, place.project, member_of(place))
+    except UserError as error:
+        raise Refused("cant_undo", status=409) if error.status == 409 else error from None
+    return go_on(request, place, Turn(sheet, said="undone"))
+
+
+@router.post("/projects/{project_id}/label/{assignment_id}")
+def answer(request: Request, place: Labels, assignment_id: str, form: Form) -> Response:
+    """Save an answer, refuse or skip a post, and go on to the next one."""
+    if away := consent_first(request, place):
+        return away
+    store = context_of(request).store
+    try:
+        with store.write() as db:
+            turn = _act(db, place, assignment_id, form)
+    except UserError as error:
+        if error.status != 409:
+            raise
+        with store.write() as db:
+            turn = _next(db, place, kindly=_why_not(db, assignment_id))
+    return go_on(request, place, replace(turn, guideline=field(form, "guideline")))
+
+
+# ---- what a form asks for ----------------------------------------------------------------------
+
+
+def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> Turn:
+    """Do what the form asks with a post that is in this person's hands."""
+    sheet = _open(db, place, assignment_id)
+    filled = _filled(sheet, form)
+    match field(form, "do") or "save":
+        case "save":
+            return _save(db, place, sheet, filled)
+        case "skip":
+            work.skip(db, sheet)
+            return _next(db, place, said="skipped")
+        case "refuse" if field(form, "sure") != "yes":
+            return Turn(sheet, filled=replace(filled, missing=(), armed=True))
+        case "refuse":
+            fresh = sheet.assignment.state != "refused"
+            refused = work.refuse(db, sheet, annotation_id=filled.annotation_id)
+            if fresh:
+                seconds = filled.seconds or None
+                care.after_save(db, place.project, member_of(place), refused.annotation, seconds, hard=True)
+            return _next(db, place, said="refused")
+    raise Refused("choice")
+
+
+def _save(db: Connection, place: Place, sheet: Sheet, filled: Filled) -> Turn:
+    if filled.missing or filled.wrong:
+        return Turn(sheet, filled=filled, status=422)
+    # A form that was sent before finds its post answered; it must not count as work twice.
+    fresh = sheet.assignment.state != "done"
+    seconds = filled.seconds or None
+    saved = work.save(
+        db,
+        sheet,
+        filled.answers,
+        annotation_id=filled.annotation_id,
+        flags=tuple(filled.flags),
+        comment=filled.comment or None,
+        seconds=seconds,
+    )
+    if fresh:
+        hard = care.is_hard(place.project, sheet.scheme, filled.answers, post=sheet.post)
+        care.after_save(db, place.project, member_of(place), saved.annotation, seconds, hard=hard)
+    if saved.feedback is not None:
+        return Turn(Answered(sheet, saved.annotation, saved.feedback), said="saved")
+    return _next(db, place, said="saved")
+
+
+def _filled(sheet: Sheet, form: FormData) -> Filled:
+    """Return what a form holds; one that our page can't have sent is refused."""
+    given = read_answers(sheet.scheme, form)
+    annotation_id = field(form, "annotation_id", most=40)
+    flags = tuple(flag for flag in FLAGS if flag != "refused" and flag in form.getlist("flag"))
+    if not annotation_id.isalnum():
+        raise Refused("bad_form")
+    return Filled(
+        answers=given.answers,
+        flags=flags,
+        comment=field(form, "comment", most=LONGEST_COMMENT),
+        seconds=_seconds(field(form, "seconds")),
+        annotation_id=annotation_id,
+        missing=given.missing,
+        wrong=given.wrong,
+    )
+
+
+def _seconds(written: str) -> float:
+    """Return the seconds that a browser measured, within what one post can take; nonsense counts as none."""
+    try:
+        seconds = float(written)
+    except ValueError:
+        return 0.0
+    return round(min(seconds, care.LONGEST_ITEM), 1) if seconds > 0 else 0.0
+
+
+# ---- what comes next ---------------------------------------------------------------------------
+
+
+def _next(db: Connection, place: Place, *, said: str = "", kindly: str = "") -> Turn:
+    member = member_of(place)
+    rest = care.before_next(db, place.project, member)
+    if rest is not None:
+        return Turn(rest, said, kindly)
+    sheet = work.next_sheet(db, place.project, member)
+    return Turn(sheet or nothing_left(db, place.project, member), said, kindly)
+
+
+def _open(db: Connection, place: Place, assignment_id: str) -> Sheet:
+    try:
+        return work.open_sheet(db, place.project, member_of(place), assignment_id)
+    except UserError as error:
+        match error.status:
+            case 403:
+                raise Refused("other_person", status=403) from None
+            case 404:
+                raise Refused("no_such", status=404) from None
+        raise
+
+
+def _answered(sheet: Sheet) -> Answered:
+    answers = sheet.before.answers if sheet.before else {}
+    return Answered(sheet, sheet.before, feedback_on(sheet.phase, sheet.item, sheet.scheme, answers))
+
+
+def _why_not(db: Connection, assignment_id: str) -> str:
+    """Return why an answer was not taken: it was given in another tab, the phase closed, or the post went to others."""
+    held = picking.one(db, assignment_id, lock=False)
+    if held is None or held.phase.state != "open":
+        return "closed"
+    return "already" if held.assignment.state in ("done", "refused") else "gone"

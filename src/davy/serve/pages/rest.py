@@ -1,0 +1,64 @@
+"""A page to rest on: why, until when, whom to talk to. A rest can be put off once, where the project allows it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from davy.annotate import care
+from davy.serve.context import context_of
+from davy.serve.i18n import Words
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.pages.consent import member_of
+from davy.serve.render import words_of
+from davy.serve.visitor import Form, field
+from davy.store.columns import now
+
+router = APIRouter(include_in_schema=False)
+
+Labels = Annotated[Place, Depends(in_project("label posts"))]
+
+
+@router.get("/projects/{project_id}/rest")
+def rest(request: Request, place: Labels) -> Response:
+    """Return the page; it is there to rest on at any time, due or not."""
+    with context_of(request).store.write() as db:
+        due = care.before_next(db, place.project, member_of(place))
+    values = rest_values(words_of(request), place, due)
+    return project_page(request, place, "label.html", part="parts/rest.html", guide=None, **values)
+
+
+@router.post("/projects/{project_id}/rest")
+def decide(request: Request, place: Labels, form: Form) -> Response:
+    """Put the rest off for some minutes, or end the sitting for today."""
+    with context_of(request).store.write() as db:
+        if field(form, "do") == "later":
+            care.postpone(db, place.project, member_of(place))
+            return RedirectResponse(f"{place.address}/label", 303)
+        care.stop(db, member_of(place))
+    return RedirectResponse(place.address, 303)
+
+
+def rest_values(words: Words, place: Place, due: care.Rest | None) -> dict[str, Any]:
+    """Return what `parts/rest.html` shows."""
+    reasons = {
+        "break": words("rest.break"),
+        "hard items": words("rest.hard_items"),
+        "daily cap": words("rest.daily_cap"),
+    }
+    shown = {
+        "words": reasons.get(due.reason, words("rest.break")) if due else words("rest.none"),
+        "until": due.until if due else None,
+        "minutes": max(1, round((due.until - now()).total_seconds() / 60)) if due else 0,
+        "may_postpone": bool(due and due.may_postpone),
+    }
+    return {
+        "rest": shown,
+        "base": f"{place.address}/label",
+        "rest_path": f"{place.address}/rest",
+        "project_id": place.project.id,
+        "said": "",
+    }

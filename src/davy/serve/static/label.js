@@ -1,0 +1,231 @@
+/* The labelling page by keyboard: which questions apply, which key means what, where the focus goes.
+   Nothing here is needed to answer: without this file the form posts and comes back with what is still open. */
+
+const LETTERS = "123456789abehijklmoqtwxyz0"; // every letter that is no command below
+const $ = (selector, within = document) => within.querySelector(selector);
+const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+const form = () => $("#answer");
+const questions = () => $$("#answer .question").filter((it) => !it.hidden);
+const inputs = (set) => $$(".option:not([hidden]) input", set).filter((it) => !it.closest(".sieved"));
+const isTyping = (target) => target.matches?.("textarea, select, input[type=text], input[type=search]");
+
+/* ---- which questions apply ------------------------------------------------------------------ */
+
+const chosen = (name) => $$("#answer .question:not([hidden]) .option input:checked").filter((it) => it.name === `answer.${name}`).map((it) => it.value);
+const meets = (needs, name) => JSON.parse(needs).some((label) => chosen(name).includes(label));
+
+function refresh() {
+  if (!form()) return;
+  for (const set of $$("#answer .question")) {
+    const { under, needs } = set.dataset;
+    if (!under) continue;
+    set.hidden = set.disabled = !meets(needs, under);
+    for (const option of $$("[data-beneath]", set)) {
+      option.hidden = !meets(option.dataset.beneath, under);
+      const input = $("input", option);
+      input.disabled = option.hidden;
+      if (option.hidden) input.checked = false;
+    }
+  }
+  mark();
+}
+
+/* ---- keys and the question they act on ------------------------------------------------------- */
+
+const isAnswered = (set) => !("required" in set.dataset) || $(".option input:checked", set) || $("[data-own]", set)?.value.trim();
+
+function current() {
+  const focused = document.activeElement?.closest("#answer [data-keys]");
+  if (focused && !focused.hidden) return focused;
+  const open = questions();
+  return open.find((set) => !isAnswered(set)) ?? open.find((set) => !$("input:checked", set)) ?? open.at(-1);
+}
+
+function keysOf(set) {
+  const all = inputs(set);
+  const first = all.length > LETTERS.length ? all.filter((it) => "priority" in it.closest(".option").dataset) : all;
+  return new Map((first.length ? first : all).slice(0, LETTERS.length).map((input, place) => [input.closest(".option").dataset.digit ?? LETTERS[place], input]));
+}
+
+/* Show the keys of the question they act on; the others keep quiet. */
+function mark() {
+  const now = current();
+  for (const set of $$("#answer [data-keys]")) {
+    set.classList.toggle("current", set === now);
+    for (const hint of $$(".option kbd", set)) hint.textContent = "";
+    if (set.hidden) continue;
+    for (const [key, input] of keysOf(set)) $("kbd", input.closest(".option")).textContent = key;
+  }
+}
+
+function choose(input) {
+  const set = input.closest("[data-keys]");
+  if (input.type === "radio") input.checked = true;
+  else input.checked = !input.checked;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+  input.focus({ preventScroll: true });
+  if (input.type === "radio") {
+    const next = questions().slice(questions().indexOf(set) + 1).find((it) => !isAnswered(it));
+    if (next) enter(next);
+  }
+}
+
+function enter(set) {
+  const target = $("input:checked", set) ?? inputs(set)[0] ?? $("[data-own]", set);
+  target?.focus({ preventScroll: true });
+  set.scrollIntoView({ block: "nearest" });
+  mark();
+}
+
+function step(by) {
+  const sets = questions();
+  const place = sets.indexOf(current());
+  const set = sets[Math.min(Math.max(place + by, 0), sets.length - 1)];
+  if (set) enter(set);
+}
+
+/* ---- what a key does ------------------------------------------------------------------------- */
+
+/* Enter presses the one primary button; a required question that is open gets the focus instead. */
+export function save() {
+  const primary = $("#sheet .primary");
+  if (!primary) return;
+  const open = form() && questions().find((set) => !isAnswered(set));
+  if (open) {
+    open.classList.add("open");
+    say($("#sheet").dataset.missing ?? "");
+    enter(open);
+  } else if (form()) form().requestSubmit(primary);
+  else primary.click();
+}
+
+const press = (key) => $(`#sheet [data-key="${key}"]`)?.click();
+
+function lift() {
+  const veils = $$("#post [data-veil]");
+  const next = veils.find((it) => !it.checked);
+  for (const veil of next ? [next] : veils) veil.checked = Boolean(next);
+  unblur();
+}
+
+/* What is blurred is not read aloud either. */
+function unblur() {
+  for (const veil of $$("#post [data-unblur]")) $(".words", veil.closest(".veil")).toggleAttribute("aria-hidden", !veil.checked);
+}
+
+function guide() {
+  const place = $("#guide > details");
+  if (!place) return;
+  const away = $("#guide").contains(document.activeElement);
+  place.open = !away;
+  if (away) $("#post").focus();
+  else { $(".guide-text", place).focus({ preventScroll: true }); place.scrollIntoView({ block: "nearest" }); }
+}
+
+function comment() {
+  const place = $("#answer .comment");
+  if (!place) return;
+  place.open = true;
+  $("textarea", place).focus();
+}
+
+function definitions() {
+  const off = document.documentElement.classList.toggle("no-definitions");
+  sessionStorage.setItem("davy:definitions", off ? "off" : "on");
+}
+
+const COMMANDS = {
+  u: () => press("u"), s: () => press("s"), r: () => press("r"),
+  f: () => $("#answer .flags") && enter($("#answer .flags")),
+  c: comment, v: lift, g: guide, d: definitions, n: () => step(1), p: () => step(-1),
+  "/": () => $("[data-find]", current() ?? document)?.focus(),
+  "?": () => $("#keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (!$("#sheet") || $("#keys")?.open || event.altKey || event.isComposing) return;
+  if (key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); save(); return; }
+  if (event.ctrlKey || event.metaKey) return;
+  if (isTyping(target)) { typed(event); return; }
+  if (key === "Escape") { $("#post").focus(); return; }
+  if (key === "Enter") {
+    if (target.closest("button, a, summary")) return;
+    event.preventDefault();
+    if (!event.repeat) save();
+    return;
+  }
+  if (event.repeat) return;
+  const set = form() && current();
+  const input = set && keysOf(set).get(key);
+  if (input) choose(input);
+  else if (Object.hasOwn(COMMANDS, key)) COMMANDS[key]();
+  else return;
+  event.preventDefault();
+});
+
+/* In a box, keys are text: only Enter and Escape mean something. */
+function typed(event) {
+  const { key, target } = event;
+  if (key === "Escape") { target.blur(); $("#post").focus(); event.preventDefault(); return; }
+  if (key !== "Enter" || target.matches("textarea, select")) return;
+  event.preventDefault();
+  if (!target.matches("[data-find]") || !target.value) { save(); return; }
+  const set = target.closest("fieldset");
+  const found = inputs(set)[0];
+  target.value = "";
+  if (found) choose(found);
+  sieve(target);
+  target.focus();
+}
+
+function sieve(box) {
+  const wanted = box.value.trim().toLocaleLowerCase();
+  const set = box.closest("fieldset");
+  for (const option of $$(".option", set)) option.classList.toggle("sieved", Boolean(wanted) && !option.textContent.toLocaleLowerCase().includes(wanted));
+  mark();
+}
+
+/* ---- refusing takes two presses, and never a reason ------------------------------------------- */
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest('button[value="refuse"]');
+  if (button && !button.classList.contains("armed")) {
+    event.preventDefault();
+    button.classList.add("armed");
+    button.firstChild.textContent = `${button.dataset.sure} `;
+    const sure = Object.assign(document.createElement("input"), { type: "hidden", name: "sure", value: "yes" });
+    button.after(sure);
+    say(button.dataset.sure);
+  }
+  if (event.target.closest("[data-open-keys]")) $("#keys").showModal();
+});
+
+/* ---- each new post ---------------------------------------------------------------------------- */
+
+export function say(words) {
+  $("#said").textContent = words;
+}
+
+document.addEventListener("change", (event) => { if (event.target.closest("#answer")) refresh(); if (event.target.matches("[data-unblur]")) unblur(); });
+document.addEventListener("input", (event) => { if (event.target.matches("[data-find]")) sieve(event.target); });
+document.addEventListener("focusin", () => form() && mark());
+
+/* Each post has an address of its own, so that the way back leads to what was answered. */
+function begin(swapped) {
+  const sheet = $("#sheet");
+  if (!sheet) return;
+  const { path } = sheet.dataset;
+  if (swapped && path !== location.pathname) history.pushState({}, "", path);
+  else if (path !== location.pathname) history.replaceState({}, "", path);
+  refresh();
+  unblur();
+  if (swapped) { scrollTo(0, 0); (sheet.querySelector(".wrong")?.closest("fieldset")?.querySelector("input:not([type=hidden])") ?? $("#post")).focus({ preventScroll: true }); }
+  document.dispatchEvent(new CustomEvent("davy:sheet"));
+}
+
+document.documentElement.classList.toggle("no-definitions", sessionStorage.getItem("davy:definitions") === "off");
+document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.id === "sheet") begin(true); });
+addEventListener("popstate", () => location.reload());
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+begin(false);
