@@ -41,7 +41,19 @@ class Format:
 _TABLES = ("csv", "tsv", "jsonl", "parquet", "csv.gz", "tsv.gz", "jsonl.gz")
 _HERE = "davy.annotate.exchange"
 
-FORMATS: dict[str, Format] = {it.name: it for it in (Format("long", f"{_HERE}.long", _TABLES),)}
+FORMATS: dict[str, Format] = {
+    it.name: it
+    for it in (
+        Format("long", f"{_HERE}.long", _TABLES),
+        Format("label-studio", f"{_HERE}.label_studio", ("json",)),
+        Format("doccano", f"{_HERE}.doccano", ("jsonl",)),
+        Format("prodigy", f"{_HERE}.prodigy", ("jsonl",)),
+        Format("argilla", f"{_HERE}.argilla", ("json",)),
+        Format("crowd", f"{_HERE}.crowd", _TABLES),
+        Format("huggingface", f"{_HERE}.huggingface", ("zip",), folder=True),
+        Format("codabench", f"{_HERE}.codabench", ("zip",), folder=True),
+    )
+}
 
 
 def find(name: str) -> Format:

@@ -50,7 +50,7 @@ def gather(
     names = {phase.id: phase.name for phase in chosen}
     for kept in exporting.everything(db, project, list(names)):
         post: dict[str, Any] = dict(kept.post)
-        meta = json.loads(post.pop("meta") or "{}")
+        meta = json.loads(post.pop("meta") or "{}", parse_constant=lambda _: None)
         text = post.pop("text") or ""
         yield Answered(
             **post,

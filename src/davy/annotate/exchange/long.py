@@ -140,10 +140,9 @@ def _row(cells: dict[str, Any], scheme: Scheme, place: str) -> Answered:
         guideline=version(cells.get("guideline_version"), place),
     )
     post = {field: _text(cells.get(field)) for field in POST_FIELDS}
-    text = cells.get("text")
     return Answered(
         id=str(cells["item"]),
-        text="" if text is None else str(text),
+        text=_text(cells.get("text")),
         **post,
         meta=_meta(cells.get("meta"), place),
         given=(given,),

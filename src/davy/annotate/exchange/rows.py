@@ -48,10 +48,13 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A post with everything that was said about it. `place` is where in a file it stood, for error messages."""
+    """A post with everything that was said about it.
+
+    `text` is None where a file only names the post. `place` is where in a file it stood, for error messages.
+    """
 
     id: str
-    text: str
+    text: str | None = None
     lang: str | None = None
     image: str | None = None
     source: str | None = None
