@@ -58,6 +58,8 @@ def train(
       davy train train.csv --dev dev.csv --encoder ./minilm --scheme edos --out runs/edos
 
       davy train edos/ --corpus edos --split train --dev-split dev --config edos-b5 --out runs/b5 --seed 1 --seed 2
+
+      accelerate launch --num_processes 4 -m davy train train.csv --encoder ./minilm --out runs/on-four-gpus
     """
     from davy.train.config import load, of
 
@@ -82,18 +84,22 @@ def _run(
 ) -> None:
     from davy.train import record
     from davy.train.search import best_of, trials
+    from davy.train.team import team
     from davy.train.trainer import train as trained
 
+    leads = team().leads
     found = []
     for trial in trials(config, out):
         histories, scorers = {}, {}
         for seed in config.seeds:
             folder = trial.folder / f"seed-{seed}"
-            console.note(
-                f"{trial.name or config.name}, seed {seed}: {len(posts)} posts, {', '.join(q.name for q in questions)}"
-            )
+            if leads:
+                asked_for = ", ".join(question.name for question in questions)
+                console.note(f"{trial.name or config.name}, seed {seed}: {len(posts)} posts, {asked_for}")
             done = trained(posts, dev, questions, trial.config, folder, seed=seed, tell=tell)
             histories[seed], scorers[seed] = done.history, done.folder
+        if not leads:
+            continue
         data = {"posts": len(posts), "hash": record.data_hash(posts)}
         if dev is not None:
             data |= {"dev posts": len(dev), "dev hash": record.data_hash(dev)}
@@ -104,6 +110,8 @@ def _run(
             (folder / "card.md").write_text(text, encoding="utf-8")
             record.sign(folder)
         found.append((trial, written))
+    if not leads:
+        return
     trial, written = best_of(found)
     if json:
         console.json(written)

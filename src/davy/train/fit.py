@@ -20,6 +20,7 @@ from davy.models.network import Network
 from davy.train.data import Targets, Tokens, by_length, in_order
 from davy.train.loop import History, Loop, Schedule
 from davy.train.losses import agreement_loss, masked_loss
+from davy.train.team import Team
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ def fit(
     save_every: int = 0,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
     wrap_up: Callable[[float], None] = lambda _: None,
+    team: Team | None = None,
 ) -> History:
     """Train the network in place and return the history; `order(rng)` gives the rows of one epoch."""
     lengths = tokens.lengths.cpu().numpy()
@@ -63,7 +65,19 @@ def fit(
         value = masked_loss(one, values, weights, targets.heads) + masked_loss(other, values, weights, targets.heads)
         return value / 2 + recipe.agreement * agreement_loss(one, other, targets.heads, weights)
 
-    return Loop(network, recipe.schedule, batches, loss, evaluate, recipe.seed, folder, save_every, tell, wrap_up).run()
+    return Loop(
+        network,
+        recipe.schedule,
+        batches,
+        loss,
+        evaluate,
+        recipe.seed,
+        folder,
+        save_every,
+        tell,
+        wrap_up,
+        team or Team(),
+    ).run()
 
 
 @torch.inference_mode()

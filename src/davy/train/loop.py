@@ -22,6 +22,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from davy.train.team import Team
+
 CHECKPOINT = "checkpoint.safetensors"
 STATE = "checkpoint.json"
 
@@ -79,12 +81,17 @@ class Loop:
     tell: Callable[[dict[str, Any]], None] = lambda _: None
     wrap_up: Callable[[float], None] = lambda _: None
     """Hears the share of the run that is done before each step, for phases such as quantisation-aware steps."""
+    team: Team = field(default_factory=Team)
+    """The processes that train together. Each draws its own dropout, so that after a kill a team of several goes on
+    with other chance than it would have had; one alone ends with the same weights."""
 
     def run(self) -> History:
         """Train to the end and leave the best weights in the module; go on from a checkpoint where one is there."""
         torch.manual_seed(self.seed)
         plan = _Plan(self)
         history = plan.resume()
+        if not self.team.leads:
+            torch.manual_seed((self.seed + 1) * 1_000_003 + self.team.rank * 1009 + plan.steps)
         while plan.epoch < self.schedule.epochs and not history.stopped:
             self._epoch(plan)
             plan.epoch, plan.done = plan.epoch + 1, 0
@@ -102,23 +109,25 @@ class Loop:
             if share >= 1:
                 break
             self.wrap_up(share)
-            plan.step(self.loss, batches[i], share, last=i + 1 == len(batches))
+            plan.step(self.loss, self.team.share(batches[i]), share, last=i + 1 == len(batches))
             plan.done = i + 1
             due = self.save_every and plan.steps % (self.save_every * self.schedule.accumulate) == 0
             if self.folder and due:
                 plan.save(plan.history)
 
     def _judge(self, plan: _Plan, history: History) -> None:
-        record: dict[str, Any] = {"epoch": plan.epoch, "loss": plan.mean_loss(), "seconds": round(plan.clock(), 1)}
+        loss = plan.mean_loss()
+        record: dict[str, Any] = {"epoch": plan.epoch, "loss": loss, "seconds": round(plan.clock(), 1)}
         if self.evaluate:
             self.module.eval()
             with plan.averaged():
-                record |= self.evaluate()
+                record = self.team.same(record | self.evaluate())
                 if record["score"] > history.best_score:
                     history.best = len(history.records)
                     plan.keep_best()
         history.records.append(record)
-        self.tell(record)
+        if self.team.leads:
+            self.tell(record)
         waited = len(history.records) - 1 - history.best
         patience = self.schedule.patience
         history.stopped = bool(self.evaluate and patience is not None and waited >= patience)
@@ -164,6 +173,7 @@ class _Plan:
             return
         for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
             group["lr"] = rate * slope(share, self.schedule.warmup)
+        self.loop.team.average(self.loop.module.parameters())
         if self.schedule.clip:
             nn.utils.clip_grad_norm_(self.loop.module.parameters(), self.schedule.clip, foreach=True)
         self.optimiser.step()
@@ -176,7 +186,7 @@ class _Plan:
                 torch._foreach_lerp_([self.average[n] for n in names], [live[n].detach() for n in names], 1 - decay)
 
     def mean_loss(self) -> float:
-        value = float(self.total) / max(1, self.count)
+        value = float(self.loop.team.mean(self.total)) / max(1, self.count)
         self.total.zero_()
         self.count = 0
         return round(value, 5)
@@ -199,6 +209,8 @@ class _Plan:
         self.history = history
         folder = self.loop.folder
         assert folder is not None
+        if not self.loop.team.leads:
+            return
         tensors = {f"live:{k}": v for k, v in _copy(self.loop.module).items()}
         for kind, group in (("average", self.average), ("best", self.best)):
             tensors |= {f"{kind}:{k}": v.clone() for k, v in (group or {}).items()}

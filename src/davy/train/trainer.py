@@ -25,6 +25,7 @@ from davy.train.data import Targets, Tokens
 from davy.train.fit import Recipe, fit, predict
 from davy.train.loop import History, Schedule
 from davy.train.losses import masked_loss
+from davy.train.team import team
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,12 +53,13 @@ def train(
 ) -> Trained:
     """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint` until it is done."""
     torch.manual_seed(seed)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    us = team()
+    device = us.device.partition(":")[0]
     precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")
     network, reading = start(config, questions, posts)
-    network.to(device)
-    tokens = Tokens.of(reading.ids(posts["text"].fill_null("").to_list()), reading.pad, device)
-    wanted = targets.make(questions, posts, config).to(device)
+    network.to(us.device)
+    tokens = Tokens.of(reading.ids(posts["text"].fill_null("").to_list()), reading.pad, us.device)
+    wanted = targets.make(questions, posts, config).to(us.device)
     checkpoint = folder / "checkpoint"
     checkpoint.mkdir(parents=True, exist_ok=True)
     history = fit(
@@ -70,9 +72,14 @@ def train(
         folder=checkpoint,
         save_every=config.save_every,
         tell=tell,
+        team=us,
     )
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
+    if not us.leads:
+        us.wait()
+        return Trained(scorer, history, folder / "model", seed)
     manifest = scorer.save(folder / "model")
+    us.wait()
     return Trained(replace(scorer, version=manifest.version), history, folder / "model", seed)
 
 
