@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from davy.annotate import adjudicate, duty
 from davy.annotate.current import scheme_of
 from davy.annotate.feedback import Feedback, feedback_on
+from davy.annotate.together import save_shared, shared_answer
 from davy.core import Annotation, Assignment, Guideline, Item, Member, Phase, Post, Project, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.store import Connection, annotations, assignments, events, members, phases, picking, tallies
@@ -21,7 +22,20 @@ from davy.store.picking import Held
 from davy.store.store import is_writing
 from davy.store.tallies import Tally
 
-__all__ = ["Saved", "Sheet", "leave", "next_sheet", "open_sheet", "refuse", "save", "scheme_of", "skip", "undo"]
+__all__ = [
+    "Saved",
+    "Sheet",
+    "leave",
+    "next_sheet",
+    "open_sheet",
+    "refuse",
+    "save",
+    "save_shared",
+    "scheme_of",
+    "shared_answer",
+    "skip",
+    "undo",
+]
 
 MOST_COMMENT = 5_000
 

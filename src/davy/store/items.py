@@ -129,6 +129,18 @@ def set_gold(db: Connection, item_id: str, gold: Answers | None, *, by: str) -> 
     return get(db, item_id)
 
 
+def lock(db: Connection, item_id: str) -> Item:
+    """Return an item, held until the transaction ends, so that of two who change it at once one waits."""
+    db.execute(select(items.c.id).where(items.c.id == item_id).with_for_update(key_share=True))
+    return get(db, item_id)
+
+
+def shared(db: Connection, item_id: str, *, settled: bool) -> None:
+    """Note that an item has the one answer that a discussion gives it."""
+    values = {"given": 1, "room": 0, "state": "settled" if settled else "full"}
+    db.execute(update(items).where(items.c.id == item_id).values(**values))
+
+
 def mark(db: Connection, item_id: str, state: str) -> None:
     """Note what became of an item: `full`, `settled` or `dropped` (then nobody gets it any more), or `open`."""
     values: dict[str, Any] = {"state": state}
@@ -140,7 +152,8 @@ def mark(db: Connection, item_id: str, state: str) -> None:
 def item_from(values: Sequence[Any]) -> Item:
     """Return the item of a row that has the columns of `COLUMNS`."""
     gold = values[-1]
-    return Item(*values[:-1], gold=None if gold is None else {name: tuple(labels) for name, labels in gold.items()})
+    right = None if gold is None else {name: tuple(labels) for name, labels in gold.items()}
+    return Item(*values[:-1], right)
 
 
 def _last(db: Connection, phase_id: str) -> int:

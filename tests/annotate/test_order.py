@@ -1,0 +1,37 @@
+"""Hard posts are spread out; every order is a real one and the same seed gives the same."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from davy.annotate.order import spread
+from davy.store.items import by_chance
+
+
+@pytest.mark.parametrize("severities", [[], [1], [0, 0], [1, 1, 1], [0] * 97 + [1] * 3, [0, 1] * 50, [2, 1, 0] * 40])
+def test_each_place_is_given_once(severities):
+    places = spread(severities, seed=3)
+    assert sorted(places) == list(range(len(severities)))
+    assert list(places) == list(spread(severities, seed=3))
+
+
+def test_hard_posts_keep_their_distance_where_chance_would_put_them_in_a_row():
+    chance = random.Random(5)
+    severities = [int(number < 100) for number in range(1000)]
+    chance.shuffle(severities)
+
+    def gaps(places):
+        hard = sorted(place for place, severity in zip(places, severities, strict=True) if severity)
+        return [after - before for before, after in pairwise(hard)]
+
+    assert min(gaps(spread(severities, seed=1))) >= 5
+    assert max(gaps(spread(severities, seed=1))) <= 15
+    assert min(gaps(by_chance(1000, 1))) == 1
+
+
+def test_other_seeds_give_other_orders_and_the_rest_is_by_chance():
+    severities = [0] * 200 + [1] * 20
+    one, two = spread(severities, seed=1), spread(severities, seed=2)
+    assert list(one) != list(two)
+    assert sum(a < b for a, b in pairwise(one)) == pytest.approx(110, abs=25)

@@ -1,0 +1,83 @@
+"""A discussion's one shared answer."""
+
+import threading
+
+import pytest
+
+from davy.annotate import work
+from davy.core import UserError
+from davy.store import Store, annotations, events, items, phases, verdicts
+from davy.store.columns import new_id
+from work_project import NO, YES, make_bench
+
+
+def discussion(store: Store, *, in_corpus: bool):
+    bench = make_bench(store, n=2, kind="discussion", answers=None)
+    if in_corpus:
+        from sqlalchemy import update
+
+        from davy.store.tables import phases as table
+
+        with store.write() as db:
+            db.execute(update(table).values(in_corpus=1))
+            bench.phase = phases.get(db, bench.phase.id)
+    return bench, bench.everything()[0]
+
+
+def test_a_shared_answer_is_kept_with_its_notes_and_replaced_by_a_later_one(store: Store):
+    bench, item = discussion(store, in_corpus=False)
+    assert bench.next("ada") is None  # nobody answers it alone
+    form = new_id()
+    with store.write() as db:
+        for _ in range(2):  # sent twice
+            first = work.save_shared(
+                db, bench.project, bench.phase, item, YES, " We talked. ", by="ada", annotation_id=form
+            )
+        second = work.save_shared(db, bench.project, bench.phase, item, NO, "", by="bo")
+    assert (first.annotator, first.comment, second.replaces) == ("together", "We talked.", first.id)
+    with store.read() as db:
+        assert work.shared_answer(db, bench.project, bench.phase, item).answers == NO
+        assert len(annotations.of_post(db, item.post, scheme="grumble", version=1, replaced=True)) == 2
+        assert verdicts.of_post(db, item.post, scheme="grumble", version=1) == {}
+        assert [it.by for it in events.latest(db, about=f"item {item.id}")] == ["bo", "ada"]
+        assert (items.get(db, item.id).given, items.get(db, item.id).state) == (1, "full")
+
+
+def test_in_the_corpus_a_shared_answer_is_a_verdict_by_consensus(store: Store):
+    bench, item = discussion(store, in_corpus=True)
+    with store.write() as db:
+        given = work.save_shared(db, bench.project, bench.phase, item, YES, "", by="ada")
+        found = verdicts.of_post(db, item.post, scheme="grumble", version=1)
+    assert {name: (it.labels, it.basis, it.annotations) for name, it in found.items()} == {
+        "grumpy": (("yes",), "consensus", (given.id,)),
+        "about": (("tea",), "consensus", (given.id,)),
+    }
+
+
+def test_two_who_write_it_down_at_once_leave_one_answer_that_counts(store: Store):
+    bench, item = discussion(store, in_corpus=False)
+    start = threading.Barrier(4)
+
+    def write(name):
+        start.wait()
+        with store.write() as db:
+            work.save_shared(db, bench.project, bench.phase, item, YES, name, by=name)
+
+    threads = [threading.Thread(target=write, args=(f"m{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with store.read() as db:
+        assert len(annotations.of_post(db, item.post, scheme="grumble", version=1)) == 1
+        assert len(annotations.of_post(db, item.post, scheme="grumble", version=1, replaced=True)) == 4
+
+
+def test_wrong_phases_and_missing_answers_are_refused(store: Store):
+    bench, item = discussion(store, in_corpus=False)
+    with pytest.raises(UserError, match="is not answered"), store.write() as db:
+        work.save_shared(db, bench.project, bench.phase, item, {}, "", by="ada")
+    with store.write() as db:
+        closed = phases.close_phase(db, bench.phase.id, by="shell")
+    with pytest.raises(UserError, match="not open"), store.write() as db:
+        work.save_shared(db, bench.project, closed, item, YES, "", by="ada")
