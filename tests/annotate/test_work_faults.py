@@ -17,8 +17,8 @@ from davy.annotate import work
 from davy.core import UserError
 from davy.store import Store, annotations, items, open_store, tallies
 from davy.store.columns import new_id
-from davy.store.tables import answers, assignments
 from davy.store.tables import annotations as annotation_rows
+from davy.store.tables import answers, assignments
 from work_project import NO, make_bench
 
 

@@ -153,7 +153,7 @@ def item_from(values: Sequence[Any]) -> Item:
     """Return the item of a row that has the columns of `COLUMNS`."""
     gold = values[-1]
     right = None if gold is None else {name: tuple(labels) for name, labels in gold.items()}
-    return Item(*values[:-1], right)
+    return Item(*[*values[:-1], right])
 
 
 def _last(db: Connection, phase_id: str) -> int:
