@@ -11,18 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from davy.annotate.current import scheme_of
 from davy.core import Metric, Phase, Project, Question, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.core.errors import nearest
-from davy.store import Connection, members, schemes, watching
+from davy.store import Connection, members, watching
 
 if TYPE_CHECKING:
     from davy.measure.intervals import Bootstrap
     from davy.measure.ratings import Ratings
     from davy.measure.study import Study
+
+__all__ = ["Gate", "GateLine", "coefficient", "gate", "pseudonyms", "ratings_of", "said", "scheme_of", "studies_of"]
 
 NONE = "none"
 """What a question with any number of answers says when it got none; as `davy agree` reads an empty list."""
@@ -160,19 +162,6 @@ def coefficient(name: str) -> str:
 def pseudonyms(db: Connection, project: Project) -> dict[str, str]:
     """Return what everyone who is or was in the project is called in it, by user id."""
     return {member.user: member.pseudonym for member in members.of_project(db, project.id, left=True)}
-
-
-def scheme_of(db: Connection, project: Project) -> Scheme:
-    """Return the scheme that the project asks."""
-    stored = schemes.get(db, project.scheme, project.scheme_version)
-    return _scheme(stored.yaml)
-
-
-@lru_cache(maxsize=32)
-def _scheme(yaml: str) -> Scheme:
-    from davy.schemes.read import parse
-
-    return parse(yaml)
 
 
 def _least(value: Any) -> float:

@@ -18,7 +18,7 @@ from davy.core import Metric, Phase, Project, Scheme
 from davy.store import Connection, Store, agreements, members, phases, projects, watching
 from davy.store.agreements import Snapshot
 from davy.store.columns import now
-from davy.store.watching import Tally
+from davy.store.tallies import Tally
 
 if TYPE_CHECKING:
     from davy.measure.study import Study
@@ -28,8 +28,12 @@ SNAPSHOT_MINUTES = 10
 """A snapshot is taken after so many new answers, or so many minutes after the last one if anything is new."""
 SMALL = 5_000
 """Answers up to which a phase is measured while its page waits: everyone's calibration, not a production."""
+SOONEST = timedelta(hours=1)
+"""How long a phase runs before its pace means anything."""
 MOST_POINTS = 120
 """Points of the line over time; when there are more, every second one is left out."""
+MOST_PAIRS = 66
+"""Pairs that a snapshot holds: a table for twelve people."""
 LEVEL = 0.95
 
 
@@ -63,11 +67,71 @@ class Measured:
     one_out: Mapping[str, tuple[Metric, ...]]
     """Agreement of the others, by the pseudonym of who is left out."""
     people: Mapping[str, tuple[float | None, int]]
-    """Mean Cohen's κ with each other person and the answers it rests on, by pseudonym."""
+    """Mean Cohen's κ with each other person, and how many answers they gave, by pseudonym."""
+    pairs: Mapping[tuple[str, str], Metric]
+    """Cohen's κ of each pair; empty where there are too many people for a table of pairs."""
 
     def metric(self, name: str) -> Metric | None:
         """Return a coefficient by its short name."""
         return next((metric for metric in self.metrics if metric.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Everything that the page of a project shows: a row a phase, and a row a person and phase."""
+
+    phases: tuple[Phase, ...]
+    progress: Mapping[str, Progress]
+    measured: Mapping[str, Sequence[Measured]]
+    snapshots: Mapping[str, Snapshot]
+    tallies: Sequence[Tally]
+    names: Mapping[str, str]
+    cases: int
+
+
+@dataclass(frozen=True, slots=True)
+class OneOut:
+    """Agreement of all, and without each person in turn: a row a person, a column a phase and question."""
+
+    columns: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: tuple[tuple[str | None, tuple[Metric | None, ...]], ...]
+    """Who is left out (None: nobody), and a figure a column."""
+
+
+def board(db: Connection, project: Project, *, at: datetime | None = None) -> Board:
+    """Return what is known of a project now. Reads a few rows a phase and person, never items or answers."""
+    found = tuple(phases.of_project(db, project.id))
+    ids = [phase.id for phase in found]
+    tallies = watching.tallies_of(db, ids)
+    snapshots = agreements.newest_of(db, ids)
+    everyone = members.of_project(db, project.id, left=True)
+    roster = sum("annotator" in member.roles and member.left_at is None for member in everyone)
+    return Board(
+        found,
+        {p.id: progress_of(p, tallies, roster, snapshots.get(p.id), at=at) for p in found},
+        {phase: measured(snapshot) for phase, snapshot in snapshots.items()},
+        snapshots,
+        tallies,
+        {member.user: member.pseudonym for member in everyone},
+        watching.open_cases(db, project.id),
+    )
+
+
+def one_out(board: Board, coefficient: str) -> OneOut:
+    """Return the table of GMHP7k's Table 4: rows all and without each person, columns phase by question."""
+    columns, each = [], []
+    people: set[str] = set()
+    for phase in board.phases:
+        known = [it for it in board.measured.get(phase.id, ()) if (m := it.metric(coefficient)) and m.value is not None]
+        if known:
+            columns.append((phase.name, tuple(it.question for it in known)))
+            each += known
+            people |= {name for it in known for name in it.one_out}
+    rows: list[tuple[str | None, tuple[Metric | None, ...]]] = []
+    for name in (None, *sorted(people)):
+        cells = (it.metrics if name is None else it.one_out.get(name, ()) for it in each)
+        rows.append((name, tuple(next((m for m in cell if m.name == coefficient), None) for cell in cells)))
+    return OneOut(tuple(columns), tuple(rows) if each else ())
 
 
 def progress_of(
@@ -107,7 +171,7 @@ def _pace(given: int, phase: Phase, snapshot: Snapshot | None, at: datetime) -> 
     start = next(((when, n) for when, n in reversed(points) if at - when >= timedelta(days=1)), None)
     if start is None and phase.opened_at is not None:
         start = (phase.opened_at, 0)
-    if start is None or at <= start[0] or given <= start[1]:
+    if start is None or at - start[0] < SOONEST or given <= start[1]:
         return None
     return (given - start[1]) / ((at - start[0]) / timedelta(days=1))
 
@@ -130,6 +194,13 @@ def stale(snapshot: Snapshot | None, tallies: Sequence[Tally]) -> bool:
     if sum(tally.given for tally in tallies) != snapshot.answers:
         return True
     return any(tally.last_at is not None and tally.last_at > snapshot.at for tally in tallies)
+
+
+def state_key(phase: Phase, tallies: Sequence[Tally]) -> str:
+    """Return a name for how far a phase is, so that one state is measured by one job."""
+    last = max((tally.last_at for tally in tallies if tally.last_at), default=None)
+    when = last.isoformat() if last else "never"
+    return f"agreement {phase.id} {sum(tally.given for tally in tallies)} {when}"
 
 
 def due_phases(db: Connection, *, at: datetime | None = None) -> list[Phase]:
@@ -195,6 +266,7 @@ def measured(snapshot: Snapshot | None) -> list[Measured]:
             it["labels"],
             {name: tuple(_metric(m) for m in metrics) for name, metrics in it["one_out"].items()},
             {name: (value, n) for name, (value, n) in it["people"].items()},
+            {(one, other): _metric(kept) for one, other, kept in it["pairs"]},
         )
         for it in (snapshot.content["questions"] if snapshot else ())
     ]
@@ -221,7 +293,13 @@ def _question(study: Study, scheme: Scheme) -> dict[str, Any]:
         "labels": study.ratings.label_counts(),
         "one_out": {panel.without[0]: [_kept(metric) for metric in panel.metrics] for panel in study.one_out},
         "people": _people(study),
+        "pairs": _pairs(study),
     }
+
+
+def _pairs(study: Study) -> list[tuple[str, str, dict[str, Any]]]:
+    pairs = study.pairs.pairs
+    return [(*pair, _kept(metric)) for pair, metric in pairs.items()] if len(pairs) <= MOST_PAIRS else []
 
 
 def _people(study: Study) -> dict[str, tuple[float | None, int]]:

@@ -25,9 +25,11 @@ from davy.serve.jobs import Kind, Worker
 from davy.serve.pages import ROUTERS
 from davy.serve.passwords import check_password
 from davy.serve.settings import Settings
+from davy.serve.watcher import KIND as MEASURE_AGREEMENT
+from davy.serve.watcher import Watcher, measure
 from davy.store import open_store
 
-JOB_KINDS: dict[str, Kind] = {}
+JOB_KINDS: dict[str, Kind] = {MEASURE_AGREEMENT: measure}
 """What runs in the background; stages that have long work add their function here by name."""
 
 
@@ -71,9 +73,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await to_thread.run_sync(_warm_up)
     await context.detector.start()
     worker = Worker(context.store, JOB_KINDS).start() if JOB_KINDS else None
+    watcher = Watcher(context.store).start()
     try:
         yield
     finally:
+        await to_thread.run_sync(watcher.stop)
         if worker:
             await to_thread.run_sync(worker.stop)
         await context.detector.stop()

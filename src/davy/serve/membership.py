@@ -58,6 +58,7 @@ ROOMS: tuple[tuple[str, str], ...] = (
     ("label", "label posts"),
     ("expert", "settle cases"),
     ("watch", "watch"),
+    ("mine", "label posts"),
     ("verdicts", "see verdicts"),
     ("coding", "code posts"),
     ("channel", "write in the channel"),
@@ -139,7 +140,10 @@ def project_page(request: Request, place: Place, template: str, *, status: int =
 
 def rooms_of(request: Request, place: Place) -> list[tuple[str, str]]:
     """Return the pages of the project that this person may open, as (name, address)."""
-    there = {getattr(route, "path", "") for route in request.app.routes}
+    from davy.serve.pages import ROUTERS
+
+    # Not `app.routes`: FastAPI keeps an included router there as one entry without its paths.
+    there = {getattr(route, "path", "") for router in ROUTERS for route in router.routes}
     found = []
     for room, act in ROOMS:
         if place.may(act) and f"/projects/{{project_id}}{'/' + room if room else ''}" in there:

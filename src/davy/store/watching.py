@@ -7,7 +7,6 @@ million posts. What walks over answers or items (`answers`, `sampled`, `states`,
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Select, func, select, text
@@ -15,23 +14,10 @@ from sqlalchemy import Connection, Select, func, select, text
 from davy.core.annotation import Answers
 from davy.store.annotations import NONE, current
 from davy.store.tables import annotations, answers, cases, items, posts, tallies
+from davy.store.tallies import COLUMNS, Tally
 
 AT_ONCE = 500
 """Posts whose answers one query asks for; SQLite takes at most 999 values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What one person has done in one phase; `seconds` is time at work, idle time left out."""
-
-    phase: str
-    annotator: str
-    given: int
-    refused: int
-    skipped: int
-    filled: int
-    seconds: float
-    last_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +47,10 @@ def tallies_of(db: Connection, phase_ids: Sequence[str], *, annotator: str | Non
     """Return the tallies of these phases, by phase and person; one person's where `annotator` is named."""
     if not phase_ids:
         return []
-    query = select(tallies).where(tallies.c.phase.in_(list(phase_ids)))
+    query = select(*COLUMNS).where(tallies.c.phase.in_(list(phase_ids)))
     if annotator is not None:
         query = query.where(tallies.c.annotator == annotator)
-    rows = db.execute(query.order_by(tallies.c.phase, tallies.c.annotator))
-    return [
-        Tally(row.phase, row.annotator, row.given, row.refused, row.skipped, row.filled, row.seconds, row.last_at)
-        for row in rows
-    ]
+    return [Tally(*row) for row in db.execute(query.order_by(tallies.c.phase, tallies.c.annotator))]
 
 
 def answered(db: Connection, phase_id: str) -> Iterator[Answered]:

@@ -1,0 +1,126 @@
+"""Pictures inside pages: figures in, coordinates out; `templates/charts.html` draws them.
+
+Drawn as SVG by the template and coloured by the tokens, so they follow light and
+dark by themselves, need no inline style, and cost no time: the report's own
+plots (`report.plots`) take a second to warm up and 0.2 s each. Coordinates run
+from 0 to 100; the picture stretches to its place, and its text is HTML beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from davy.core import Metric
+from davy.serve.i18n import Words
+
+STYLES = 6
+"""Line styles in davy.css; further lines begin again with the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One question's line: its path, the band of its interval, its dots, and its newest value in words."""
+
+    name: str
+    style: int
+    path: str
+    band: str
+    dots: tuple[tuple[float, float], ...]
+    newest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A line chart. `ticks` are the words beside the axis from top to bottom, `mark` the height of a gate."""
+
+    lines: tuple[Line, ...]
+    ticks: tuple[str, ...]
+    grid: tuple[float, ...]
+    first: datetime
+    last: datetime
+    words: str
+    mark: float | None = None
+
+
+def over_time(
+    series: Sequence[Mapping[str, Any]], coefficient: str, words: Words, *, gate: float | None = None
+) -> Chart | None:
+    """Return agreement over time from a snapshot's series, or None where this coefficient was never defined."""
+    points: dict[str, list[tuple[datetime, list[float | None]]]] = {}
+    for point in series:
+        at = datetime.fromisoformat(point["at"])
+        for question, figures in point["questions"].items():
+            if coefficient in figures:
+                points.setdefault(question, []).append((at, figures[coefficient]))
+    if not points:
+        return None
+    times = [at for line in points.values() for at, _ in line]
+    lowest = min(f[0] for line in points.values() for _, f in line if f[0] is not None)
+    floor = 0.0 if lowest >= 0 else -1.0  # a band that reaches below is cut; its figures are in words
+    place = _Place(min(times), max(times), floor)
+    steps = [1 - n * (1 - floor) / 4 for n in range(5)]
+    lines = tuple(_line(name, number, line, place, words) for number, (name, line) in enumerate(points.items()))
+    return Chart(
+        lines,
+        tuple(decimal(words, step, 2) for step in steps),
+        tuple(place.y(step) for step in steps),
+        min(times),
+        max(times),
+        "; ".join(f"{line.name}: {line.newest}" for line in lines),
+        None if gate is None else place.y(gate),
+    )
+
+
+def decimal(words: Words, value: float | None, digits: int = 3) -> str:
+    """Return a figure in the reader's language, with a true minus."""
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}".replace("-", "−")
+    return text.replace(".", ",") if words.lang == "de" else text
+
+
+def figure(words: Words, metric: Metric | None) -> str:
+    """Return a metric with its interval, such as "0.612 [0.540, 0.671]"."""
+    if metric is None or metric.value is None:
+        return "–"
+    value = decimal(words, metric.value)
+    if metric.low is None or metric.high is None:
+        return value
+    return f"{value} [{decimal(words, metric.low)}{';' if words.lang == 'de' else ','} {decimal(words, metric.high)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    begin: datetime
+    end: datetime
+    floor: float
+
+    def x(self, at: datetime) -> float:
+        span = (self.end - self.begin).total_seconds()
+        return round(2 + 96 * (at - self.begin).total_seconds() / span, 2) if span else 50.0
+
+    def y(self, value: float) -> float:
+        return round(100 * (1 - (min(max(value, self.floor), 1.0) - self.floor) / (1 - self.floor)), 2)
+
+
+def _line(
+    name: str, number: int, points: Sequence[tuple[datetime, list[float | None]]], place: _Place, words: Words
+) -> Line:
+    dots = tuple((place.x(at), place.y(f[0])) for at, f in points if f[0] is not None)
+    ends = [(place.x(at), f[1], f[2]) for at, f in points if f[1] is not None and f[2] is not None]
+    if len(ends) == 1:  # a single moment: its interval is a narrow band around it
+        ends = [(ends[0][0] + side, *ends[0][1:]) for side in (-0.6, 0.6)]
+    edge = [f"{x} {place.y(high)}" for x, _, high in ends] + [f"{x} {place.y(low)}" for x, low, _ in reversed(ends)]
+    value, low, high, n = points[-1][1]
+    newest = Metric(name, value, int(n or 0), low, high, note="–")
+    return Line(
+        name,
+        number % STYLES,
+        "M" + " L".join(f"{x} {y}" for x, y in dots),
+        f"M{' L'.join(edge)} Z" if edge else "",
+        dots,
+        figure(words, newest),
+    )

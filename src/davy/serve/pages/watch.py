@@ -1,0 +1,159 @@
+"""Watching a project: progress, agreement over time, without each person, labels, and for managers the people.
+
+Everything comes from tallies and from the newest snapshot of each phase, so the page does not get slower with more
+posts. People are pseudonyms in the order of these, never in the order of their figures. Each person finds their own
+figures, and nobody else's, under `mine`.
+"""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import agreement, watch
+from davy.core import Phase, Scheme
+from davy.serve import charts, render
+from davy.serve.context import context_of
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.visitor import Form
+from davy.serve.watcher import KIND
+from davy.store import jobs
+from davy.store.tallies import Tally
+
+router = APIRouter(include_in_schema=False)
+
+Watches = Annotated[Place, Depends(in_project("watch"))]
+Works = Annotated[Place, Depends(in_project("label posts"))]
+
+COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "percent")
+"""What the page can show, the one of GMHP7k's Table 4 first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person's figures in one phase; `kappas` are (question, mean κ with the others)."""
+
+    pseudonym: str
+    given: int
+    seconds: float | None
+    an_hour: float | None
+    kappas: tuple[tuple[str, float | None], ...]
+
+
+@router.get("/projects/{project_id}/watch")
+def watching(request: Request, place: Watches, coefficient: str = "fleiss", phase: str = "") -> Response:
+    """Return the page; `coefficient` and `phase` choose what its tables show."""
+    words = render.words_of(request)
+    chosen = coefficient if coefficient in COEFFICIENTS else COEFFICIENTS[0]
+    with context_of(request).store.read() as db:
+        board = watch.board(db, place.project)
+        scheme = agreement.scheme_of(db, place.project)
+    at = shown_phase(board, phase)
+    return project_page(
+        request,
+        place,
+        "watch.html",
+        board=board,
+        pictures=_pictures(board, chosen, words),
+        one_out=watch.one_out(board, chosen),
+        coefficients=COEFFICIENTS,
+        coefficient=chosen,
+        shown=at,
+        distribution=distribution(board.measured.get(at.id, ()), scheme, words.lang) if at else (),
+        people=_people(board, at) if at and place.may("manage") else (),
+        measured_at=max((it.at for it in board.snapshots.values()), default=None),
+        figure=lambda metric: charts.figure(words, metric),
+        decimal=lambda value, digits=2: charts.decimal(words, value, digits),
+    )
+
+
+@router.post("/projects/{project_id}/watch/measure")
+def measure_now(request: Request, place: Watches, form: Form) -> Response:
+    """Measure small phases at once and long ones in the background, where anything is new."""
+    store = context_of(request).store
+    with store.read() as db:
+        board = watch.board(db, place.project)
+    key = "measured"
+    for phase in board.phases:
+        mine = [tally for tally in board.tallies if tally.phase == phase.id]
+        if not watch.stale(board.snapshots.get(phase.id), mine):
+            continue
+        if sum(tally.given for tally in mine) <= watch.SMALL:
+            watch.take(store, phase.id)
+            continue
+        key = "measuring"
+        with store.write() as db:
+            jobs.enqueue(db, KIND, {"phase": phase.id}, owner=place.account.id, key=watch.state_key(phase, mine))
+    return render.see(request, f"{place.address}/watch", key)
+
+
+@router.get("/projects/{project_id}/mine")
+def mine(request: Request, place: Works) -> Response:
+    """Return a person's own figures in each phase, and nobody else's."""
+    words = render.words_of(request)
+    with context_of(request).store.read() as db:
+        board = watch.board(db, place.project)
+    name = place.member.pseudonym if place.member else ""
+    own = [tally for tally in board.tallies if tally.annotator == place.account.id and (tally.given or tally.refused)]
+    rows = [(phase, _person(board, tally, name)) for phase in board.phases for tally in own if tally.phase == phase.id]
+    return project_page(
+        request,
+        place,
+        "mine.html",
+        rows=rows,
+        pseudonym=name,
+        decimal=lambda value, digits=2: charts.decimal(words, value, digits),
+    )
+
+
+def shown_phase(board: watch.Board, wanted: str) -> Phase | None:
+    """Return the phase whose labels and people are shown: the one asked for, else the last that anybody answered."""
+    answered = [phase for phase in board.phases if board.progress[phase.id].given]
+    return next((it for it in answered if it.name == wanted), answered[-1] if answered else None)
+
+
+def distribution(measured: Sequence[watch.Measured], scheme: Scheme, lang: str) -> list[dict[str, Any]]:
+    """Return how often each label was given, question by question."""
+    found = []
+    for it in measured:
+        titles = {label.name: label.title.said_in(lang) or label.name for label in scheme.question(it.question).labels}
+        rows = [(titles.get(label, label), n, n / it.answers if it.answers else 0.0) for label, n in it.labels.items()]
+        found.append({"question": it.question, "level": it.level, "answers": it.answers, "rows": rows})
+    return found
+
+
+def _pictures(board: watch.Board, coefficient: str, words: Any) -> list[tuple[Phase, charts.Chart, int]]:
+    """Return a picture for each phase that has figures, with the share of its items that were measured (1 in n)."""
+    found = []
+    for phase in board.phases:
+        snapshot = board.snapshots.get(phase.id)
+        if snapshot is None:
+            continue
+        gate = phase.settings.get("gate") or {}
+        asked = agreement.coefficient(str(gate.get("coefficient", "fleiss kappa"))) if gate else ""
+        mark = float(gate["at_least"]) if asked == coefficient and "at_least" in gate else None
+        chart = charts.over_time(snapshot.content["series"], coefficient, words, gate=mark)
+        if chart:
+            found.append((phase, chart, int(snapshot.content["every"])))
+    return found
+
+
+def _people(board: watch.Board, phase: Phase) -> list[Person]:
+    tallies = [tally for tally in board.tallies if tally.phase == phase.id]
+    found = [_person(board, tally, board.names.get(tally.annotator, tally.annotator)) for tally in tallies]
+    return sorted(found, key=lambda person: person.pseudonym)
+
+
+def _person(board: watch.Board, tally: Tally, name: str) -> Person:
+    known = [
+        it for it in board.measured.get(tally.phase, ()) if any(value is not None for value, _ in it.people.values())
+    ]
+    kappas = [(it.question, it.people.get(name, (None, 0))[0]) for it in known]
+    seconds = tally.seconds / tally.given if tally.given and tally.seconds else None
+    return Person(name, tally.given, seconds, 3600 / seconds if seconds else None, tuple(kappas))
