@@ -7,6 +7,7 @@ with no label at all (a `many` question) is kept as the empty label, since
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, exists, func, insert, select
@@ -121,6 +122,7 @@ def count(db: Connection, *, scheme: str, version: int) -> int:
     ).scalar_one()
 
 
+@cache
 def current() -> ColumnElement[bool]:
     """Return the condition that nothing replaces an annotation."""
     later = annotations.alias("later")

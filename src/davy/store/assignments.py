@@ -26,7 +26,7 @@ from davy.store.tables import annotations, answers, assignments, items, members,
 
 LONGEST_LEASE = timedelta(days=1)
 
-_EXPIRED = (
+_HELD = (
     select(assignments.c.id, assignments.c.item, phases.c.answers)
     .select_from(assignments)
     .join(items, items.c.id == assignments.c.item)
@@ -34,6 +34,10 @@ _EXPIRED = (
     .where(text("assignments.state = 'held'"))
     .with_for_update(of=[assignments, items], key_share=True, skip_locked=True)
 )
+# A lease that ends later than any lease can was given before a clock was put back.
+_RAN_OUT = _HELD.where(
+    or_(assignments.c.leased_until <= bindparam("at"), assignments.c.leased_until > bindparam("far"))
+).limit(100)
 _TAKE_ROOM = update(items).where(items.c.id == bindparam("i"), ROOM).values(room=items.c.room - 1)
 _GIVE_ROOM = (
     update(items).where(items.c.id == bindparam("i"), text("items.state <> 'dropped'")).values(room=items.c.room + 1)
@@ -243,25 +247,21 @@ def again(
 
 def lapse(db: Connection, *, at: datetime) -> int:
     """End leases that ran out, so that others can have the items; return how many ended."""
-    # A lease that ends later than any lease can was given before a clock was put back.
-    ran_out = or_(assignments.c.leased_until <= at, assignments.c.leased_until > at + LONGEST_LEASE)
-    return _end(db, _EXPIRED.where(ran_out).limit(100))
+    return _end(db, _RAN_OUT, {"at": at, "far": at + LONGEST_LEASE})
 
 
 def give_back(db: Connection, project_id: str, annotator: str) -> int:
     """Give back what a person holds who leaves a project, and return how many; their answers stay as they are."""
     theirs = phases.c.project == project_id
-    n = 0
-    while ended := _end(db, _EXPIRED.where(theirs, assignments.c.annotator == annotator).limit(100)):
-        n += ended
+    n = _end(db, _HELD.where(theirs, assignments.c.annotator == annotator), {})
     looks = update(assignments).where(assignments.c.annotator == annotator, text("assignments.state = 'again'"))
     looks = looks.where(assignments.c.phase.in_(select(phases.c.id).where(theirs)))
     db.execute(looks.values(state="done", leased_until=None))
     return n
 
 
-def _end(db: Connection, query: Select[Any]) -> int:
-    rows = db.execute(query).all()
+def _end(db: Connection, query: Select[Any], values: dict[str, Any]) -> int:
+    rows = db.execute(query, values).all()
     if rows:
         ids = [row.id for row in rows]
         over = update(assignments).where(assignments.c.id.in_(ids)).values(state="lapsed", leased_until=None)

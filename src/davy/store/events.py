@@ -33,9 +33,12 @@ class Event:
     details: Mapping[str, Any]
 
 
+_ADD = insert(events)
+
+
 def record(db: Connection, *, by: str, what: str, about: str, **details: Any) -> None:
     """Add an event. Details are short facts, never a post's text and never a secret."""
-    db.execute(insert(events).values(at=now(), by=by, what=what, about=about, details=details or None))
+    db.execute(_ADD, {"at": now(), "by": by, "what": what, "about": about, "details": details or None})
 
 
 def latest(

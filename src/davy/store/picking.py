@@ -18,6 +18,7 @@ from davy.store.items import COLUMNS as ITEM
 from davy.store.items import ROOM, item_from
 from davy.store.posts import post_from
 from davy.store.tables import assignments, items, phases, posts
+from davy.store.tables import tallies as counted
 from davy.store.tallies import Tally
 
 
@@ -49,8 +50,8 @@ _ALL = (
     .join(posts, posts.c.id == items.c.post)
     .join(phases, phases.c.id == assignments.c.phase)
     .outerjoin(
-        tallies.tallies,
-        and_(tallies.tallies.c.phase == assignments.c.phase, tallies.tallies.c.annotator == assignments.c.annotator),
+        counted,
+        and_(counted.c.phase == assignments.c.phase, counted.c.annotator == assignments.c.annotator),
     )
 )
 _ONE = _ALL.where(assignments.c.id == bindparam("id"))

@@ -8,6 +8,7 @@ settled, without it for what counts in the whole database.
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -129,6 +130,7 @@ def settled(
         yield post, tuple(labels), basis
 
 
+@lru_cache(maxsize=64)
 def newest(project: str | None = None) -> ColumnElement[bool]:
     """Return the condition that no later turn follows a verdict; with `project`, that none follows in that project."""
     later = verdicts.alias("later")
