@@ -17,7 +17,8 @@ TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
 DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
     "posts.kind.", "keys.revoked", "keys.expired",
-    "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.", "watch.coefficient.",
+    "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
+    "watch.coefficient.",
 )  # fmt: skip
 """Families of keys that code puts together."""
 

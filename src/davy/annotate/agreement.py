@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from davy.annotate.current import scheme_of
 from davy.core import Metric, Phase, Project, Question, Scheme, UserError
@@ -126,7 +126,19 @@ def said(scheme: Scheme, answers: Answers) -> dict[str, str]:
     return {q.name: "|".join(sorted(full[q.name])) or NONE for q in scheme.questions if q.name in full}
 
 
-def gate(studies: Sequence[Study], settings: Mapping[str, Any]) -> Gate:
+class HasMetrics(Protocol):
+    """A question with its figures: a `Study`, or one read back from a snapshot."""
+
+    @property
+    def question(self) -> str:
+        """The question's name."""
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """Its coefficients."""
+
+
+def gate(studies: Sequence[HasMetrics], settings: Mapping[str, Any]) -> Gate:
     """Return whether a phase's agreement is high enough; `settings` are the phase's, with `gate` among them.
 
     Every question that the gate names (default: each one measured) must reach `at_least`, by value, not by the low
@@ -174,7 +186,7 @@ def _least(value: Any) -> float:
     return least
 
 
-def _line(question: str, study: Study | None, name: str, least: float) -> GateLine:
+def _line(question: str, study: HasMetrics | None, name: str, least: float) -> GateLine:
     metric = next((m for m in study.metrics if m.name == name), None) if study else None
     reached = metric is not None and metric.value is not None and metric.value >= least
     return GateLine(question, metric, least, reached)

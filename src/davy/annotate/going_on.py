@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from davy.annotate import agreement, screening
+from davy.annotate import agreement, screening, watch
 from davy.core import Member, Phase, Project, UserError
 from davy.store import Connection, events, members, phases, watching
 from davy.store.tallies import Tally
@@ -201,16 +201,17 @@ def _opens(
         return Reason("project_closed")
     if not phase.size:
         return Reason("no_posts")
-    needed = {"calibration": 2, "production": phase.answers or 1, "training": 1, "screening": 1}.get(phase.kind, 0)
-    if len(workers) < needed:
-        return Reason("no_people", {"n": needed})
     before = [it for it in every if it.position < phase.position and it.size]
     for earlier in before:
         if earlier.kind in ("discussion", "calibration") and earlier.state == "open":
             return Reason("before_open", {"phase": earlier.name})
         if earlier.state == "waiting" and earlier.kind != "calibration":
             return Reason("before_waiting", {"phase": earlier.name})
-    return _after_calibration(db, project, phase, before, gates)
+    shut = _after_calibration(db, project, phase, before, gates)
+    if shut is not None:
+        return shut
+    needed = {"calibration": 2, "production": phase.answers or 1, "training": 1, "screening": 1}.get(phase.kind, 0)
+    return Reason("no_people", {"n": needed}) if len(workers) < needed else None
 
 
 def _after_calibration(
@@ -240,7 +241,7 @@ def _shut(phase: Phase, gate: agreement.Gate) -> Reason:
 
 def _gate(db: Connection, project: Project, phase: Phase, gates: dict[str, agreement.Gate]) -> agreement.Gate:
     if phase.id not in gates:
-        gates[phase.id] = agreement.gate(agreement.studies_of(db, project, phase), phase.settings)
+        gates[phase.id] = watch.gate_of(db, project, phase)
     return gates[phase.id]
 
 

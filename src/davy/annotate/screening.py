@@ -73,17 +73,18 @@ class Result:
         return self.decision.state if self.decision else self.by_marks
 
 
-def results(db: Connection, project: Project, phase: Phase, scheme: Scheme) -> list[Result]:
-    """Return everyone's result by pseudonym, those who have not begun too."""
+def results(db: Connection, project: Project, phase: Phase, scheme: Scheme, *, only: str | None = None) -> list[Result]:
+    """Return everyone's result by pseudonym, those who have not begun too; `only` one person's where named."""
     gold = {post: agreement.said(scheme, answers) for post, answers in watching.gold(db, phase.id).items()}
     least, questions = mark(phase.settings, scheme)
     given: dict[str, dict[str, Answers]] = {}
-    for one in watching.answered(db, phase.id):
+    for one in watching.answered(db, phase.id, annotator=only):
         given.setdefault(one.annotator, {})[one.post] = one.answers
     refused = {tally.annotator: tally.refused for tally in watching.tallies_of(db, [phase.id])}
     decided = decisions(db, project, phase)
     names = agreement.pseudonyms(db, project)
     people = {member.user for member in members.of_project(db, project.id, role="annotator")} | set(given)
+    people = people if only is None else people & {only}
     found = []
     for user in people:
         said = {post: agreement.said(scheme, answers) for post, answers in given.get(user, {}).items()}

@@ -236,6 +236,18 @@ def fresh(store: Store, phase: Phase) -> Snapshot | None:
     return newest
 
 
+def gate_of(db: Connection, project: Project, phase: Phase) -> agreement.Gate:
+    """Return whether a phase's gate is open now: from its newest snapshot, or measured without intervals."""
+    newest = agreements.newest(db, phase.id)
+    if newest is not None and not stale(newest, watching.tallies_of(db, [phase.id])):
+        return agreement.gate(measured(newest), phase.settings)
+    if not phase.settings.get("gate"):
+        return agreement.gate((), phase.settings)
+    from davy.measure.intervals import Bootstrap
+
+    return agreement.gate(agreement.studies_of(db, project, phase, bootstrap=Bootstrap(0)), phase.settings)
+
+
 def figures(db: Connection, phase: Phase) -> tuple[dict[str, Any], int]:
     """Return what a snapshot of the phase holds, and how many answers the phase has."""
     project = projects.get(db, phase.project)

@@ -213,7 +213,7 @@ def _screened(db: Connection, project: Project, member: Member, every: Sequence[
         return member
     from davy.annotate import screening
 
-    results = screening.results(db, project, phase, scheme_of(db, project))
+    results = screening.results(db, project, phase, scheme_of(db, project), only=member.user)
     state = next((it.state for it in results if it.user == member.user), screening.OPEN)
     if state == screening.OPEN:
         return member

@@ -132,13 +132,13 @@ def project_page(request: Request, place: Place, template: str, *, status: int =
         status=status,
         place=place,
         project=place.project,
-        rooms=rooms_of(request, place),
+        rooms=rooms_of(place),
         support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
         **values,
     )
 
 
-def rooms_of(request: Request, place: Place) -> list[tuple[str, str]]:
+def rooms_of(place: Place) -> list[tuple[str, str]]:
     """Return the pages of the project that this person may open, as (name, address)."""
     from davy.serve.pages import ROUTERS
 

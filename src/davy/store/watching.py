@@ -53,9 +53,10 @@ def tallies_of(db: Connection, phase_ids: Sequence[str], *, annotator: str | Non
     return [Tally(*row) for row in db.execute(query.order_by(tallies.c.phase, tallies.c.annotator))]
 
 
-def answered(db: Connection, phase_id: str) -> Iterator[Answered]:
-    """Yield a phase's current annotations that are no refusals, oldest first."""
-    yield from _grouped(db, _answers().where(annotations.c.phase == phase_id))
+def answered(db: Connection, phase_id: str, *, annotator: str | None = None) -> Iterator[Answered]:
+    """Yield a phase's current annotations that are no refusals, oldest first; one person's where named."""
+    query = _answers().where(annotations.c.phase == phase_id)
+    yield from _grouped(db, query if annotator is None else query.where(annotations.c.annotator == annotator))
 
 
 def sampled(db: Connection, phase_id: str, every: int) -> Iterator[Answered]:
