@@ -37,16 +37,17 @@ def answered_values(context: Context, words: Words, it: Answered) -> dict[str, A
         "refused": annotation is not None and annotation.refused,
         "comment": annotation.comment if annotation else None,
         "answers": [(q.title, _said(q, given[q.name])) for q in asked if q.name in given],
-        "feedback": [_compared(q, it.feedback[q.name]) for q in asked if q.name in it.feedback]
+        "feedback": [_compared(q, it.feedback[q.name], q.name in given) for q in asked if q.name in it.feedback]
         if it.feedback
         else None,
     }
 
 
-def _compared(question: Asked, seen: Feedback) -> dict[str, Any]:
+def _compared(question: Asked, seen: Feedback, asked: bool) -> dict[str, Any]:
     """Return one question's answer beside the right one, with the definition of what is right."""
     return {
         "title": question.title,
+        "asked": asked,
         "given": _said(question, seen.given),
         "gold": _said(question, seen.gold),
         "right": seen.right,

@@ -52,6 +52,7 @@ function mark() {
   const now = current();
   for (const set of $$("#answer [data-keys]")) {
     set.classList.toggle("current", set === now);
+    set.classList.toggle("answered", Boolean($("input:checked", set)));
     for (const hint of $$(".option kbd", set)) hint.textContent = "";
     if (set.hidden) continue;
     for (const [key, input] of keysOf(set)) $("kbd", input.closest(".option")).textContent = key;
