@@ -44,9 +44,8 @@ def dealt(
             drawn[phase.name] = _take(phase, left)
             taken = {post for post, _, _ in drawn[phase.name]}
             left = [row for row in left if row[0] not in taken]
-        if phase.kind in WITH_GOLD:
-            need_gold(phase.name, phase.kind, drawn[phase.name])
-        else:
+        need_gold(phase.name, phase.kind, drawn[phase.name])
+        if phase.kind not in WITH_GOLD:
             drawn[phase.name] = [(post, None, batch) for post, _, batch in drawn[phase.name]]
         drawn[phase.name] = _batched(phase, drawn[phase.name])
     return drawn
@@ -119,7 +118,7 @@ def _refuse_repeats(rows: list[Row]) -> None:
 def need_gold(name: str, kind: str, rows: list[Row]) -> None:
     """Refuse a post without right answers in a phase that judges by them."""
     for post, gold, _ in rows:
-        if not gold:
+        if kind in WITH_GOLD and not gold:
             raise UserError(
                 f"Phase {name!r} is a {kind}, so every post needs its right answers, and {post!r} has none. "
                 "Give them as columns such as QUESTION.gold."

@@ -29,6 +29,7 @@ from davy.cli import (
     key,
     model,
     pretrain,
+    project,
     reproduce,
     reproduce_hatemoji,
     sample,
@@ -107,6 +108,7 @@ app.add_typer(model.app, name="model")
 app.add_typer(database.app, name="database")
 app.add_typer(user.app, name="user")
 app.add_typer(key.app, name="key")
+app.add_typer(project.app, name="project")
 app.add_typer(job.app, name="job")
 app.add_typer(suite.app, name="suite")
 app.command()(evaluate.evaluate)

@@ -1,0 +1,91 @@
+"""`davy project` from the shell: a project from a file to its last phase, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from davy.cli.app import run
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch, capsys):
+    """Run commands in a folder of its own with a database and a file of posts; returns (exit code, out, err)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DAVY_DATABASE", f"sqlite:///{tmp_path / 'd.sqlite'}")
+    rows = [json.dumps({"id": f"p{i}", "text": f"words {i}"}) for i in range(20)]
+    (tmp_path / "posts.jsonl").write_text("\n".join(rows))
+    run(["database", "create"])
+
+    def command(*words: str):
+        code = run(list(words))
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    capsys.readouterr()
+    return command
+
+
+FILE = """
+name: pilot
+title: Pilot
+preset: gmhp7k
+posts: posts.jsonl
+phases: {"1": {posts: 2}, 2a: {posts: 4}, 2b: {posts: 4}, 2c: {posts: 4}}
+roster:
+  - {login: lin@example.org, roles: [manager]}
+"""
+
+
+def test_a_project_is_made_shown_and_staffed(shell, tmp_path):
+    (tmp_path / "pilot.yaml").write_text(FILE)
+    code, out, _ = shell("project", "create", "pilot.yaml", "--json", "--base-url", "https://davy.example.org")
+    assert code == 0
+    made = json.loads(out)
+    assert [(it["name"], it["posts"]) for it in made["phases"]] == [("1", 2), ("2a", 4), ("2b", 4), ("2c", 4), ("3", 6)]
+    assert made["invitations"]["lin@example.org"].startswith("https://davy.example.org/invitation/")
+    code, out, _ = shell("project", "show", "pilot", "--json")
+    first = json.loads(out)["phases"][0]
+    assert first["may_open"]
+    assert shell("project", "open", "pilot", "1")[0] == 0
+    code, _, err = shell("project", "open", "pilot", "2a")
+    assert (code, "Phase 1 is still open" in err, err.count("\n")) == (2, True, 1)
+    assert shell("project", "close", "pilot", "1", "--anyway", "talked it over")[0] == 0
+    code, out, _ = shell("project", "invite", "pilot", "--role", "expert", "--json")
+    assert json.loads(out)["roles"] == ["expert"]
+    code, out, _ = shell("project", "roster", "pilot", "--json")
+    assert [it["state"] for it in json.loads(out)["invitations"]] == ["open", "open"]
+    code, out, _ = shell("project", "next-set", "pilot", "2a", "--posts", "2")
+    assert code == 0
+    code, out, _ = shell("project", "list", "--json")
+    assert [it["name"] for it in json.loads(out)[0]["phases"]] == ["1", "2a", "2b", "2c", "2d", "3"]
+
+
+def test_what_is_wrong_is_one_line_and_nothing_is_made(shell, tmp_path):
+    (tmp_path / "bad.yaml").write_text("name: x\npreset: edos\nkare: {}\n")
+    (tmp_path / "few.yaml").write_text("name: x\npreset: gmhp7k\nposts: posts.jsonl\n")
+    for words, said in (
+        (("create", "bad.yaml"), "bad.yaml:3:"),
+        (("create", "edoz"), "Did you mean 'edos'?"),
+        (("create", "few.yaml"), "Phase '2a' takes 46 posts"),
+        (("create", "hatemoji-check", "--posts", "nowhere.csv"), "nowhere.csv"),
+        (("create", "hatemoji-check", "--name", "A B"), "can't name a project"),
+        (("show", "nowhere"), "There is no project 'nowhere'"),
+        (("open", "nowhere", "1"), "There is no project"),
+    ):
+        code, _, err = shell("project", *words)
+        assert code == 2, words
+        assert said in err, words
+        assert err.count("\n") == 1, words
+    assert json.loads(shell("project", "list", "--json")[1]) == []
+
+
+def test_posts_are_added_to_a_phase_and_gold_is_asked_for_where_it_is_needed(shell, tmp_path):
+    assert shell("project", "create", "edos", "--name", "s")[0] == 0
+    code, _, err = shell("project", "add-posts", "s", "screening", "posts.jsonl")
+    assert (code, "needs its right answers" in err) == (2, True)
+    code, _, err = shell("project", "add-posts", "s", "main", "posts.jsonl")
+    assert (code, "20 posts" in err) == (0, True)
+    code, _, err = shell("project", "add-posts", "s", "main", "posts.jsonl")
+    assert (code, "twice" in err) == (2, True)
