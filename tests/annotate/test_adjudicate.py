@@ -9,7 +9,8 @@ from itertools import combinations_with_replacement
 import pytest
 from adjudication_case import GRUMBLE, make
 
-from davy.annotate import adjudicate, project_file
+from davy.annotate import expert, project_file
+from davy.annotate.adjudicate import answers_of
 from davy.annotate.rules import standing
 from davy.annotate.settings import to_dict
 from davy.core import UserError
@@ -81,9 +82,9 @@ def test_an_expert_answers_only_what_the_rules_leave_open_and_gives_a_reason(sto
     with store.write() as db:
         item = case.put(db, "p", [TEA, TEA, NO], comments={2: "hm"}, flags={2: ("unsure",)})
         assert (item.state, settled(case, db, "p")) == ("full", {})
-        found = adjudicate.take(db, case.project, xena)
+        found = expert.take(db, case.project, xena)
         assert (found.questions, found.why, found.held_by) == (("grumpy",), ("split",), xena.user)
-        here = adjudicate.open_case(db, case.project, xena, found.id, GRUMBLE)
+        here = expert.open_case(db, case.project, xena, found.id, GRUMBLE)
         assert [it.name for it in here.questions] == ["grumpy"]
         assert sorted(it.letter for it in here.voices) == ["A", "B", "C"]
         assert {it.comment for it in here.voices} == {None, "hm"}
@@ -92,7 +93,7 @@ def test_an_expert_answers_only_what_the_rules_leave_open_and_gives_a_reason(sto
         ]
         assert not any(name in repr(here.voices) for name in people)
         # Given "yes", two of three agree on the tea, so the expert is asked nothing more.
-        here = adjudicate.open_case(db, case.project, xena, found.id, GRUMBLE, {"grumpy": ("yes",)})
+        here = expert.open_case(db, case.project, xena, found.id, GRUMBLE, {"grumpy": ("yes",)})
         assert (here.missing, here.settled["about"].labels) == ([], ("tea",))
         for answers, reason, said in [
             ({"grumpy": ("yes",)}, "  ", "Give a reason"),
@@ -102,16 +103,16 @@ def test_an_expert_answers_only_what_the_rules_leave_open_and_gives_a_reason(sto
             ({"grumpy": ("yes",), "about": ("rain",)}, "so", "not for you to answer"),
         ]:
             with pytest.raises(UserError, match=said):
-                adjudicate.decide(db, case.project, found.id, xena, GRUMBLE, answers, reason)
+                expert.decide(db, case.project, found.id, xena, GRUMBLE, answers, reason)
         assert settled(case, db, "p") == {}
-        assert adjudicate.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("yes",)}, "irony") == "settled"
+        assert expert.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("yes",)}, "irony") == "settled"
         done = settled(case, db, "p")
         assert (done["grumpy"].labels, done["grumpy"].basis, done["grumpy"].reason) == (("yes",), "expert", "irony")
         assert len(done["grumpy"].annotations) == 3
         assert (done["about"].labels, done["about"].basis, done["about"].reason) == (("tea",), "unanimous", None)
         assert items.get(db, item.id).state == "settled"
         with pytest.raises(UserError, match="settled a moment ago"):
-            adjudicate.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("no",)}, "again")
+            expert.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("no",)}, "again")
 
 
 def test_children_that_the_answers_do_not_settle_are_asked_in_the_same_sitting(store):
@@ -119,21 +120,21 @@ def test_children_that_the_answers_do_not_settle_are_asked_in_the_same_sitting(s
     xena = case.people["xena"]
     with store.write() as db:
         case.put(db, "p", [TEA, RAIN, NO])
-        found = adjudicate.take(db, case.project, xena)
-        here = adjudicate.open_case(db, case.project, xena, found.id, GRUMBLE, {"grumpy": ("yes",)})
+        found = expert.take(db, case.project, xena)
+        here = expert.open_case(db, case.project, xena, found.id, GRUMBLE, {"grumpy": ("yes",)})
         assert here.missing == ["about"]
         with pytest.raises(UserError, match="'about' is not answered"):
-            adjudicate.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("yes",)}, "so")
+            expert.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("yes",)}, "so")
         answers = {"grumpy": ("yes",), "about": ("wind",)}
-        assert adjudicate.decide(db, case.project, found.id, xena, GRUMBLE, answers, "so") == "settled"
+        assert expert.decide(db, case.project, found.id, xena, GRUMBLE, answers, "so") == "settled"
         assert {name: (it.labels, it.basis) for name, it in settled(case, db, "p").items()} == {
             "grumpy": (("yes",), "expert"),
             "about": (("wind",), "expert"),
         }
         # What was chosen for a question that then falls does not count.
         case.put(db, "q", [TEA, RAIN, NO])
-        again = adjudicate.take(db, case.project, xena)
-        here = adjudicate.open_case(db, case.project, xena, again.id, GRUMBLE, {"grumpy": ("no",), "about": ("tea",)})
+        again = expert.take(db, case.project, xena)
+        here = expert.open_case(db, case.project, xena, again.id, GRUMBLE, {"grumpy": ("no",), "about": ("tea",)})
         assert (here.answers, here.missing) == ({"grumpy": ("no",)}, [])
 
 
@@ -146,23 +147,23 @@ def test_an_expert_never_settles_a_post_that_they_labelled_wrote_or_decided(stor
         case.put(db, "written", [TEA, NO, NO], meta={"author": xena.user})
         assert waiting(case, db) == {}
         assert set(waiting(case, db, "yves")) == {"mine", "written"}
-        assert adjudicate.take(db, case.project, xena) is None
+        assert expert.take(db, case.project, xena) is None
         for post in ("mine", "written"):
             found = waiting(case, db, "yves")[post]
             with pytest.raises(UserError, match="another expert has to settle it") as caught:
-                adjudicate.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("no",)}, "so")
+                expert.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("no",)}, "so")
             assert caught.value.status == 403
         first = waiting(case, db, "yves")["mine"].id
-        assert adjudicate.decide(db, case.project, first, yves, GRUMBLE, {"grumpy": ("no",)}, "so") == "waiting"
+        assert expert.decide(db, case.project, first, yves, GRUMBLE, {"grumpy": ("no",)}, "so") == "waiting"
         assert set(waiting(case, db, "yves")) == {"written"}
         with pytest.raises(UserError, match="now another expert"):
-            adjudicate.decide(db, case.project, first, yves, GRUMBLE, {"grumpy": ("no",)}, "so")
-        assert adjudicate.decide(db, case.project, first, zoe, GRUMBLE, {"grumpy": ("no",)}, "and so") == "settled"
+            expert.decide(db, case.project, first, yves, GRUMBLE, {"grumpy": ("no",)}, "so")
+        assert expert.decide(db, case.project, first, zoe, GRUMBLE, {"grumpy": ("no",)}, "and so") == "settled"
         assert settled(case, db, "mine")["grumpy"].reason == "so / and so"
         second = waiting(case, db, "zoe")["written"]
-        assert adjudicate.decide(db, case.project, second.id, zoe, GRUMBLE, {"grumpy": ("no",)}, "so") == "waiting"
+        assert expert.decide(db, case.project, second.id, zoe, GRUMBLE, {"grumpy": ("no",)}, "so") == "waiting"
         yes = {"grumpy": ("yes",)}
-        assert adjudicate.decide(db, case.project, second.id, yves, GRUMBLE, yes, "no, so") == "dropped"
+        assert expert.decide(db, case.project, second.id, yves, GRUMBLE, yes, "no, so") == "dropped"
         assert (items.get(db, second.item).state, settled(case, db, "written")) == ("dropped", {})
 
 
@@ -172,15 +173,15 @@ def test_a_case_is_in_one_experts_hands_until_it_is_given_back_or_the_lease_runs
     with store.write() as db:
         for post in ("p", "q"):
             case.put(db, post, [TEA, NO, NO])
-        first = adjudicate.take(db, case.project, xena)
-        assert adjudicate.take(db, case.project, xena).id == first.id
-        second = adjudicate.take(db, case.project, yves)
+        first = expert.take(db, case.project, xena)
+        assert expert.take(db, case.project, xena).id == first.id
+        second = expert.take(db, case.project, yves)
         assert {first.post, second.post} == {"p", "q"}
         with pytest.raises(UserError, match="Another expert holds") as caught:
-            adjudicate.open_case(db, case.project, yves, first.id, GRUMBLE)
+            expert.open_case(db, case.project, yves, first.id, GRUMBLE)
         assert caught.value.status == 409
-        assert adjudicate.give_back(db, case.project, xena) == 1
-        adjudicate.open_case(db, case.project, yves, first.id, GRUMBLE)
+        assert expert.give_back(db, case.project, xena) == 1
+        expert.open_case(db, case.project, yves, first.id, GRUMBLE)
         later = now() + timedelta(hours=1)
         assert cases.take(db, "pilot", xena.user, at=later).held_by == xena.user
 
@@ -195,7 +196,7 @@ def test_two_experts_who_ask_at_once_get_different_cases(store):
     def ask(name: str) -> None:
         barrier.wait()
         with store.write() as db:
-            got.append(adjudicate.take(db, case.project, case.people[name]).id)
+            got.append(expert.take(db, case.project, case.people[name]).id)
 
     threads = [threading.Thread(target=ask, args=(name,)) for name in ("xena", "yves", "zoe")]
     for thread in threads:
@@ -211,15 +212,15 @@ def test_a_changed_answer_settles_the_post_anew_but_never_against_an_expert(stor
     with store.write() as db:
         item = case.put(db, "p", [NO, NO, TEA])
         found = waiting(case, db)["p"]
-        old = max(adjudicate._answers_of(db, item, GRUMBLE), key=lambda it: it.id)
+        old = max(answers_of(db, item, GRUMBLE), key=lambda it: it.id)
         case.say(db, "p", "cat", NO, replaces=old.id)
         assert case.settle(db, item).state == "settled"
         assert settled(case, db, "p")["grumpy"].basis == "unanimous"
         assert (waiting(case, db), cases.get(db, found.id).state) == ({}, "settled")
         other = case.put(db, "q", [NO, NO, TEA])
         case_id = waiting(case, db)["q"].id
-        adjudicate.decide(db, case.project, case_id, xena, GRUMBLE, {"grumpy": ("yes",), "about": ("tea",)}, "so")
-        old = max(adjudicate._answers_of(db, other, GRUMBLE), key=lambda it: it.id)
+        expert.decide(db, case.project, case_id, xena, GRUMBLE, {"grumpy": ("yes",), "about": ("tea",)}, "so")
+        old = max(answers_of(db, other, GRUMBLE), key=lambda it: it.id)
         case.say(db, "q", "cat", NO, replaces=old.id)
         case.settle(db, other)
         kept = settled(case, db, "q")
@@ -244,12 +245,12 @@ def test_flags_are_settled_by_majority_and_lead_where_the_project_says(store):
         seen = case.put(db, "seen", [NO, NO, NO], flags={0: ("other target",), 1: ("other target",)})
         assert seen.state == "full"
         found = waiting(case, db)["seen"]
-        here = adjudicate.open_case(db, case.project, yves, found.id, GRUMBLE)
+        here = expert.open_case(db, case.project, yves, found.id, GRUMBLE)
         assert (here.questions, here.case.kind) == ((), "flag")
-        assert adjudicate.decide(db, case.project, found.id, yves, GRUMBLE, {}, "it is about them too") == "settled"
+        assert expert.decide(db, case.project, found.id, yves, GRUMBLE, {}, "it is about them too") == "settled"
         assert items.get(db, seen.id).state == "settled"
         other = case.put(db, "other", [NO, NO, NO], flags={0: ("other target",), 1: ("other target",)})
-        adjudicate.drop(db, case.project, waiting(case, db)["other"].id, yves, "another group")
+        expert.drop(db, case.project, waiting(case, db)["other"].id, yves, "another group")
         assert items.get(db, other.id).state == "dropped"
 
 
@@ -260,7 +261,7 @@ def test_a_case_of_another_project_is_not_found(store):
         found = waiting(case, db)["p"]
         elsewhere = replace(case.project, id="elsewhere")
         with pytest.raises(UserError) as caught:
-            adjudicate.open_case(db, elsewhere, case.people["xena"], found.id, GRUMBLE)
+            expert.open_case(db, elsewhere, case.people["xena"], found.id, GRUMBLE)
         assert caught.value.status == 404
 
 

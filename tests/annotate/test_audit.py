@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from adjudication_case import GRUMBLE, make
 
-from davy.annotate import adjudicate
+from davy.annotate import expert
 from davy.annotate.audit import audit, doubts_of_annotators, doubts_of_detector
 from davy.core import Label, Question, Scores, UserError
 from davy.store import cases, items, verdicts
@@ -85,20 +85,20 @@ def test_an_expert_looks_at_a_doubted_verdict_and_overturns_or_confirms_it(store
             "yes",
             pytest.approx(0.62),
         )
-        first = adjudicate.take(db, case.project, xena)
-        here = adjudicate.open_case(db, case.project, xena, first.id, GRUMBLE)
+        first = expert.take(db, case.project, xena)
+        here = expert.open_case(db, case.project, xena, first.id, GRUMBLE)
         assert ([it.name for it in here.questions], first.post) == (["grumpy"], "p2")
         # Nobody was asked what it is about, so the expert is, once they say yes.
-        here = adjudicate.open_case(db, case.project, xena, first.id, GRUMBLE, {"grumpy": ("yes",)})
+        here = expert.open_case(db, case.project, xena, first.id, GRUMBLE, {"grumpy": ("yes",)})
         assert here.missing == ["about"]
         answers = {"grumpy": ("yes",), "about": ("tea",)}
-        assert adjudicate.decide(db, case.project, first.id, xena, GRUMBLE, answers, "it is") == "settled"
+        assert expert.decide(db, case.project, first.id, xena, GRUMBLE, answers, "it is") == "settled"
         key = {"scheme": "grumble", "version": 1, "project": "pilot"}
         history = verdicts.history(db, "p2", "grumpy", **key)
         assert [(it.labels, it.basis) for it in history] == [(("no",), "unanimous"), (("yes",), "expert")]
         assert items.get(db, first.item).state == "settled"
-        second = adjudicate.take(db, case.project, xena)
-        adjudicate.decide(db, case.project, second.id, xena, GRUMBLE, {"grumpy": ("no",)}, "it is not")
+        second = expert.take(db, case.project, xena)
+        expert.decide(db, case.project, second.id, xena, GRUMBLE, {"grumpy": ("no",)}, "it is not")
         assert verdicts.of_post(db, "p0", **key)["grumpy"].basis == "expert"
         # What an expert has settled is not doubted again.
         again = list(doubts_of_detector(db, case.project, case.phase, GRUMBLE, Sure()))
