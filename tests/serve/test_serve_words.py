@@ -19,6 +19,7 @@ DYNAMIC = (
     "posts.kind.", "keys.revoked", "keys.expired",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
     "watch.coefficient.",
+    "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
 )  # fmt: skip
 """Families of keys that code puts together."""
 

@@ -19,6 +19,8 @@ from davy.store import Connection, codes
 from davy.store.codes import Code
 
 TOP = "theme"
+READ = 200
+"""Posts that are looked through at once for those that a person has not coded yet."""
 _TITLE = {"en": "What does the post show?", "de": "Was zeigt der Beitrag?"}
 _TITLE_UNDER = {"en": "Which kind of “{name}”?", "de": "Welche Art von „{name}“?"}
 
@@ -105,6 +107,35 @@ def begin_from(db: Connection, project: Project, scheme: Scheme, *, by: str) -> 
             there[plain(label.name)] = there[plain(name)] = made.id
             added += 1
     return added
+
+
+def page_of(
+    db: Connection, project: Project, *, by: str, show: str = "new", code: str = "", after: str = "", limit: int = 10
+) -> list[str]:
+    """Return ids of posts to show: `new` to this person, `all`, or those under a code; page on with the last one."""
+    if code:
+        return codes.posts_under(
+            db, beneath(codes.everything(db, project.id, counts=False), code), after=after, limit=limit
+        )
+    found: list[str] = []
+    while len(found) < limit:
+        page = codes.posts_of_project(db, project.id, after=after, limit=READ)
+        done = codes.coded_by(db, project.id, by, page) if show == "new" else set()
+        found += [post for post in page if post not in done]
+        if len(page) < READ:
+            break
+        after = page[-1]
+    return found[:limit]
+
+
+def put_named(db: Connection, project: Project, name: str, post: str, *, by: str) -> Code:
+    """Put a post under the code with this name, which is made where there is none; return the code."""
+    if not codes.has_post(db, project.id, post):
+        raise UserError("There is no such post in this project.", status=404)
+    known = {plain(it.name): it for it in codes.everything(db, project.id, counts=False)}
+    code = known.get(plain(name)) or codes.create(db, project.id, name, by=by)
+    codes.put(db, project.id, code.id, post, by=by)
+    return code
 
 
 def _question(code: Code | None, under: Sequence[Code], names: dict[str | None, str]) -> Question:

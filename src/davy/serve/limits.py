@@ -27,6 +27,7 @@ RATES: dict[str, Rate] = {
     "sign-in account": Rate(burst=8, per_minute=4),
     "invitation address": Rate(burst=20, per_minute=10),
     "password account": Rate(burst=8, per_minute=4),
+    "words of a person": Rate(burst=30, per_minute=20),
     "score page": Rate(burst=60, per_minute=120),
     "api key": Rate(burst=200, per_minute=1200),
     "api refused": Rate(burst=30, per_minute=30),

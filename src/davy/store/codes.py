@@ -197,6 +197,12 @@ def has_post(db: Connection, project_id: str, post: str) -> bool:
     return db.execute(query.where(items.c.post == post, phases.c.project == project_id).limit(1)).first() is not None
 
 
+def coded_by(db: Connection, project_id: str, by: str, keys: Sequence[str]) -> set[str]:
+    """Return which of these posts a person has put under some code."""
+    query = select(coded.c.post).join(codes, codes.c.id == coded.c.code).where(codes.c.project == project_id)
+    return set(db.scalars(query.where(coded.c.by == by, coded.c.post.in_(list(keys))))) if keys else set()
+
+
 def coders(db: Connection, project_id: str) -> dict[str, int]:
     """Return how many posts each person has coded."""
     query = select(coded.c.by, func.count(coded.c.post.distinct())).join(codes, codes.c.id == coded.c.code)

@@ -1,0 +1,51 @@
+"""What came of a project, in a few figures for the people who did the work: posts, answers, verdicts, agreement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from davy.annotate import watch
+from davy.core import Metric, Project
+from davy.store import Connection, sittings
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """How far people agreed on one question in one phase (Fleiss' κ)."""
+
+    phase: str
+    question: str
+    metric: Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a project became. `people` are those who gave answers; `settled` is None where nobody has counted yet."""
+
+    posts: int
+    answers: int
+    settled: int | None
+    people: int
+    hours: float
+    agreed: tuple[Agreed, ...] = ()
+
+
+def figures(db: Connection, project: Project) -> Figures:
+    """Return the figures of a project now. Reads a few rows a phase and person."""
+    board = watch.board(db, project)
+    corpus = [phase for phase in board.phases if phase.in_corpus]
+    settled = [n for phase in corpus if (n := board.progress[phase.id].settled) is not None]
+    agreed = [
+        Agreed(phase.name, it.question, metric)
+        for phase in board.phases
+        for it in board.measured.get(phase.id, ())
+        if (metric := it.metric("fleiss")) is not None and metric.value is not None
+    ]
+    return Figures(
+        posts=sum(phase.size for phase in corpus),
+        answers=sum(it.given for it in board.progress.values()),
+        settled=sum(settled) if settled else None,
+        people=len({it.annotator for it in board.tallies if it.given > 0}),
+        hours=sum(it.seconds for it in sittings.hours(db, project.id).values()) / 3600,
+        agreed=tuple(agreed),
+    )

@@ -1,0 +1,146 @@
+"""The survey at the end of a project: its questions, what a form may answer, and the results without names.
+
+A question is a scale from 1 to 5 or free text. A project may bring its own
+(`settings["survey"]["questions"]`); else there are some about how people were,
+how clear the work was and whether the pay was fair. Results are shown from three
+answers on, never one person's, and texts in an order that says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from davy.core import Project, Wording
+from davy.store import Connection, responses
+
+SCALE = (1, 2, 3, 4, 5)
+FEWEST = 3
+"""Results are shown once this many have answered."""
+LONGEST = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of a survey: `kind` is scale or text."""
+
+    id: str
+    kind: str
+    words: Wording
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What people answered to one question. `counts` has how many gave each step of a scale."""
+
+    question: Question
+    n: int
+    counts: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of a scale, or None."""
+        total = sum(self.counts)
+        return sum(step * n for step, n in zip(SCALE, self.counts, strict=True)) / total if total else None
+
+
+DEFAULT: tuple[Question, ...] = (
+    Question(
+        "wellbeing",
+        "scale",
+        Wording({"en": "I felt well while I did this work.", "de": "Bei dieser Arbeit ging es mir gut."}),
+    ),
+    Question(
+        "support",
+        "scale",
+        Wording(
+            {
+                "en": "When something weighed on me, I knew whom to turn to.",
+                "de": "Wenn mich etwas belastete, wusste ich, an wen ich mich wenden kann.",
+            }
+        ),
+    ),
+    Question(
+        "breaks",
+        "scale",
+        Wording(
+            {
+                "en": "I could rest, refuse and stop whenever I needed to.",
+                "de": "Ich konnte Pausen machen, ablehnen und aufhören, wann ich es brauchte.",
+            }
+        ),
+    ),
+    Question(
+        "clarity",
+        "scale",
+        Wording(
+            {"en": "The guidelines were clear.", "de": "Die Richtlinien waren klar."},
+        ),
+    ),
+    Question(
+        "heard",
+        "scale",
+        Wording(
+            {
+                "en": "My questions were answered, and what I said changed something.",
+                "de": "Meine Fragen wurden beantwortet, und was ich sagte, bewirkte etwas.",
+            }
+        ),
+    ),
+    Question("pay", "scale", Wording({"en": "The pay was fair.", "de": "Die Bezahlung war fair."})),
+    Question(
+        "again",
+        "scale",
+        Wording({"en": "I would do work like this again.", "de": "Ich würde eine solche Arbeit wieder machen."}),
+    ),
+    Question("hardest", "text", Wording({"en": "What was hardest?", "de": "Was war am schwersten?"})),
+    Question(
+        "better",
+        "text",
+        Wording({"en": "What should be better next time?", "de": "Was sollte beim nächsten Mal besser sein?"}),
+    ),
+)
+
+
+def questions_of(project: Project) -> tuple[Question, ...]:
+    """Return a project's own questions, or the default ones; what can't be read as a question is passed over."""
+    own = (project.settings.get("survey") or {}).get("questions")
+    if not isinstance(own, list | tuple):
+        return DEFAULT
+    made = []
+    for number, it in enumerate(own[:40], 1):
+        given = {"words": it} if isinstance(it, str) else dict(it) if isinstance(it, Mapping) else {}
+        words = Wording(given.get("words") or "")
+        if words:
+            kind = "text" if given.get("kind") == "text" else "scale"
+            made.append(Question(str(given.get("id") or f"q{number}"), kind, words))
+    return tuple(made) or DEFAULT
+
+
+def clean(questions: Sequence[Question], given: Mapping[str, str]) -> dict[str, Any]:
+    """Return a form's answers to these questions; empty ones are left out, and so are steps that there are not."""
+    kept: dict[str, Any] = {}
+    for question in questions:
+        said = given.get(question.id, "").strip()
+        if question.kind == "text" and said:
+            kept[question.id] = said[:LONGEST]
+        elif question.kind == "scale" and said in map(str, SCALE):
+            kept[question.id] = int(said)
+    return kept
+
+
+def results(db: Connection, project: Project) -> tuple[int, list[Result]]:
+    """Return how many answered, and the results; no results while fewer than three have answered."""
+    given = responses.of_project(db, project.id, "survey")
+    if len(given) < FEWEST:
+        return len(given), []
+    made = []
+    for question in questions_of(project):
+        said = [it[question.id] for it in given if question.id in it]
+        if question.kind == "text":
+            made.append(Result(question, len(said), texts=tuple(sorted(map(str, said), key=str.casefold))))
+        else:
+            made.append(Result(question, len(said), tuple(said.count(step) for step in SCALE)))
+    return len(given), made

@@ -1,0 +1,122 @@
+"""Care: how are you, for your wellbeing contacts alone; your own limits; and for contacts, what people wrote.
+
+Check-ins are read by those who were named on this page when they were written,
+and never by managers or admins; that is the store's rule (`store.check_ins`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import care
+from davy.core import Member
+from davy.core.errors import UserError
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.pages.consent import member_of
+from davy.serve.visitor import Form, field, limit
+from davy.store import Connection, check_ins, members, users
+
+router = APIRouter(include_in_schema=False)
+
+Here = Annotated[Place, Depends(in_project("check in"))]
+Reads = Annotated[Place, Depends(in_project("read check-ins"))]
+
+FACES = {1: "😣", 2: "🙁", 3: "😐", 4: "🙂", 5: "😊"}
+
+
+@router.get("/projects/{project_id}/care")
+def show(request: Request, place: Here) -> Response:
+    """Return the page."""
+    return _page(request, place)
+
+
+@router.post("/projects/{project_id}/care")
+def check_in(request: Request, place: Here, form: Form) -> Response:
+    """Keep a check-in for the wellbeing contacts."""
+    limit(request, "words of a person", place.account.id)
+    mood, words = field(form, "mood"), field(form, "words", most=check_ins.LONGEST)
+    wants = field(form, "contact") == "yes"
+    if mood and mood not in map(str, check_ins.MOODS):
+        raise Refused("choice")
+    if not (mood or words or wants):
+        return _page(request, place, wrong=render.words_of(request)("error.check_in_empty"), status=422)
+    try:
+        with context_of(request).store.write() as db:
+            check_ins.add(
+                db,
+                place.project.id,
+                place.account.id,
+                mood=int(mood) if mood else None,
+                words=words,
+                wants_contact=wants,
+            )
+    except UserError as error:
+        if error.status != 409:
+            raise
+        raise Refused("no_wellbeing", status=409) from None
+    return render.see(request, f"{place.address}/care", "checked_in")
+
+
+@router.post("/projects/{project_id}/care/limits")
+def limits(request: Request, place: Here, form: Form) -> Response:
+    """Keep a person's own limits; they hold where they are lower than the project's."""
+    wanted: dict[str, int | None] = {}
+    for name in care.OWN_LIMITS:
+        given = field(form, name, most=6)
+        if given and not (given.isascii() and given.isdigit() and 0 < int(given) <= 100_000):
+            raise Refused("number", given=given)
+        wanted[name] = int(given) if given else None
+    with context_of(request).store.write() as db:
+        members.choose(db, place.project.id, place.account.id, **wanted)
+    return render.see(request, f"{place.address}/care", "saved")
+
+
+@router.post("/projects/{project_id}/care/{check_in_id}/seen")
+def seen(request: Request, place: Reads, check_in_id: str, form: Form) -> Response:  # noqa: ARG001
+    """Note that a contact has seen a check-in."""
+    with context_of(request).store.write() as db:
+        check_ins.mark_seen(db, member_of(place), check_in_id)
+    return render.see(request, f"{place.address}/care", "seen")
+
+
+def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+    member = member_of(place)
+    with context_of(request).store.read() as db:
+        contacts = [_contact(db, it) for it in check_ins.contacts(db, place.project.id) if it.user != member.user]
+        mine = check_ins.of_person(db, member.user, project_id=place.project.id)
+        today = care.today(db, place.project, member)
+        waiting = _for_contact(db, member) if place.may("read check-ins") else None
+    return project_page(
+        request,
+        place,
+        "care.html",
+        status=status,
+        faces=FACES,
+        contacts=contacts,
+        mine=mine[:10],
+        today=today,
+        limits=[(name, getattr(care.rules_of(place.project), name), member.choices.get(name)) for name in _LIMITS],
+        waiting=waiting,
+        wrong=wrong,
+    )
+
+
+_LIMITS = ("break_after_minutes", "break_after_hard", "daily_minutes")
+
+
+def _contact(db: Connection, member: Member) -> dict[str, Any]:
+    """Return a contact by name, and whether they run the project, too: people should know that before they write."""
+    return {"name": users.get(db, member.user).name, "manages": "manager" in member.roles}
+
+
+def _for_contact(db: Connection, member: Member) -> list[dict[str, Any]]:
+    found = check_ins.for_reader(db, member)
+    people = {it.user: users.get(db, it.user) for it in found}
+    return [{"it": it, "name": people[it.user].name, "login": people[it.user].login} for it in found]

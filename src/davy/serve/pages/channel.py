@@ -1,0 +1,165 @@
+"""The channel: announcements, questions about a post or anything, answers that may go into the guideline.
+
+People are shown by their pseudonym. Texts are masked; a post that a question is
+about must be in the project. Opening the page marks everything as read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.serve import render
+from davy.serve.context import Context, context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.visitor import Form, field, limit
+from davy.store import Connection, codes, members, messages, posts
+from davy.store.columns import now
+from davy.store.messages import Message, Thread
+
+router = APIRouter(include_in_schema=False)
+
+Here = Annotated[Place, Depends(in_project("see the project"))]
+Announces = Annotated[Place, Depends(in_project("announce"))]
+Writes = Annotated[Place, Depends(in_project("write in the channel"))]
+
+PAGE = 20
+FILTERS = ("all", "open", "announcements")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as a page shows it."""
+
+    it: Message
+    who: str
+    mine: bool
+    masked: str
+    post_masked: str | None = None
+    post_text: str | None = None
+
+
+@router.get("/projects/{project_id}/channel")
+def show(request: Request, place: Here, post: str = "", before: str = "", show: str = "all") -> Response:
+    """Return the channel; with `post`, the form asks about that post."""
+    context = context_of(request)
+    wanted = show if show in FILTERS else "all"
+    kind = {"open": "question", "announcements": "announcement"}.get(wanted)
+    with context.store.read() as db:
+        about = _post(db, context, place, post) if post else None
+        found = messages.threads(
+            db, place.project.id, before=before or None, limit=PAGE + 1, kind=kind, open_only=wanted == "open"
+        )
+        who = _names(db, place)
+        shown = [_thread(db, context, place, it, who) for it in found[:PAGE]]
+        since = place.member.read_until if place.member else None
+        fresh = messages.unread(db, place.project.id, place.account.id, since) if place.member else 0
+    if fresh and not before:
+        with context.store.write() as db:
+            members.read_until(db, place.project.id, place.account.id, now())
+    older = f"{place.address}/channel?show={wanted}&before={found[PAGE - 1].first.id}" if len(found) > PAGE else None
+    return project_page(
+        request,
+        place,
+        "channel.html",
+        threads=shown,
+        about=about,
+        filters=FILTERS,
+        chosen=wanted,
+        older=older,
+        since=since,
+    )
+
+
+@router.post("/projects/{project_id}/channel/announce")
+def announce(request: Request, place: Announces, form: Form) -> Response:
+    """Tell everyone something."""
+    text = _text(request, place, form)
+    with context_of(request).store.write() as db:
+        messages.announce(db, place.project.id, text, by=place.account.id)
+    return render.see(request, f"{place.address}/channel", "announced")
+
+
+@router.post("/projects/{project_id}/channel/ask")
+def ask(request: Request, place: Writes, form: Form) -> Response:
+    """Ask the team something, about a post of the project where one is named."""
+    text, post = _text(request, place, form), field(form, "post", most=300)
+    with context_of(request).store.write() as db:
+        if post and not codes.has_post(db, place.project.id, post):
+            raise Refused("no_such", status=404)
+        messages.ask(db, place.project.id, text, by=place.account.id, post=post or None)
+    return render.see(request, f"{place.address}/channel", "asked")
+
+
+@router.post("/projects/{project_id}/channel/{message_id}/answer")
+def answer(request: Request, place: Writes, message_id: str, form: Form) -> Response:
+    """Answer a question; who asked may add to it."""
+    text = _text(request, place, form)
+    with context_of(request).store.write() as db:
+        asked = messages.get(db, place.project.id, message_id)
+        if not place.may("answer questions") and asked.by != place.account.id:
+            raise Refused("not_allowed_here", status=403)
+        messages.answer(db, place.project.id, message_id, text, by=place.account.id)
+    return render.see(request, f"{place.address}/channel#m-{message_id}", "answered")
+
+
+def _text(request: Request, place: Place, form: Any) -> str:
+    limit(request, "words of a person", place.account.id)
+    text = field(form, "text", most=messages.LONGEST)
+    if not text:
+        raise Refused("message_empty", status=422)
+    return text
+
+
+def _names(db: Connection, place: Place) -> dict[str, tuple[str, tuple[str, ...]]]:
+    everyone = members.of_project(db, place.project.id, left=True)
+    return {it.user: (it.pseudonym, it.roles) for it in everyone}
+
+
+def _thread(
+    db: Connection, context: Context, place: Place, thread: Thread, who: Mapping[str, tuple[str, tuple[str, ...]]]
+) -> dict[str, Any]:
+    return {
+        "first": _said(context, place, thread.first, who, _shown_post(db, context, thread.first.post)),
+        "answers": [_said(context, place, it, who) for it in thread.answers],
+        "may_answer": place.may("answer questions") or thread.first.by == place.account.id,
+    }
+
+
+def _said(
+    context: Context,
+    place: Place,
+    it: Message,
+    who: Mapping[str, tuple[str, tuple[str, ...]]],
+    post: Mapping[str, Any] | None = None,
+) -> Said:
+    # Somebody whose data was deleted is in `by` under their pseudonym; an admin who is on no roster is "the team".
+    pseudonym, _ = who.get(it.by, (it.by if it.by in {name for name, _ in who.values()} else "", ()))
+    return Said(
+        it,
+        pseudonym,
+        it.by == place.account.id,
+        context.mask(it.text),
+        post["masked"] if post else None,
+        post["text"] if post else None,
+    )
+
+
+def _post(db: Connection, context: Context, place: Place, post_id: str) -> dict[str, Any] | None:
+    """Return a post of the project as a page shows it; another's is not found."""
+    if not codes.has_post(db, place.project.id, post_id):
+        raise Refused("no_such", status=404)
+    return _shown_post(db, context, post_id)
+
+
+def _shown_post(db: Connection, context: Context, post_id: str | None) -> dict[str, Any] | None:
+    if post_id is None:
+        return None
+    found = posts.get(db, post_id)
+    return {"id": found.id, "text": found.text, "masked": context.mask(found.text), "lang": found.lang or ""}

@@ -1,0 +1,105 @@
+"""Hours: what you worked, day by day; and for who pays, a table by pseudonym that is also there as CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import care
+from davy.core import Member, Project
+from davy.serve import uploads
+from davy.serve.context import context_of
+from davy.serve.membership import Place, in_project, project_page
+from davy.store import Connection, members, sittings
+from davy.store.sittings import Hours, Sitting
+
+router = APIRouter(include_in_schema=False)
+
+Here = Annotated[Place, Depends(in_project("see the project", left=True))]
+Pays = Annotated[Place, Depends(in_project("see hours"))]
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One day of a person's work."""
+
+    day: str
+    seconds: float
+    items: int
+    sittings: int
+
+
+@router.get("/projects/{project_id}/hours")
+def show(request: Request, place: Here) -> Response:
+    """Return your own hours and, for who may see them, everyone's."""
+    with context_of(request).store.read() as db:
+        mine = sittings.of_person(db, place.project.id, place.account.id)
+        team = _team(db, place.project) if place.may("see hours") else None
+    return project_page(
+        request,
+        place,
+        "hours.html",
+        days=days_of(mine, place.project),
+        seconds=sum(it.seconds for it in mine),
+        zone=(place.project.settings.get("care") or {}).get("timezone") or "UTC",
+        pay=pay_of(place.project),
+        team=team,
+    )
+
+
+@router.get("/projects/{project_id}/hours.csv")
+def table(request: Request, place: Pays) -> Response:
+    """Return everyone's hours as CSV, by pseudonym; nothing in it can run in a spreadsheet."""
+    import polars as pl
+
+    with context_of(request).store.read() as db:
+        team = _team(db, place.project)
+    pay = pay_of(place.project)
+    rows = [
+        {
+            "annotator": member.pseudonym,
+            "pool": member.pool or "",
+            "hours": round(done.seconds / 3600, 2),
+            "items": done.items,
+            "sittings": done.sittings,
+            "first_at": done.first_at.isoformat(timespec="seconds"),
+            "last_at": done.last_at.isoformat(timespec="seconds"),
+            **({"currency": pay["currency"], "pay": round(done.seconds / 3600 * pay["per_hour"], 2)} if pay else {}),
+        }
+        for member, done in team
+    ]
+    names = ["annotator", "pool", "hours", "items", "sittings", "first_at", "last_at"]
+    frame = pl.DataFrame(rows) if rows else pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    headers = {"Content-Disposition": f'attachment; filename="{place.project.id}-hours.csv"'}
+    return Response(uploads.neutral_frame(frame).write_csv(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def days_of(found: list[Sitting], project: Project) -> list[Day]:
+    """Return sittings by the days they fell on where the project is, newest first."""
+    zone = care.rules_of(project).zone
+    days: dict[str, list[Sitting]] = {}
+    for it in found:
+        days.setdefault(it.started_at.astimezone(zone).date().isoformat(), []).append(it)
+    return [
+        Day(day, sum(it.seconds for it in those), sum(it.items for it in those), len(those))
+        for day, those in sorted(days.items(), reverse=True)
+    ]
+
+
+def pay_of(project: Project) -> dict[str, Any] | None:
+    """Return what an hour is paid, where the project says it."""
+    pay = project.settings.get("pay") or {}
+    per_hour = pay.get("per_hour")
+    if not isinstance(per_hour, int | float) or per_hour <= 0:
+        return None
+    return {"currency": str(pay.get("currency") or ""), "per_hour": float(per_hour)}
+
+
+def _team(db: Connection, project: Project) -> list[tuple[Member, Hours]]:
+    done = sittings.hours(db, project.id)
+    everyone = members.of_project(db, project.id, left=True)
+    return [(it, done[it.user]) for it in everyone if it.user in done]
