@@ -16,7 +16,7 @@ from davy.annotate.feedback import Feedback, feedback_on
 from davy.annotate.together import save_shared, shared_answer
 from davy.core import Annotation, Assignment, Guideline, Item, Member, Phase, Post, Project, Scheme, UserError
 from davy.core.annotation import Answers
-from davy.store import Connection, annotations, assignments, events, members, phases, picking, tallies
+from davy.store import Connection, annotations, assignments, cases, events, members, phases, picking, tallies
 from davy.store.columns import now
 from davy.store.picking import Held
 from davy.store.store import is_writing
@@ -188,7 +188,7 @@ def undo(db: Connection, project: Project, member: Member) -> Sheet:
 def leave(db: Connection, project: Project, user_id: str, *, by: str) -> Member:
     """End a person's membership and give what they hold back to the others at once; their answers stay."""
     member = members.leave(db, project.id, user_id, by=by)
-    n = assignments.give_back(db, project.id, user_id)
+    n = assignments.give_back(db, project.id, user_id) + cases.release(db, project.id, user_id)
     if n:
         events.record(db, by=by, what="items given back", about=f"project {project.id}", user=user_id, n=n)
     return member
