@@ -30,6 +30,7 @@ from davy.cli import (
     model,
     pretrain,
     project,
+    project_exchange,
     reproduce,
     reproduce_hatemoji,
     sample,
@@ -108,6 +109,8 @@ app.add_typer(model.app, name="model")
 app.add_typer(database.app, name="database")
 app.add_typer(user.app, name="user")
 app.add_typer(key.app, name="key")
+project.app.command()(project_exchange.export)
+project.app.command("import")(project_exchange.import_)
 app.add_typer(project.app, name="project")
 app.add_typer(job.app, name="job")
 app.add_typer(suite.app, name="suite")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,15 +54,8 @@ def export(
     from davy.store import open_store
 
     wish = Wish(project, format, phases, question, raw, comments)
-    done = 0
     with open_store(database) as store, console.progress("Exporting") as step:
-
-        def progress(now: int, _total: int) -> None:
-            nonlocal done
-            step(now - done)
-            done = now
-
-        wrote = write(store, wish, out, progress=progress)
+        wrote = write(store, wish, out, progress=_steps(step))
     figures = {"posts": wrote.posts, "answers": wrote.answers, "settled": wrote.settled, "annotators": wrote.annotators}
     if json:
         console.json({"project": project, "format": format, "out": str(out), **figures, "phases": list(wrote.phases)})
@@ -70,3 +64,63 @@ def export(
         f"{wrote.posts:,} posts, {wrote.answers:,} answers by {wrote.annotators:,} annotators, "
         f"{wrote.settled:,} settled ({', '.join(wrote.phases)}) → {out}"
     )
+
+
+def import_(
+    project: Project,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What to read; a folder or zip for huggingface.")],
+    format: Annotated[str, typer.Option("--format", help="As for export.")] = "long",
+    phase: Annotated[
+        str | None,
+        typer.Option("--phase", help="Phase that takes everything.", show_default="the one that each answer names"),
+    ] = None,
+    question: Annotated[
+        str | None, typer.Option("--question", help="What a crowd table without the column asks.")
+    ] = None,
+    prefix: Annotated[str, typer.Option("--prefix", help="Put before every post's id.")] = "",
+    posts_only: Annotated[bool, typer.Option("--posts-only", help="Take posts, and leave the answers.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Don't take the apostrophe before a formula away.")] = False,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Read posts, answers and verdicts of a file into a project: all of it, or nothing.
+
+    Annotators keep the names of the file and get no account. A post that is there already must have the same text.
+    Verdicts of the file count; where it has none, the project's rules settle what has all its answers.
+
+    Examples:
+
+        davy project import pilot answers.csv
+
+        davy project import pilot tasks.json --format label-studio --phase 3
+
+        davy project import pilot votes.csv --format crowd --question hate --phase 3
+
+        davy project import pilot corpus --format huggingface --posts-only --phase 3 --prefix new-
+    """
+    from davy.serve.exchange import Bring, bring_in
+    from davy.store import events, open_store
+
+    wish = Bring(project, format, phase, question, prefix, posts_only, raw)
+    with open_store(database) as store, console.progress("Importing") as step:
+        came = bring_in(store, wish, file, by=events.SHELL, progress=_steps(step))
+    figures = {"posts": came.posts, "known": came.known, "answers": came.answers, "verdicts": came.settled}
+    if json:
+        console.json({"project": project, "format": format, "file": str(file), **figures, "people": len(came.people)})
+        return
+    console.note(
+        f"{came.posts:,} new posts, {came.known:,} known, {came.answers:,} answers by {len(came.people):,} annotators, "
+        f"{came.settled:,} verdicts ← {file}"
+    )
+
+
+def _steps(step: Any) -> Callable[[int, int], None]:
+    """Return a function that takes how much is done and draws how much that is more than before."""
+    done = 0
+
+    def progress(now: int, _total: int) -> None:
+        nonlocal done
+        step(now - done)
+        done = now
+
+    return progress

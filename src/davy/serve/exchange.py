@@ -1,4 +1,4 @@
-"""A project into a file, whole or not at all: what the shell and the exports page share.
+"""A project into a file and a file into a project, whole or not at all: what the shell and the web pages share.
 
 The stage that makes rows and formats must not read or write tables itself
 (stages don't import each other), so this door hands it `collect.files`.
@@ -23,6 +23,7 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
+    from davy.annotate.exchange.place import Placed, Plan
     from davy.core import Project, Scheme
     from davy.store import Connection, Store
 
@@ -50,12 +51,26 @@ class Exported:
     phases: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Bring:
+    """What somebody asks an import for. Without `phase`, each answer goes into the phase that its file names."""
+
+    project: str
+    format: str
+    phase: str | None = None
+    question: str | None = None
+    prefix: str = ""
+    posts_only: bool = False
+    raw: bool = False
+
+
 Progress = Callable[[int, int], object]
 """Called with how many posts are done, of how many at most."""
 
 
 def export(store: Store, wish: Wish, out: Path, *, progress: Progress | None = None) -> Exported:
     """Write a project to `out` and return what was written; the store is read at one moment."""
+    from davy.annotate.current import scheme_of
     from davy.annotate.exchange.gather import choose_phases, gather, size_of
     from davy.store import projects
 
@@ -71,11 +86,76 @@ def export(store: Store, wish: Wish, out: Path, *, progress: Progress | None = N
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
 
 
-def scheme_of(db: Connection, project: Project) -> Scheme:
-    """Return the scheme that a project asks."""
-    from davy.annotate.agreement import scheme_of as read
+def bring_in(store: Store, wish: Bring, file: Path, *, by: str, progress: Progress | None = None) -> Placed:
+    """Read a file into a project and return what came in; a file with anything wrong in it changes nothing.
 
-    return read(db, project)
+    It is read through once before the database is locked, and a second time to write.
+    """
+    from davy.annotate.exchange.place import check, place
+
+    format = find(wish.format)
+    with _unpacked(format, file) as source:
+        with store.read() as db:
+            plan, about = _plan(db, wish, format, file)
+        total = check(format.read(source, about), plan)
+        done = 0
+
+        def step(more: int) -> None:
+            nonlocal done
+            done += more
+            if progress is not None:
+                progress(done, total)
+
+        with store.write() as db:
+            plan, about = _plan(db, wish, format, file)
+            return place(db, format.read(source, about), plan, by=by, progress=step)
+
+
+def _plan(db: Connection, wish: Bring, format: Format, file: Path) -> tuple[Plan, About]:
+    from davy.annotate.current import scheme_of
+    from davy.annotate.exchange.place import Plan
+    from davy.store import phases, projects
+
+    project = projects.get(db, wish.project)
+    scheme = scheme_of(db, project)
+    every = {phase.name: phase for phase in phases.of_project(db, project.id)}
+    if not every:
+        raise UserError(f"Project {project.id!r} has no phases yet. Add one first.", status=409)
+    chosen = None if wish.phase is None else phases.by_name(db, project.id, wish.phase)
+    kind = None if format.folder or file.is_dir() or file.suffix.lower() == ".zip" else ending_of(format, file)
+    about = about_files(scheme, project=project.id, question=wish.question, raw=wish.raw, kind=kind)
+    return Plan(project, scheme, every, chosen, wish.prefix, wish.posts_only), about
+
+
+@contextmanager
+def _unpacked(format: Format, file: Path) -> Iterator[Path]:
+    """Yield what a format reads: the file itself, or the folder that a zip holds."""
+    from davy.serve.contents import check
+    from davy.serve.uploads import Limits
+
+    if not file.exists():
+        raise UserError(f"{file} does not exist.")
+    zipped = file.is_file() and file.suffix.lower() == ".zip"
+    if format.folder and not zipped and not file.is_dir():
+        raise UserError(f"{file.name} is no {format.name} export. Give a folder, or a file that ends in .zip.")
+    if not zipped:
+        if file.is_dir() and not format.folder and format.name != "doccano":
+            raise UserError(f"{file} is a folder. Name the file to read.")
+        yield file
+        return
+    if not format.folder and format.name != "doccano":
+        raise UserError(f"{file.name} is a zip, which {format.name} is not. Unpack it and name the file.")
+    check(file, file.name, Limits())
+    with tempfile.TemporaryDirectory(prefix="davy-import-", ignore_cleanup_errors=True) as folder:
+        with zipfile.ZipFile(file) as archive:
+            archive.extractall(folder)
+        yield _top(Path(folder))
+
+
+def _top(folder: Path) -> Path:
+    """Return the folder that an archive is about: many zips hold one folder with everything in it."""
+    inside = [path for path in folder.iterdir() if path.name != "__MACOSX"]
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() and inside[0].name != "default" else folder
 
 
 def about_files(scheme: Scheme, **more: Any) -> About:

@@ -50,6 +50,8 @@ def everything(db: Connection, project: Project, phase_ids: Sequence[str], *, pa
         kept = {row.id: dict(row._mapping) for row in rows}
         given = _annotations(db, project.id, phase_ids, ids)
         settled = _verdicts(db, project, ids)
+        for post_id in _dropped(db, phase_ids, ids):
+            settled.pop(post_id, None)
         for post_id in ids:
             yield Kept(kept[post_id], given.get(post_id, []), settled.get(post_id, []))
         last = ids[-1]
@@ -100,6 +102,12 @@ def _annotation(row: Row[Any], given: dict[str, tuple[str, ...]]) -> Annotation:
     return Annotation(**values, answers=given)
 
 
+def _dropped(db: Connection, phase_ids: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """Return the posts that were dropped from the corpus: what was settled about them no longer counts."""
+    query = select(items.c.post).where(items.c.phase.in_(phase_ids), items.c.post.in_(ids), items.c.state == "dropped")
+    return list(db.scalars(query))
+
+
 def _verdicts(db: Connection, project: Project, ids: Sequence[str]) -> dict[str, list[Decided]]:
     """Return the newest verdicts that this project, or a published corpus, gave."""
     query = select(verdicts).where(
@@ -109,7 +117,8 @@ def _verdicts(db: Connection, project: Project, ids: Sequence[str]) -> dict[str,
         (verdicts.c.project == project.id) | verdicts.c.project.is_(None),
     )
     newest: dict[tuple[str, str], Decided] = {}
-    for row in db.execute(query.order_by(verdicts.c.turn)):
+    # What this project decided comes last, whatever a published corpus says.
+    for row in sorted(db.execute(query), key=lambda row: (row.project is not None, row.turn)):
         newest[row.post, row.question] = Decided(row.question, tuple(row.labels), row.basis, row.reason)
     found: defaultdict[str, list[Decided]] = defaultdict(list)
     for (post, _), verdict in newest.items():
