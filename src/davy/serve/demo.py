@@ -1,4 +1,4 @@
-"""The demo: a fresh database with three people, posts that we wrote and memes that we drew.
+"""The demo: a fresh database with three people, posts that we wrote, memes that we drew, and two projects under way.
 
 An empty folder in, a filled SQLite file and the folder of its images out. The
 insults are made up ("grumblefop"), so that the demo shows how masking and scoring
@@ -40,14 +40,16 @@ PEOPLE: tuple[Person, ...] = (
 
 def build(folder: Path) -> str:
     """Make the demo's database in a folder and return its URL."""
+    from davy.serve import demo_projects
     from davy.serve.passwords import hash_password
     from davy.store import events, open_store, users
 
     url = f"sqlite:///{folder / 'demo.sqlite'}"
     hashes = [hash_password(person.password) for person in PEOPLE]
     with open_store(url, create=True) as store, store.write() as db:
+        ids = {}
         for person, hashed in zip(PEOPLE, hashes, strict=True):
-            users.add(
+            made = users.add(
                 db,
                 login=person.login,
                 name=person.name,
@@ -55,7 +57,9 @@ def build(folder: Path) -> str:
                 password_hash=hashed,
                 by=events.SYSTEM,
             )
+            ids[person.login] = made.id
         _add_posts(db)
+        demo_projects.add(db, ids, _folder())
     return url
 
 

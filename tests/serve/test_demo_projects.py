@@ -1,0 +1,35 @@
+"""The demo's projects: posts wait for its annotator, disagreements for its expert, and its detectors' gates are passed."""
+
+from __future__ import annotations
+
+from davy.annotate import going_on, work
+from davy.serve import demo
+from davy.store import members, open_store, projects, users, watching
+from davy.store.columns import new_id
+
+
+def test_the_demo_has_work_for_everyone_in_two_languages(tmp_path):
+    with open_store(demo.build(tmp_path)) as store:
+        with store.read() as db:
+            michael, jane = users.find(db, "michael"), users.find(db, "jane")
+            found = {it.id: it for it in projects.everything(db)}
+            for project in found.values():
+                steps = {it.phase.name: it for it in going_on.standings(db, project)}
+                assert members.get(db, project.id, michael.id).roles == ("annotator",)
+                assert "expert" in members.get(db, project.id, jane.id).roles
+                assert any(it.gate and it.gate.passed for it in steps.values())
+                assert all(it.phase.state != "waiting" for it in steps.values())
+            assert watching.open_cases(db, "mill-valley") >= 1
+            assert users.find(db, "ada").password_hash is None
+        assert set(found) == {"mill-valley", "am-fluss"}
+        for project in found.values():
+            with store.write() as db:
+                member = members.get(db, project.id, michael.id)
+                seen = set()
+                while len(seen) < 10:
+                    sheet = work.next_sheet(db, project, member)
+                    first = sheet.scheme.questions[0]
+                    said = next(name for name in first.label_names if name != first.positive)
+                    work.save(db, sheet, {first.name: (said,)}, annotation_id=new_id())
+                    seen.add(sheet.post.id)
+            assert len(seen) == 10
