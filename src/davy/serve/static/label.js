@@ -27,7 +27,14 @@ function refresh() {
       if (option.hidden) input.checked = false;
     }
   }
+  fold();
   mark();
+}
+
+/* An answered question drops its definitions to make room. Only an answer or a key folds: a layout that moves when
+   the focus does would take the ground from under a finger. */
+function fold(except) {
+  for (const set of $$("#answer .question")) set.classList.toggle("folded", set !== except && Boolean($("input[type=radio]:checked", set)));
 }
 
 /* ---- keys and the question they act on ------------------------------------------------------- */
@@ -52,7 +59,6 @@ function mark() {
   const now = current();
   for (const set of $$("#answer [data-keys]")) {
     set.classList.toggle("current", set === now);
-    set.classList.toggle("answered", Boolean($("input:checked", set)));
     for (const hint of $$(".option kbd", set)) hint.textContent = "";
     if (set.hidden) continue;
     for (const [key, input] of keysOf(set)) $("kbd", input.closest(".option")).textContent = key;
@@ -72,6 +78,7 @@ function choose(input) {
 }
 
 function enter(set) {
+  fold(set);
   const target = $("input:checked", set) ?? inputs(set)[0] ?? $("[data-own]", set);
   target?.focus({ preventScroll: true });
   set.scrollIntoView({ block: "nearest" });
