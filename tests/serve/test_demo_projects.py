@@ -1,4 +1,4 @@
-"""The demo's projects: posts wait for its annotator, disagreements for its expert, and its detectors' gates are passed."""
+"""The demo's projects: posts wait for its annotator, disagreements for its expert, and gates are passed."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ The shared answer is an annotation by `TOGETHER`, so that it is nobody's own and
 counts once; a second thought replaces it. Notes go to the channel's record of the post.
 """
 
-from __future__ import annotations
-
 from davy.core import Annotation, Item, Phase, Project, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.store import Connection, annotations, events, items, messages, tallies
