@@ -31,6 +31,9 @@ def export(
     question: Annotated[str | None, typer.Option("--question", help="Only this question.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Leave spreadsheet formulas in CSV and TSV as they are.")] = False,
     comments: Annotated[bool, typer.Option("--comments/--no-comments", help="With people's comments.")] = True,
+    statement: Annotated[
+        Path | None, typer.Option("--statement", help="Write the data statement here too, as Markdown.")
+    ] = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -55,7 +58,7 @@ def export(
 
     wish = Wish(project, format, phases, question, raw, comments)
     with open_store(database) as store, console.progress("Exporting") as step:
-        wrote = write(store, wish, out, progress=_steps(step))
+        wrote = write(store, wish, out, statement=statement, progress=_steps(step))
     figures = {"posts": wrote.posts, "answers": wrote.answers, "settled": wrote.settled, "annotators": wrote.annotators}
     if json:
         console.json({"project": project, "format": format, "out": str(out), **figures, "phases": list(wrote.phases)})

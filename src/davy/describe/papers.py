@@ -54,6 +54,11 @@ def write(found: Description, columns: list[str], about: Mapping[str, str] | Non
     )  # fmt: skip
 
 
+def statement(name: str, known: Mapping[str, str], given: Mapping[str, str]) -> str:
+    """Return a data statement from facts alone, for a corpus that streams by and is never one frame."""
+    return _filled(_form("data_statement"), {**known, "version": __version__}, given, name)[0]
+
+
 def questions() -> dict[str, str]:
     """Return every question that can be answered, by its id."""
     asked = {q["id"]: q["ask"] for form in FORMS for s in _form(form)["sections"] for q in s["questions"]}

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,9 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.annotate.exchange.place import Placed, Plan
-    from davy.core import Project, Scheme
+    from davy.annotate.exchange.fit import Plan
+    from davy.annotate.exchange.place import Placed
+    from davy.core import Scheme
     from davy.store import Connection, Store
 
 
@@ -68,28 +69,61 @@ Progress = Callable[[int, int], object]
 """Called with how many posts are done, of how many at most."""
 
 
-def export(store: Store, wish: Wish, out: Path, *, progress: Progress | None = None) -> Exported:
-    """Write a project to `out` and return what was written; the store is read at one moment."""
+def export(
+    store: Store, wish: Wish, out: Path, *, statement: Path | None = None, progress: Progress | None = None
+) -> Exported:
+    """Write a project to `out`, and its data statement where asked; return what was written.
+
+    The store is read at one moment.
+    """
     from davy.annotate.current import scheme_of
     from davy.annotate.exchange.gather import choose_phases, gather, size_of
+    from davy.collect.writing import atomic
+    from davy.serve.statement import Statement
     from davy.store import projects
 
     format = find(wish.format)
+    if not format.folder:
+        ending_of(format, out)
     with store.read() as db:
         project = projects.get(db, wish.project)
         scheme = scheme_of(db, project)
         chosen = choose_phases(db, project, wish.phases)
-        about = _about(db, project, scheme, wish)
+        told = Statement.of_project(db, project, scheme, chosen)
+        about = about_files(
+            scheme,
+            project=project.id,
+            title=project.title,
+            question=wish.question,
+            raw=wish.raw,
+            statement=told.text,
+        )
         count = _Count(progress, size_of(chosen))
-        rows = count.through(gather(db, project, scheme, chosen, comments=wish.comments))
-        _write(format, rows, out, about)
+        rows = gather(db, project, scheme, chosen, comments=wish.comments)
+        _write(format, count.through(told.through(rows)), out, about)
+        if statement is not None:
+            with atomic(statement) as hidden:
+                hidden.write_text(told.text(), encoding="utf-8")
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
 
 
-def bring_in(store: Store, wish: Bring, file: Path, *, by: str, progress: Progress | None = None) -> Placed:
+Writing = Callable[[], AbstractContextManager["Connection"]]
+
+
+def bring_in(
+    store: Store,
+    wish: Bring,
+    file: Path,
+    *,
+    by: str,
+    progress: Progress | None = None,
+    writing: Writing | None = None,
+    written: Callable[[Connection, Placed], object] | None = None,
+) -> Placed:
     """Read a file into a project and return what came in; a file with anything wrong in it changes nothing.
 
-    It is read through once before the database is locked, and a second time to write.
+    It is read through once before the database is locked, and a second time to write. `writing` gives the
+    write transaction and `written` is called at its end: a background job keeps its own record there.
     """
     from davy.annotate.exchange.place import check, place
 
@@ -97,23 +131,18 @@ def bring_in(store: Store, wish: Bring, file: Path, *, by: str, progress: Progre
     with _unpacked(format, file) as source:
         with store.read() as db:
             plan, about = _plan(db, wish, format, file)
-        total = check(format.read(source, about), plan)
-        done = 0
-
-        def step(more: int) -> None:
-            nonlocal done
-            done += more
-            if progress is not None:
-                progress(done, total)
-
-        with store.write() as db:
+        total = check(format.read(source, about), plan, progress)
+        with (writing or store.write)() as db:
             plan, about = _plan(db, wish, format, file)
-            return place(db, format.read(source, about), plan, by=by, progress=step)
+            came = place(db, format.read(source, about), plan, total, by=by, progress=progress)
+            if written is not None:
+                written(db, came)
+            return came
 
 
 def _plan(db: Connection, wish: Bring, format: Format, file: Path) -> tuple[Plan, About]:
     from davy.annotate.current import scheme_of
-    from davy.annotate.exchange.place import Plan
+    from davy.annotate.exchange.fit import Plan
     from davy.store import phases, projects
 
     project = projects.get(db, wish.project)
@@ -169,10 +198,6 @@ def about_files(scheme: Scheme, **more: Any) -> About:
         files.write(frames, path, format=kind)
 
     return About(scheme=scheme, read_table=read_table, write_table=write_table, **more)
-
-
-def _about(db: Connection, project: Project, scheme: Scheme, wish: Wish) -> About:  # noqa: ARG001
-    return about_files(scheme, project=project.id, title=project.title, question=wish.question, raw=wish.raw)
 
 
 def _write(format: Format, rows: Iterable[Answered], out: Path, about: About) -> None:

@@ -25,8 +25,8 @@ def card(about: About, splits: dict[str, int], langs: list[str]) -> str:
         '```python\nfrom datasets import load_dataset\n\nposts = load_dataset("PATH", split="train")\n'
         'answers = load_dataset("PATH", "annotations", split="train")\n```',
     ]
-    if about.statement:
-        parts.append(about.statement.strip())
+    if statement := about.statement():
+        parts.append(statement.strip())
     return f"---\n{header}---\n\n" + "\n\n".join(parts) + "\n"
 
 

@@ -143,7 +143,7 @@ def _pages(about: About, n: int) -> dict[str, str]:
         "and one for each question, several labels joined by `|`. A question counts for the posts where the reference "
         "answers it; a missing prediction is wrong. The board sorts by the mean over questions of macro-F1.\n",
         "data.md": "# Data\n\n`input_data/posts.jsonl` has one post a line: `id`, `text`, `lang`.\n\n"
-        f"{about.statement}\n",
+        f"{about.statement()}\n",
         "terms.md": "# Terms\n\nUse the texts for research against hate only. Don't try to find out who wrote or "
         "labelled them, and don't show them without warning.\n",
     }

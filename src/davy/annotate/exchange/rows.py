@@ -94,8 +94,8 @@ class About:
     """Whether spreadsheet formulas in CSV and TSV stay as they are."""
     kind: str | None = None
     """The file's ending where the path does not say it, such as `csv`."""
-    statement: str = ""
-    """The data statement in Markdown, for formats that carry a card."""
+    statement: Callable[[], str] = str
+    """Gives the data statement in Markdown once all rows have passed, for formats that carry a card."""
     licence: str = ""
 
     @property

@@ -1,0 +1,120 @@
+"""The data statement that travels with an export: what its rows say, and who labelled, as counts.
+
+Rows pass by once and only counts are kept. What people said about themselves
+comes from `annotate.about_people`, which lets no small group be seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from davy.annotate.exchange.rows import Answered
+
+if TYPE_CHECKING:
+    from davy.core import Phase, Project, Scheme
+    from davy.store import Connection
+
+MOST_LISTED = 12
+
+
+class Statement:
+    """Counts rows as they pass; `text` is the statement about all that passed."""
+
+    def __init__(self, project: Project, scheme: Scheme, phases: Iterable[Phase], people: str, terms: str) -> None:
+        self._project = project
+        self._scheme = scheme
+        self._phases = list(phases)
+        self._people = people
+        self._terms = terms
+        self._who: set[str] = set()
+        self._answers = self._posts = self._empty = self._words = self._images = 0
+        self._counts: dict[str, Counter[str]] = {name: Counter() for name in ("lang", "source", "licence", "found")}
+        self._labels: dict[str, Counter[str]] = {question.name: Counter() for question in scheme.questions}
+        self._settled: Counter[str] = Counter()
+        self._bases: Counter[str] = Counter()
+
+    @classmethod
+    def of_project(cls, db: Connection, project: Project, scheme: Scheme, phases: Iterable[Phase]) -> Statement:
+        """Return a statement that knows who labelled; rows are still to pass."""
+        from davy.annotate.about_people import statement_counts
+
+        lines = []
+        for found in statement_counts(db, project):
+            told = [f"{count.answer or 'other or no answer'} ({count.n})" for count in found.counts]
+            lines.append(f"{found.question.capitalize()}: {', '.join(told)}.")
+        return cls(project, scheme, phases, " ".join(lines), _terms(project))
+
+    def through(self, rows: Iterable[Answered]) -> Iterator[Answered]:
+        """Yield the rows, counted."""
+        for row in rows:
+            self._posts += 1
+            self._empty += not (row.text or "").strip()
+            self._images += row.image is not None
+            self._words += len((row.text or "").split())
+            for name, counter in self._counts.items():
+                if value := getattr(row, name):
+                    counter[value] += 1
+            for given in row.given:
+                self._who.add(given.annotator)
+                self._answers += 1
+            for name, settled in row.settled.items():
+                self._settled[name] += 1
+                self._bases[settled.basis] += 1
+                self._labels.setdefault(name, Counter()).update(settled.labels or ["none"])
+            yield row
+
+    def text(self) -> str:
+        """Return the statement in Markdown; what nobody can know but people is marked OPEN."""
+        from davy.describe.papers import statement
+
+        known = {
+            "languages": _listed(self._counts["lang"]),
+            "platforms": _listed(self._counts["source"]),
+            "sources": self._sources(),
+            "found": _listed(self._counts["found"]),
+            "labels": "; ".join(self._spread(name) for name in self._labels if self._settled[name]),
+        }
+        given = {"annotators": self._annotators(), "text_kind": self._kind()}
+        given |= {"annotators_terms": self._terms} if self._terms else {}
+        given |= {"quality": f"{self._empty:,} posts have no text."} if self._posts else {}
+        return statement(self._project.title, known, given)
+
+    def _annotators(self) -> str:
+        phases = ", ".join(f"{phase.name} ({phase.kind})" for phase in self._phases)
+        told = f"{len(self._who):,} people gave {self._answers:,} answers in the phases {phases}."
+        if self._bases:
+            told += f" Verdicts by basis: {_listed(self._bases)}."
+        if self._people:
+            told += f" What they said about themselves, where at least three said it: {self._people}"
+        return told
+
+    def _kind(self) -> str:
+        if not self._posts:
+            return "No posts."
+        pictures = f"; {self._images:,} have an image" if self._images else ""
+        return f"{self._posts:,} posts of {self._words / self._posts:.1f} words on average{pictures}."
+
+    def _sources(self) -> str:
+        licences = _listed(self._counts["licence"])
+        sources = _listed(self._counts["source"])
+        return f"{sources}. Licences: {licences}." if sources and licences else sources
+
+    def _spread(self, name: str) -> str:
+        n = self._settled[name]
+        parts = [f"{label} {count:,} ({count / n:.0%})" for label, count in self._labels[name].most_common(MOST_LISTED)]
+        return f"{name} (n = {n:,}): {', '.join(parts)}"
+
+
+def _terms(project: Project) -> str:
+    pay = project.settings.get("pay") or {}
+    if not pay.get("per_hour"):
+        return ""
+    return f"Paid {pay['per_hour']} {pay.get('currency', '')} an hour.".replace("  ", " ")
+
+
+def _listed(counts: Counter[str]) -> str:
+    shown = [f"{value} ({n:,})" for value, n in counts.most_common(MOST_LISTED)]
+    rest = len(counts) - len(shown)
+    return ", ".join([*shown, *([f"{rest:,} more"] if rest > 0 else [])])
