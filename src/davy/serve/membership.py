@@ -19,7 +19,7 @@ from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import Refused, SignInNeeded
-from davy.serve.visitor import Anyone
+from davy.serve.visitor import touch, visitor
 from davy.store import Connection, members, projects
 from davy.store.users import User
 
@@ -98,11 +98,14 @@ def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
     """Return a dependency that gives the `Place` if this person has the permission; with `left`, past members too."""
     assert act in PROJECT_MAY, act
 
-    def check(request: Request, project_id: str, who: Anyone) -> Place:
-        if who.account is None:
-            raise SignInNeeded
+    # Not `Anyone`: who asks and where they are is one transaction and one turn in a worker thread.
+    def check(request: Request, project_id: str) -> Place:
         with context_of(request).store.read() as db:
+            who = visitor(request, db)
+            if who.account is None:
+                raise SignInNeeded
             place = find(db, project_id, who.account)
+        touch(request, who)
         if place.may(act) or (left and place.left):
             return place
         if place.left and place.account.role != "admin":

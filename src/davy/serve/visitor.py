@@ -21,7 +21,7 @@ from davy.serve import cookies, csrf
 from davy.serve.context import context_of
 from davy.serve.errors import Refused, SignInNeeded
 from davy.serve.permissions import may
-from davy.store import keys, sessions
+from davy.store import Connection, keys, sessions
 from davy.store.users import User
 
 
@@ -31,33 +31,48 @@ class Visitor:
 
     account: User | None = None
     session_id: str | None = None
+    stale: bool = False
+    """Whether it is time to note again that the session was used."""
 
 
-def visitor(request: Request) -> Visitor:
-    """Return who sent this request, by their session cookie. Pages read the language from it."""
+def visitor(request: Request, db: Connection | None = None) -> Visitor:
+    """Return who sent this request, by their session cookie. Pages read the language from it.
+
+    Who has a transaction open brings it in `db`, and calls `touch` after it.
+    """
     known: Visitor | None = getattr(request.state, "visitor", None)
-    if known is None:
-        known = request.state.visitor = _found(request)
+    if known is not None:
+        return known
+    if db is not None or not cookies.read(request, "session"):
+        known = request.state.visitor = _found(request, db)
+        return known
+    with context_of(request).store.read() as own:
+        known = request.state.visitor = _found(request, own)
+    touch(request, known)
     return known
 
 
-def _found(request: Request) -> Visitor:
+def touch(request: Request, who: Visitor) -> None:
+    """Note that a session was used, where that was not noted for a while."""
+    if who.session_id and who.stale:
+        with context_of(request).store.write() as db:
+            sessions.touch(db, who.session_id)
+
+
+def _found(request: Request, db: Connection | None) -> Visitor:
     token = cookies.read(request, "session")
-    if not token:
-        return Visitor()
-    store = context_of(request).store
-    with store.read() as db:
-        found = sessions.find(db, token)
+    found = sessions.find(db, token) if token and db is not None else None
     if found is None:
         return Visitor()
     session, account = found
-    if sessions.needs_touch(session):
-        with store.write() as db:
-            sessions.touch(db, session.id)
-    return Visitor(account, session.id)
+    return Visitor(account, session.id, sessions.needs_touch(session))
 
 
-Anyone = Annotated[Visitor, Depends(visitor)]
+def _visitor(request: Request) -> Visitor:
+    return visitor(request)
+
+
+Anyone = Annotated[Visitor, Depends(_visitor)]
 
 
 def allowed(act: str) -> Callable[[Visitor], User]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.core import PROJECT_ROLES, Member, UserError
@@ -51,9 +51,12 @@ def add(
     return _there(db, project_id, user_id)
 
 
+_ONE = select(members).where(members.c.project == bindparam("project"), members.c.user_id == bindparam("user"))
+
+
 def get(db: Connection, project_id: str, user_id: str) -> Member | None:
     """Return a person's membership, also one that ended, or None."""
-    row = db.execute(select(members).where(*_key(project_id, user_id))).one_or_none()
+    row = db.execute(_ONE, {"project": project_id, "user": user_id}).one_or_none()
     return None if row is None else member_of(row)
 
 

@@ -7,7 +7,7 @@ here it is only written down, with its event.
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.core import PHASE_KINDS, Phase, UserError
@@ -70,10 +70,12 @@ def get(db: Connection, phase_id: str) -> Phase:
     return _phase(row)
 
 
+_ALL = select(phases).where(phases.c.project == bindparam("project")).order_by(phases.c.position)
+
+
 def of_project(db: Connection, project_id: str) -> list[Phase]:
     """Return a project's phases in their order."""
-    query = select(phases).where(phases.c.project == project_id).order_by(phases.c.position)
-    return [_phase(row) for row in db.execute(query)]
+    return [_phase(row) for row in db.execute(_ALL, {"project": project_id})]
 
 
 def by_name(db: Connection, project_id: str, name: str) -> Phase:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.core import Member, Project, UserError
@@ -120,8 +120,11 @@ def _set_state(db: Connection, project_id: str, state: str, *, by: str) -> Proje
     return get(db, project_id)
 
 
+_ONE = select(projects).where(projects.c.id == bindparam("project"))
+
+
 def _one(db: Connection, project_id: str) -> Project | None:
-    row = db.execute(select(projects).where(projects.c.id == project_id)).one_or_none()
+    row = db.execute(_ONE, {"project": project_id}).one_or_none()
     return None if row is None else _project(row)
 
 

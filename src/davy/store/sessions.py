@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.core.errors import UserError
@@ -56,20 +56,22 @@ def start(db: Connection, user_id: str, *, client: str | None = None, lasts: tim
     return session, token
 
 
+# Built once: it is asked with every request.
+_LIVE = (
+    select(users_table, *(column.label(f"session_{column.name}") for column in sessions.columns))
+    .select_from(sessions.join(users_table, sessions.c.user_id == users_table.c.id))
+    .where(
+        sessions.c.token_hash == bindparam("hash"),
+        sessions.c.ended_at.is_(None),
+        sessions.c.expires_at > bindparam("at"),
+        users_table.c.disabled_at.is_(None),
+    )
+)
+
+
 def find(db: Connection, token: str) -> tuple[Session, users.User] | None:
     """Return the live session of a token and its user, or None. One indexed read; nothing is written."""
-    joined = sessions.join(users_table, sessions.c.user_id == users_table.c.id)
-    session_columns = [column.label(f"session_{column.name}") for column in sessions.columns]
-    row = db.execute(
-        select(users_table, *session_columns)
-        .select_from(joined)
-        .where(
-            sessions.c.token_hash == token_hash(token),
-            sessions.c.ended_at.is_(None),
-            sessions.c.expires_at > now(),
-            users_table.c.disabled_at.is_(None),
-        )
-    ).one_or_none()
+    row = db.execute(_LIVE, {"hash": token_hash(token), "at": now()}).one_or_none()
     if row is None:
         return None
     session = Session(

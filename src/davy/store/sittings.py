@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.store.columns import new_id
@@ -55,11 +55,31 @@ class Hours:
     last_at: datetime
 
 
+# Built once: they run with every answer.
+_RECENT = (
+    select(sittings)
+    .where(sittings.c.user_id == bindparam("user"), sittings.c.started_at > bindparam("after"))
+    .order_by(sittings.c.started_at.desc(), sittings.c.id.desc())
+)
+_RECENT_LOCKED = _RECENT.with_for_update()
+_ADD_WORK = (
+    update(sittings)
+    .where(sittings.c.id == bindparam("sitting"))
+    .values(
+        last_at=bindparam("to"),
+        seconds=sittings.c.seconds + bindparam("more_seconds"),
+        items=sittings.c["items"] + bindparam("more_items"),
+        hard=sittings.c.hard + bindparam("more_hard"),
+        unrested_seconds=sittings.c.unrested_seconds + bindparam("more_seconds"),
+        unrested_hard=sittings.c.unrested_hard + bindparam("more_hard"),
+    )
+)
+
+
 def recent(db: Connection, user_id: str, at: datetime, *, lock: bool = False) -> list[Sitting]:
     """Return a person's sittings of the last two days in all projects, the one that was used last first."""
-    query = select(sittings).where(sittings.c.user_id == user_id, sittings.c.started_at > at - LONGEST_DAY)
-    query = query.order_by(sittings.c.started_at.desc(), sittings.c.id.desc())
-    found = [_sitting(row) for row in db.execute(query.with_for_update() if lock else query)]
+    rows = db.execute(_RECENT_LOCKED if lock else _RECENT, {"user": user_id, "after": at - LONGEST_DAY})
+    found = [_sitting(row) for row in rows]
     # An open one comes first: after a clock jumped back, one that ended may seem to be later.
     return sorted(found, key=lambda it: (it.ended_at is None, it.last_at, it.id), reverse=True)
 
@@ -77,18 +97,8 @@ def fresh(project: str, user: str, *, started_at: datetime, at: datetime, **valu
 
 def add_work(db: Connection, sitting: Sitting, *, seconds: float, items: int, hard: int, at: datetime) -> None:
     """Add work to a sitting, on top of what another tab may have added meanwhile."""
-    db.execute(
-        update(sittings)
-        .where(sittings.c.id == sitting.id)
-        .values(
-            last_at=at,
-            seconds=sittings.c.seconds + seconds,
-            items=sittings.c["items"] + items,
-            hard=sittings.c.hard + hard,
-            unrested_seconds=sittings.c.unrested_seconds + seconds,
-            unrested_hard=sittings.c.unrested_hard + hard,
-        )
-    )
+    added = {"more_seconds": seconds, "more_items": items, "more_hard": hard}
+    db.execute(_ADD_WORK, {"sitting": sitting.id, "to": at, **added})
 
 
 def change(db: Connection, sitting_id: str, **values: Any) -> None:
