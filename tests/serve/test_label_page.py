@@ -408,3 +408,28 @@ def test_every_field_has_a_label_and_groups_say_what_they_are(site):
         assert f'for="{re.search(r"id=.([^ ]+?).(?: |>)", tag).group(1)}"' in html, tag
     assert html.count("<fieldset") == html.count("<legend>") == 5
     assert 'role="status" aria-live="polite"' in html
+
+
+def test_a_discussion_has_one_shared_answer_with_notes_whoever_records_it(site):
+    lamps = make_lamps(site, TEXTS[:2], kind="discussion", answers=1)
+    one, other = site.as_("annotator"), site.as_("expert")
+    assert "Your team answers together now" in one.get(lamps.path).text
+    html, theirs = (client.get("/projects/lamps/discussion").text for client in (one, other))
+    assert shown(html) == shown(theirs) == 1
+    assert 'value="skip"' not in html
+    back = send(one, html, {"rude": ("rude",)}, htmx=False)
+    assert back.status_code == 422
+    assert not re.search(r'id="q2"[^>]*hidden', back.text)
+    notes = "irony decided it <script>x</script>"
+    for _ in range(2):  # sent twice, recorded once
+        assert send(one, html, RUDE, htmx=False, comment=notes).headers["location"] == "/projects/lamps/discussion"
+    late = send(other, theirs, POLITE, htmx=False)
+    assert late.status_code == 409
+    assert "has a shared answer already" in late.text
+    page = other.get("/projects/lamps/discussion").text
+    assert shown(page) == 2
+    assert "irony decided it &lt;script&gt;" in page
+    send(other, page, POLITE, htmx=False)
+    assert "Every post of this discussion" in one.get("/projects/lamps/discussion").text
+    assert [(dict(it.answers), it.comment) for it in mine(lamps)] == [(RUDE, notes)]
+    assert [dict(it.answers) for it in mine(lamps, "expert")] == [POLITE]

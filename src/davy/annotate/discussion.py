@@ -1,71 +1,90 @@
-"""Discussion: a team looks at a post together, agrees on one answer, and keeps what was said.
+"""A discussion: a team reads a post together, agrees on one shared answer and notes what decided it.
 
-The shared answer is an annotation by `TOGETHER`, so that it is nobody's own and
-counts once; a second thought replaces it. Notes go to the channel's record of the post.
+Nobody holds a post in a discussion: everyone sees the same one, the first that is
+open, and whoever writes records it for all. Two who record at once are kept apart
+by the item's room; the second is told.
 """
 
-from davy.core import Annotation, Item, Phase, Project, Scheme, UserError
+from collections.abc import Sequence
+
+from davy.annotate import duty, work
+from davy.annotate.current import scheme_of
+from davy.annotate.work import Saved, Sheet
+from davy.core import Annotation, Assignment, Item, Member, Phase, Post, Project, UserError
 from davy.core.annotation import Answers
-from davy.store import Connection, annotations, events, items, messages, tallies
+from davy.store import Connection, annotations, assignments, items, phases, posts, tallies
 from davy.store.columns import now
 
-TOGETHER = "together"
-"""Who gave a shared answer."""
+
+def open_phase(db: Connection, project: Project) -> Phase | None:
+    """Return the discussion that is open in a project, or None."""
+    if project.state != "open":
+        return None
+    every = phases.of_project(db, project.id)
+    return next((phase for phase in every if phase.kind == "discussion" and phase.state == "open"), None)
 
 
-def answer_of(db: Connection, project: Project, phase: Phase, item: Item) -> Annotation | None:
-    """Return the shared answer to an item, or None."""
-    found = annotations.of_post(db, item.post, scheme=project.scheme, version=project.scheme_version)
-    mine = [it for it in found if it.annotator == TOGETHER and it.phase == phase.id]
-    return mine[-1] if mine else None
+def shared_sheet(db: Connection, project: Project, member: Member, phase: Phase) -> Sheet | None:
+    """Return the post that is being discussed; None where all have their answer. Its assignment is not stored yet."""
+    found = items.of_phase(db, phase.id, limit=1, state="open")
+    if not found:
+        return None
+    item, scheme = found[0], scheme_of(db, project)
+    return Sheet(
+        project=project,
+        member=member,
+        phase=phase,
+        item=item,
+        assignment=Assignment(item.id, item.id, phase.id, member.user, "held", now()),
+        post=posts.get(db, item.post),
+        scheme=scheme,
+        guideline=scheme.guideline,
+        before=None,
+        number=phase.size - _open_ones(db, phase) + 1,
+        total=phase.size,
+        tally=tallies.get(db, phase.id, member.user),
+    )
 
 
-def agree(
+def record(
     db: Connection,
     project: Project,
-    phase: Phase,
-    item: Item,
-    scheme: Scheme,
+    member: Member,
+    item_id: str,
     answers: Answers,
     *,
     annotation_id: str,
-    by: str,
-    note: str = "",
-) -> Annotation:
-    """Keep the answer that a team agreed on, and what they said about it; return it. Sent twice, it counts once."""
-    _check(project, phase, item, scheme, answers)
-    before = answer_of(db, project, phase, item)
-    if before is not None and before.id == annotation_id:
-        return before
-    at = now()
-    made = Annotation(
-        id=annotation_id,
-        post=item.post,
-        annotator=TOGETHER,
-        scheme=scheme.name,
-        scheme_version=scheme.version,
-        guideline_version=scheme.guideline.version if scheme.guideline else 0,
-        answers=dict(answers),
-        at=at,
-        replaces=before.id if before else None,
-        project=project.id,
-        phase=phase.id,
-    )
-    annotations.add(db, made, scheme)
-    if before is None:
-        items.mark(db, item.id, "settled")
-        tallies.count(db, phase.id, TOGETHER, at=at, given=1, filled=1, place=item.position)
-    if note.strip():
-        messages.note(db, project.id, note.strip(), by=by, post=item.post)
-    events.record(db, by=by, what="shared answer kept", about=f"project {project.id}", phase=phase.name)
-    return made
+    flags: Sequence[str] = (),
+    notes: str | None = None,
+) -> Saved:
+    """Keep the shared answer to a post, with notes; the same form again returns the same."""
+    known = annotations.find(db, annotation_id)
+    if known is not None and known.annotator == member.user:
+        return Saved(known, filled=False)
+    item = items.get(db, item_id)
+    phase = phases.get(db, item.phase)
+    if phase.project != project.id or phase.kind != "discussion":
+        raise UserError("There is no such post in this discussion.", status=404)
+    taken = None
+    if item.state == "open" and phase.state == "open":
+        taken = assignments.take(db, phase, member.user, lease=duty.lease_of(phase), at=now())
+    if taken is None or taken.item.id != item.id:
+        raise UserError("This post has its shared answer already, or another comes first.", status=409)
+    sheet = work.open_sheet(db, project, member, taken.assignment.id)
+    return work.save(db, sheet, answers, annotation_id=annotation_id, flags=flags, comment=notes)
 
 
-def _check(project: Project, phase: Phase, item: Item, scheme: Scheme, answers: Answers) -> None:
-    if phase.kind != "discussion" or phase.project != project.id or item.phase != phase.id:
-        raise UserError("There is no such post in a discussion of this project.", status=404)
-    if phase.state != "open" or project.state != "open":
-        raise UserError(f"Phase {phase.name!r} is {phase.state}. Open it first.", status=409)
-    faults = scheme.faults(answers, complete=True)
-    if faults:
-        raise UserError(f"The shared answer is not complete: {faults[0]}.")
+def recorded(db: Connection, phase: Phase, project: Project, *, most: int = 50) -> list[tuple[Post, Annotation]]:
+    """Return the posts that have a shared answer, newest first."""
+    full = [item for item in items.everything(db, phase.id) if item.state != "open"]
+    return [found for item in full[-most:][::-1] if (found := _answer_to(db, phase, project, item))]
+
+
+def _answer_to(db: Connection, phase: Phase, project: Project, item: Item) -> tuple[Post, Annotation] | None:
+    given = annotations.of_post(db, item.post, scheme=project.scheme, version=project.scheme_version)
+    own = [it for it in given if it.phase == phase.id]
+    return (posts.get(db, item.post), own[-1]) if own else None
+
+
+def _open_ones(db: Connection, phase: Phase) -> int:
+    return sum(1 for item in items.everything(db, phase.id) if item.state == "open")

@@ -42,6 +42,11 @@ def nothing_values(words: Words, it: Nothing) -> dict[str, Any]:
     if it.project.state == "closed":
         text = words("label.none.project_closed_text")
         return {"title": words("label.none.closed"), "lines": [text], **overview}
+    together = [phase for phase in open_ones if phase.kind == "discussion"]
+    if together:
+        text = words("label.none.discussion_text", phase=together[0].name)
+        on = {"href": f"{address}/discussion", "do": words("label.none.discuss"), "progress": None}
+        return {"title": words("label.none.discussion"), "lines": [text], **on}
     if open_ones:
         text = words("label.none.all_done_text", phase=open_ones[0].name)
         total = sum(phase.size for phase in open_ones)

@@ -20,7 +20,7 @@ from starlette.responses import RedirectResponse, Response
 from davy.annotate import care, work
 from davy.annotate.feedback import feedback_on
 from davy.annotate.work import Sheet
-from davy.core import FLAGS
+from davy.core import FLAGS, Scheme
 from davy.core.errors import UserError
 from davy.serve.answered import Answered
 from davy.serve.context import context_of
@@ -102,7 +102,7 @@ def answer(request: Request, place: Labels, assignment_id: str, form: Form) -> R
 def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> Turn:
     """Do what the form asks with a post that is in this person's hands."""
     sheet = _open(db, place, assignment_id)
-    filled = _filled(sheet, form)
+    filled = read_form(sheet.scheme, form)
     match field(form, "do") or "save":
         case "save":
             return _save(db, place, sheet, filled)
@@ -144,9 +144,9 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: Filled) -> Turn:
     return _next(db, place, said="saved")
 
 
-def _filled(sheet: Sheet, form: FormData) -> Filled:
+def read_form(scheme: Scheme, form: FormData) -> Filled:
     """Return what a form holds; one that our page can't have sent is refused."""
-    given = read_answers(sheet.scheme, form)
+    given = read_answers(scheme, form)
     annotation_id = field(form, "annotation_id", most=40)
     flags = tuple(flag for flag in FLAGS if flag != "refused" and flag in form.getlist("flag"))
     if not annotation_id.isalnum():

@@ -1,0 +1,114 @@
+"""A discussion: the team reads one post together and records one shared answer, with notes on what decided it."""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import discussion
+from davy.annotate.work import scheme_of
+from davy.core import Annotation, Post
+from davy.core.errors import UserError
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.pages.consent import member_of
+from davy.serve.pages.label import read_form
+from davy.serve.questions import Asked, asked_of
+from davy.serve.sheets import Filled, guide_of, shown
+from davy.serve.turns import away, consent_first
+from davy.serve.visitor import Form
+
+router = APIRouter(include_in_schema=False)
+
+Labels = Annotated[Place, Depends(in_project("label posts"))]
+
+
+@router.get("/projects/{project_id}/discussion")
+def discuss(request: Request, place: Labels) -> Response:
+    """Return the post that is being discussed, and what was recorded so far."""
+    return consent_first(request, place) or _page(request, place)
+
+
+@router.get("/projects/{project_id}/discussion/{item_id}")
+def one(request: Request, place: Labels, item_id: str) -> Response:
+    """Return the discussion; an address of a post that is recorded leads to the one that is open."""
+    return consent_first(request, place) or _page(request, place)
+
+
+@router.post("/projects/{project_id}/discussion/{item_id}")
+def record(request: Request, place: Labels, item_id: str, form: Form) -> Response:
+    """Record the shared answer; where something is missing, the form comes back."""
+    if first := consent_first(request, place):
+        return first
+    store = context_of(request).store
+    with store.read() as db:
+        filled = read_form(scheme_of(db, place.project), form)
+    if filled.missing or filled.wrong:
+        return _page(request, place, filled)
+    try:
+        with store.write() as db:
+            discussion.record(
+                db,
+                place.project,
+                member_of(place),
+                item_id,
+                filled.answers,
+                annotation_id=filled.annotation_id,
+                flags=tuple(filled.flags),
+                notes=filled.comment or None,
+            )
+    except UserError as error:
+        raise Refused("recorded_already", status=409) if error.status == 409 else error from None
+    return away(request, f"{place.address}/discussion", "saved")
+
+
+def _page(request: Request, place: Place, filled: Filled | None = None) -> Response:
+    with context_of(request).store.read() as db:
+        phase = discussion.open_phase(db, place.project)
+        sheet = discussion.shared_sheet(db, place.project, member_of(place), phase) if phase else None
+        done = discussion.recorded(db, phase, place.project) if phase else []
+        scheme = scheme_of(db, place.project)
+    context, words = context_of(request), render.words_of(request)
+    asked = asked_of(scheme, scheme.guideline, words.lang)
+    values: dict[str, Any] = {
+        "it": None,
+        "guide": None,
+        "address_of": f"{place.address}/discussion",
+        "recorded": [_recorded(context.mask, asked, *it) for it in done],
+        "phase": phase,
+    }
+    if sheet:
+        values["it"] = shown(context, words, sheet, filled)
+        values["guide"] = guide_of(scheme, scheme.guideline, words)
+        values["address_of"] += f"/{sheet.item.id}"
+    return project_page(
+        request,
+        place,
+        "discussion.html",
+        status=422 if filled else 200,
+        base=f"{place.address}/discussion",
+        project_id=place.project.id,
+        said="",
+        kindly="",
+        oob=False,
+        undo=False,
+        guide_changed=False,
+        **values,
+    )
+
+
+def _recorded(mask: Callable[[str], str], asked: tuple[Asked, ...], post: Post, given: Annotation) -> dict[str, Any]:
+    """Return one post with its shared answer, for the list."""
+    said = [
+        (question.title, ", ".join(map(question.title_of, given.answers[question.name])))
+        for question in asked
+        if question.name in given.answers
+    ]
+    return {"text": post.text, "masked": mask(post.text), "lang": post.lang, "answers": said, "notes": given.comment}
