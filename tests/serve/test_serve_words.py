@@ -18,7 +18,7 @@ DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
     "posts.kind.", "keys.revoked", "keys.expired",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
-    "watch.coefficient.",
+    "watch.coefficient.", "screening.state.", "screening.own.",
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
 )  # fmt: skip
 """Families of keys that code puts together."""

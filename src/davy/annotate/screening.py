@@ -140,6 +140,30 @@ def decisions(db: Connection, project: Project, phase: Phase) -> dict[str, Decis
     return found
 
 
+def together(everyone: Sequence[Sequence[Marks]]) -> tuple[Marks, ...]:
+    """Return the marks of many people as one: which classes are hard for all."""
+    from davy.measure.intervals import proportion
+
+    said: dict[str, dict[str, dict[str, int]]] = {}
+    for marks in everyone:
+        for it in marks:
+            classes = said.setdefault(it.question, {})
+            for each in it.classes:
+                counts = classes.setdefault(each.label, {})
+                for label, n in each.said.items():
+                    counts[label] = counts.get(label, 0) + n
+    found = []
+    for question, classes in said.items():
+        parts = tuple(
+            Class(label, proportion("recall", counts.get(label, 0), sum(counts.values())), counts)
+            for label, counts in classes.items()
+        )
+        right = sum(it.said.get(it.label, 0) for it in parts)
+        total = sum(sum(it.said.values()) for it in parts)
+        found.append(Marks(question, proportion("accuracy", right, total), None, parts))
+    return tuple(found)
+
+
 def about(phase: Phase) -> str:
     """Return what the events of a phase's screening are about."""
     return f"screening {phase.id}"

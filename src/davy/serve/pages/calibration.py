@@ -1,0 +1,137 @@
+"""Calibration: everyone labels the same small set alone, sees how far they agree, and talks about where they don't.
+
+The review shows divided posts with everyone's answers under pseudonyms, the most divided first, and keeps notes of the
+talk. Managers and experts may look at any time; annotators once the set is closed, so that nobody is led by others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import agreement, review, watch
+from davy.core import Metric, Phase
+from davy.serve import charts, render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.i18n import Words
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.visitor import Form, field
+from davy.store import messages, phases, watching
+
+router = APIRouter(include_in_schema=False)
+
+Here = Annotated[Place, Depends(in_project("see the project"))]
+
+ON_A_PAGE = 10
+COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "cohen", "percent")
+
+
+def values(phase: Phase, measured: Sequence[watch.Measured], words: Words) -> dict[str, Any]:
+    """Return what the page of a calibration shows besides its progress."""
+    gate = agreement.gate(measured, phase.settings)
+    return {
+        "gate": gate,
+        "coefficients": COEFFICIENTS,
+        "table": [(name, [it.metric(name) for it in measured]) for name in COEFFICIENTS],
+        "one_out": _one_out(phase, measured, gate.coefficient if gate.coefficient != "cohen" else "fleiss"),
+        "pairs": [(it.question, *_square(it.pairs, words)) for it in measured if it.pairs],
+    }
+
+
+@router.get("/projects/{project_id}/phases/{name}/review")
+def divided(request: Request, place: Here, name: str, page: int = 1) -> Response:
+    """Return the posts on which people differ, the most divided first, with the notes about each."""
+    context = context_of(request)
+    with context.store.read() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        may_review(place, phase)
+        scheme = agreement.scheme_of(db, place.project)
+        found = review.divided(db, place.project, phase, scheme)
+        page = min(max(page, 1), max(1, -(-len(found) // ON_A_PAGE)))
+        some = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
+        names = agreement.pseudonyms(db, place.project)
+        rows = [
+            {
+                "post": shown,
+                "masked": context.mask(shown.text),
+                "disagreement": it.disagreement,
+                "said": {question: _by_label(cells) for question, cells in it.said.items()},
+                "notes": [
+                    (names.get(note.by, "–"), note.at, note.text, context.mask(note.text))
+                    for note in messages.notes_of(db, place.project.id, it.post)
+                ],
+            }
+            for it, shown in review.shown(db, phase, some)
+        ]
+    return project_page(
+        request,
+        place,
+        "review.html",
+        phase=phase,
+        rows=rows,
+        total=len(found),
+        page=page,
+        pages=max(1, -(-len(found) // ON_A_PAGE)),
+        too_long=phase.size > review.MOST_ITEMS,
+    )
+
+
+@router.post("/projects/{project_id}/phases/{name}/notes")
+def add_note(request: Request, place: Here, name: str, form: Form) -> Response:
+    """Keep a note about a divided post."""
+    post, text, page = field(form, "post"), field(form, "text", most=messages.LONGEST), field(form, "page")
+    with context_of(request).store.write() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        may_review(place, phase)
+        if not watching.rows(db, phase.id, [post]):
+            raise Refused("no_such_post", status=404)
+        messages.note(db, place.project.id, text, by=place.account.id, post=post)
+    number = page if page.isascii() and page.isdigit() else "1"
+    return render.see(request, f"{request.url.path.removesuffix('/notes')}/review?page={number}", "note_kept")
+
+
+def may_review(place: Place, phase: Phase) -> None:
+    """Refuse who may not see others' answers: annotators while the set is open, and everyone in other phases."""
+    if phase.kind != "calibration":
+        raise Refused("no_review", status=404)
+    if not place.may("watch") and (phase.state != "closed" or not place.may("label posts")):
+        raise Refused("review_later", status=403)
+
+
+def _by_label(cells: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Return each answer with who gave it, the commonest first."""
+    given: dict[str, list[str]] = {}
+    for person, label in sorted(cells.items()):
+        given.setdefault(label, []).append(person)
+    return sorted(given.items(), key=lambda it: (-len(it[1]), it[0]))
+
+
+def _one_out(phase: Phase, measured: Sequence[watch.Measured], coefficient: str) -> watch.OneOut:
+    """Return the table without each person for this phase alone."""
+    people = sorted({name for it in measured for name in it.one_out})
+    rows: list[tuple[str | None, tuple[Metric | None, ...]]] = []
+    for name in (None, *people):
+        cells = [it.metrics if name is None else it.one_out.get(name, ()) for it in measured]
+        rows.append((name, tuple(next((m for m in cell if m.name == coefficient), None) for cell in cells)))
+    return watch.OneOut(((phase.name, tuple(it.question for it in measured)),), tuple(rows) if people else ())
+
+
+def _square(
+    pairs: Mapping[tuple[str, str], Metric], words: Words
+) -> tuple[list[str], list[tuple[str, list[tuple[str, str]]]]]:
+    """Return the people, and for each a row of (κ, its interval in words) with each other person."""
+    people = sorted({name for pair in pairs for name in pair})
+    rows = []
+    for one in people:
+        cells = []
+        for other in people:
+            metric = pairs.get((one, other)) or pairs.get((other, one))
+            value = None if metric is None else metric.value
+            cells.append((charts.decimal(words, value, 2) if one != other else "", charts.figure(words, metric)))
+        rows.append((one, cells))
+    return people, rows

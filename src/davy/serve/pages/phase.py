@@ -1,0 +1,137 @@
+"""One phase of a project: how far it is, what its rule says, and what to do next. Calibration and screening have more.
+
+Managers and experts see everyone under pseudonyms; an annotator sees their own part.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import agreement, create, going_on, watch
+from davy.core import Phase
+from davy.serve import charts, render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.pages import calibration, screening
+from davy.serve.pages.watch import distribution
+from davy.serve.visitor import Form, field
+from davy.store import members, phases, watching
+
+router = APIRouter(include_in_schema=False)
+
+Here = Annotated[Place, Depends(in_project("see the project"))]
+Manages = Annotated[Place, Depends(in_project("manage"))]
+
+
+@router.get("/projects/{project_id}/phases/{name}")
+def one_phase(request: Request, place: Here, name: str, person: str = "") -> Response:
+    """Return the phase's page; in a screening, `person` chooses whose picture is shown."""
+    return _page(request, place, name, person=person)
+
+
+@router.post("/projects/{project_id}/phases/{name}/go-on")
+def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
+    """Close the phase, or open what comes after it: the next set of a calibration, or the next phase."""
+    act, anyway = field(form, "do"), field(form, "anyway", most=500) or None
+    try:
+        with context_of(request).store.write() as db:
+            phase = phases.by_name(db, place.project.id, name)
+            if act == "close":
+                going_on.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
+                return render.see(request, _address(place, phase), "phase_closed", phase=phase.name)
+            following = _following(phases.of_project(db, place.project.id), phase, act)
+            if following is None and act == "next set":
+                following = create.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
+            if following is None:
+                raise Refused("nothing_next", status=409)
+            going_on.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
+            return render.see(request, _address(place, following), "phase_opened", phase=following.name)
+    except going_on.NotYet as error:
+        words = render.words_of(request)
+        wrong = words(f"going.{error.reason.key}", **error.reason.values)
+        return _page(request, place, name, wrong=wrong, status=409)
+
+
+def _page(
+    request: Request, place: Place, name: str, *, person: str = "", wrong: str = "", status: int = 200
+) -> Response:
+    context, words = context_of(request), render.words_of(request)
+    with context.store.read() as db:
+        phase = phases.by_name(db, place.project.id, name)
+    watches = place.may("watch")
+    snapshot = watch.fresh(context.store, phase) if watches else None
+    with context.store.read() as db:
+        every = phases.of_project(db, place.project.id)
+        standing = going_on.standing(db, place.project, phase)
+        scheme = agreement.scheme_of(db, place.project)
+        tallies = watching.tallies_of(db, [phase.id], annotator=None if watches else place.account.id)
+        roster = members.of_project(db, place.project.id, left=True)
+        more: dict[str, Any] = {}
+        if phase.kind == "screening":
+            more = screening.values(db, place, phase, scheme, person, words.lang)
+    measured = watch.measured(snapshot)
+    if phase.kind == "calibration":
+        more = calibration.values(phase, measured, words)
+    return project_page(
+        request,
+        place,
+        f"phase_{phase.kind}.html" if phase.kind in ("calibration", "screening") else "phase.html",
+        status=status,
+        phase=phase,
+        standing=standing,
+        progress=_progress(phase, tallies, roster),
+        own=next((tally for tally in tallies if tally.annotator == place.account.id), None),
+        measured=measured,
+        snapshot=snapshot,
+        distribution=distribution(measured, scheme, words.lang),
+        steps=_steps(every, phase, standing),
+        next_phase=_following(every, phase, "open"),
+        watches=watches,
+        wrong=wrong,
+        figure=lambda metric: charts.figure(words, metric),
+        decimal=lambda value, digits=2: charts.decimal(words, value, digits),
+        **more,
+    )
+
+
+def _progress(phase: Phase, tallies: list[Any], roster: list[Any]) -> list[tuple[str, int, int]]:
+    """Return (pseudonym, dealt with, posts) of everyone who has a part in the phase, by pseudonym."""
+    did = {tally.annotator: tally.given + tally.refused for tally in tallies}
+    asked = [
+        member for member in roster if member.user in did or (member.left_at is None and "annotator" in member.roles)
+    ]
+    return sorted((member.pseudonym, did.get(member.user, 0), phase.size) for member in asked)
+
+
+def _steps(every: list[Phase], phase: Phase, standing: going_on.Standing) -> list[str]:
+    """Return what a manager can do about the phase now, the likeliest first: close, review, next set, open."""
+    if phase.state == "open":
+        return ["close"] if standing.may_close else []
+    if phase.state == "waiting":
+        return ["open this"] if standing.may_open else []
+    if phase.kind == "calibration" and standing.gate is not None and not standing.gate.passed:
+        later = [it for it in every if it.position > phase.position and it.kind == "calibration"]
+        return [] if any(it.state != "waiting" for it in later) else ["review", "next set"]
+    return ["open"] if _following(every, phase, "open") is not None else []
+
+
+def _following(every: list[Phase], phase: Phase, act: str) -> Phase | None:
+    """Return the phase that an act opens: this one, the next set of a calibration, or the next phase after it."""
+    if act == "open this":
+        return phase
+    later = [it for it in every if it.position > phase.position and it.state == "waiting"]
+    if act == "next set":
+        return next((it for it in later if it.kind == "calibration"), None)
+    passed = [it for it in later if phase.kind != "calibration" or it.kind != "calibration"]
+    return passed[0] if act == "open" and passed else None
+
+
+def _address(place: Place, phase: Phase) -> str:
+    from urllib.parse import quote
+
+    return f"{place.address}/phases/{quote(phase.name, safe='')}"

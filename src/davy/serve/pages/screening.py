@@ -1,0 +1,64 @@
+"""Screening: who reached the pass mark on posts with gold, and on which classes they stumble.
+
+Managers see everyone and may decide otherwise with a reason; experts see; an annotator sees their own result alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import screening
+from davy.core import Phase, Scheme
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.membership import Place, in_project
+from davy.serve.visitor import Form, field
+from davy.store import Connection, members, phases
+
+router = APIRouter(include_in_schema=False)
+
+Manages = Annotated[Place, Depends(in_project("manage"))]
+
+
+def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: str, lang: str) -> dict[str, Any]:
+    """Return what the page of a screening shows: everyone's results for those who watch, else the reader's own."""
+    own = None if place.may("watch") else place.account.id
+    results = screening.results(db, place.project, phase, scheme, only=own)
+    chosen = next((it for it in results if it.pseudonym == person), None)
+    titles = {
+        question.name: {label.name: label.title.said_in(lang) or label.name for label in question.labels}
+        for question in scheme.questions
+    }
+    return {
+        "results": results,
+        "chosen": chosen,
+        "picture": chosen.marks if chosen else screening.together([it.marks for it in results]) if own is None else (),
+        "counts": {state: sum(it.state == state for it in results) for state in ("passed", "failed", "open")},
+        "mark": screening.mark(phase.settings, scheme)[0],
+        "titles": titles,
+        "shade": shade,
+    }
+
+
+@router.post("/projects/{project_id}/phases/{name}/decide")
+def decide(request: Request, place: Manages, name: str, form: Form) -> Response:
+    """Let a manager say that somebody passed or failed, with a reason that is kept."""
+    pseudonym, state, reason = field(form, "person"), field(form, "state"), field(form, "reason", most=500)
+    with context_of(request).store.write() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        user = next(
+            (it.user for it in members.of_project(db, place.project.id, left=True) if it.pseudonym == pseudonym), ""
+        )
+        screening.decide(db, place.project, phase, user, state, reason=reason, by=place.account.id)
+    return render.see(request, request.url.path.removesuffix("/decide"), "decided", person=pseudonym)
+
+
+def shade(n: int, among: Sequence[int]) -> int:
+    """Return which of the shades 0 to 5 a cell of a confusion table has: its share of its row."""
+    total = sum(among)
+    return round(5 * n / total) if total else 0
