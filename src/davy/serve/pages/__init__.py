@@ -12,6 +12,7 @@ from davy.serve.pages import (
     coding,
     consent,
     discussion,
+    expert,
     health,
     home,
     hours,
@@ -30,6 +31,7 @@ from davy.serve.pages import (
     screening,
     sign_in,
     survey,
+    verdicts,
     watch,
 )
 from davy.serve.pages import static as static_files
@@ -49,6 +51,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     my_data.router,
     coding.router,
     watch.router,
+    expert.router,
+    verdicts.router,
     phase.router,
     calibration.router,
     screening.router,

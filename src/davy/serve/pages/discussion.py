@@ -57,12 +57,11 @@ def record(request: Request, place: Labels, item_id: str, form: Form) -> Respons
             discussion.record(
                 db,
                 place.project,
-                member_of(place),
                 item_id,
                 filled.answers,
+                filled.comment,
                 annotation_id=filled.annotation_id,
-                flags=tuple(filled.flags),
-                notes=filled.comment or None,
+                by=member_of(place).user,
             )
     except UserError as error:
         raise Refused("recorded_already", status=409) if error.status == 409 else error from None
@@ -73,7 +72,7 @@ def _page(request: Request, place: Place, filled: Filled | None = None) -> Respo
     with context_of(request).store.read() as db:
         phase = discussion.open_phase(db, place.project)
         sheet = discussion.shared_sheet(db, place.project, member_of(place), phase) if phase else None
-        done = discussion.recorded(db, phase, place.project) if phase else []
+        done = discussion.recorded(db, place.project, phase) if phase else []
         scheme = scheme_of(db, place.project)
     context, words = context_of(request), render.words_of(request)
     asked = asked_of(scheme, scheme.guideline, words.lang)
