@@ -6,7 +6,6 @@ They work over the real store, through the same functions as the labelling page.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -84,18 +83,25 @@ def label(
     said: dict[tuple[str, str], int] = {}
     waiting = list(team)
     while waiting and (most is None or len(said) < most):
-        person = waiting[int(rng.integers(len(waiting)))]
-        with store.write() as db:
-            member = members.get(db, project.id, person.user)
-            sheet = work.next_sheet(db, project, member, phase_id=phase.id)
-            if sheet is None:
-                waiting.remove(person)
-                continue
-            code = person.code(truth_of(sheet.post.id), rng)
-            if code is None:
-                work.refuse(db, sheet, annotation_id=columns.new_id())
-                continue
-            seconds = float(timedelta(seconds=10 + 20 * rng.random()).total_seconds())
-            work.save(db, sheet, SAID[code], annotation_id=columns.new_id(), seconds=seconds)
-        said[sheet.post.id, person.pseudonym] = code
+        with store.write() as db:  # several answers in one transaction, to save the disk
+            for _ in range(20 if most is None else min(20, most - len(said))):
+                if waiting:
+                    _answer_one(db, project, phase, waiting, rng, said)
     return said
+
+
+def _answer_one(
+    db: Any, project: Project, phase: Phase, waiting: list[Person], rng: np.random.Generator, said: dict[Any, int]
+) -> None:
+    person = waiting[int(rng.integers(len(waiting)))]
+    member = members.get(db, project.id, person.user)
+    sheet = work.next_sheet(db, project, member, phase_id=phase.id)
+    if sheet is None:
+        waiting.remove(person)
+        return
+    code = person.code(truth_of(sheet.post.id), rng)
+    if code is None:
+        work.refuse(db, sheet, annotation_id=columns.new_id())
+        return
+    work.save(db, sheet, SAID[code], annotation_id=columns.new_id(), seconds=10 + 20 * rng.random())
+    said[sheet.post.id, person.pseudonym] = code
