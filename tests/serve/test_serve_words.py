@@ -18,8 +18,9 @@ DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
     "posts.kind.", "keys.revoked", "keys.expired",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
-    "watch.coefficient.", "screening.state.", "screening.own.",
+    "watch.coefficient.", "case.kind.", "case.why.", "basis.", "screening.state.", "screening.own.",
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
+    "exports.name.", "exports.about.",
 )  # fmt: skip
 """Families of keys that code puts together."""
 

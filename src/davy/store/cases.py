@@ -59,6 +59,17 @@ class Case:
     doubt: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """How audits went: posts sent back, still waiting, confirmed as they stood, overturned, dropped."""
+
+    sent: int
+    waiting: int
+    confirmed: int
+    overturned: int
+    dropped: int
+
+
 def add(
     db: Connection,
     *,
@@ -111,12 +122,19 @@ def of_item(db: Connection, item_id: str) -> list[Case]:
 
 
 def take(
-    db: Connection, project: str, user: str, *, at: datetime | None = None, kind: str | None = None
+    db: Connection,
+    project: str,
+    user: str,
+    *,
+    at: datetime | None = None,
+    kind: str | None = None,
+    not_this: str | None = None,
 ) -> Case | None:
     """Return the case that this expert holds, else lease them the next that they may settle; None if there is none."""
     at = at or now()
     held_first = case((cases.c.held_by == user, 0), else_=1)
     query = _offered(project, user, at, kind).order_by(held_first, *_order())
+    query = query if not_this is None else query.where(cases.c.id != not_this)
     row = db.execute(query.limit(1).with_for_update(of=cases, skip_locked=True)).first()
     if row is None:
         return None
@@ -153,17 +171,33 @@ def waiting(db: Connection, project: str, user: str, *, limit: int = 50, at: dat
     ]
 
 
-def offered(db: Connection, project: str, user: str, *, at: datetime | None = None) -> dict[tuple[str, str], int]:
-    """Return how many cases this expert may settle now, by kind and why."""
+def offered(db: Connection, project: str, user: str, *, at: datetime | None = None) -> dict[tuple[str, str, str], int]:
+    """Return how many cases this expert may settle now, by kind, why and questions (as they are kept)."""
     found = _offered(project, user, at or now(), None).subquery()
-    query = select(found.c.kind, found.c.why, func.count()).group_by(found.c.kind, found.c.why)
-    return {(kind, why): int(n) for kind, why, n in db.execute(query)}
+    key = (found.c.kind, found.c.why, found.c.questions)
+    return {(row[0], row[1], row[2]): int(row[3]) for row in db.execute(select(*key, func.count()).group_by(*key))}
 
 
 def counts(db: Connection, project: str) -> dict[tuple[str, str], int]:
     """Return how many cases a project has, by kind and state."""
     query = select(cases.c.kind, cases.c.state, func.count()).where(cases.c.project == project)
     return {(kind, state): int(n) for kind, state, n in db.execute(query.group_by(cases.c.kind, cases.c.state))}
+
+
+def audited(db: Connection, project: str) -> Audited:
+    """Return how a project's audits went."""
+    query = select(cases.c.state, cases.c.outcome).where(cases.c.project == project, cases.c.kind == "audit")
+    found = [(row.state, row.outcome or {}) for row in db.execute(query)]
+    kept = [it for state, it in found if state == "settled" and "answers" in it]
+    same = sum(
+        all(
+            ("|".join(sorted(it["answers"].get(name, ()))) or "none") == doubt["settled"]
+            for name, doubt in it["doubts"].items()
+        )
+        for it in kept
+    )
+    states = [state for state, _ in found]
+    return Audited(len(found), states.count("open"), same, len(kept) - same, states.count("dropped"))
 
 
 def change(db: Connection, case_id: str, *, questions: Sequence[str], why: Sequence[str]) -> None:

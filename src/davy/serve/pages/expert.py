@@ -1,0 +1,202 @@
+"""The expert's pages: what waits, and one case at a time with the answers of people without names.
+
+A case is leased to who opens it. Questions depend on what is answered: htmx asks for them
+again at each choice, and without scripts the form comes back with what is still open.
+Nothing is kept until a decision is whole and has its reason.
+"""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import care, expert
+from davy.annotate.current import scheme_of
+from davy.annotate.expert import CaseRefused, Sitting
+from davy.core import Post, Scheme
+from davy.serve import render
+from davy.serve.case_shown import case_values, chosen_in
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.pages.consent import member_of
+from davy.serve.questions import asked_of
+from davy.serve.sheets import guide_of
+from davy.serve.turns import consent_first
+from davy.serve.veil import veil_of
+from davy.serve.visitor import Form, field
+from davy.store import Connection, cases, posts
+
+router = APIRouter(include_in_schema=False)
+
+Settles = Annotated[Place, Depends(in_project("settle cases"))]
+
+
+@router.get("/projects/{project_id}/expert")
+def queue(request: Request, place: Settles) -> Response:
+    """Return what waits for this expert, by kind and why, and the way to the next case."""
+    with context_of(request).store.read() as db:
+        offered = cases.offered(db, place.project.id, member_of(place).user)
+        counts = cases.counts(db, place.project.id)
+        scheme = scheme_of(db, place.project)
+    titles = {it.name: it.title for it in asked_of(scheme, scheme.guideline, render.words_of(request).lang)}
+    rows: Counter[tuple[str, str, str]] = Counter()
+    for (kind, why, questions), n in offered.items():
+        rows[kind, why.split("|")[0], titles.get(questions.split("|")[0], "")] += n
+    return project_page(
+        request,
+        place,
+        "expert.html",
+        rows=[(*key, n) for key, n in sorted(rows.items(), key=lambda it: (it[0][0] == "audit", -it[1]))],
+        waiting=sum(offered.values()),
+        others=sum(n for (_, state), n in counts.items() if state == "open") - sum(offered.values()),
+        done=sum(n for (kind, state), n in counts.items() if state != "open" and kind != "flag"),
+        known=("split", "severe", "undecided", "one voice", "nobody", "unrealistic", "other target", "unsure"),
+    )
+
+
+@router.post("/projects/{project_id}/expert")
+def begin(request: Request, place: Settles, form: Form) -> Response:
+    """Lease the next case to this expert and lead to it."""
+    if away := consent_first(request, place):
+        return away
+    with context_of(request).store.write() as db:
+        path, said = _next(db, place)
+    return render.see(request, path, said)
+
+
+@router.get("/projects/{project_id}/expert/{case_id}")
+def one(request: Request, place: Settles, case_id: str) -> Response:
+    """Return a case, which is this expert's for a while from now on."""
+    if away := consent_first(request, place):
+        return away
+    try:
+        with context_of(request).store.write() as db:
+            scheme = scheme_of(db, place.project)
+            here = expert.open_case(db, place.project, member_of(place), case_id, scheme)
+            post = posts.get(db, here.case.post)
+    except CaseRefused as error:
+        return _refused(request, place, error)
+    return _page(request, place, scheme, here, post)
+
+
+@router.post("/projects/{project_id}/expert/{case_id}/look")
+def look(request: Request, place: Settles, case_id: str, form: Form) -> Response:
+    """Return the questions that the answers so far leave open, as a part."""
+    context, words = context_of(request), render.words_of(request)
+    with context.store.write() as db:
+        scheme = scheme_of(db, place.project)
+        here = _sitting(db, place, case_id, scheme, form)
+    return render.page(request, "parts/case_questions.html", **case_values(context, words, scheme, here))
+
+
+@router.post("/projects/{project_id}/expert/{case_id}")
+def decide(request: Request, place: Settles, case_id: str, form: Form) -> Response:
+    """Settle a case, drop its post or give it back, and go on to the next."""
+    if away := consent_first(request, place):
+        return away
+    try:
+        with context_of(request).store.write() as db:
+            done = _act(db, place, case_id, form)
+            if isinstance(done, str):
+                path, _ = _next(db, place, skipping=case_id)
+                return render.see(request, path, f"case_{done}")
+    except CaseRefused as error:
+        return _refused(request, place, error)
+    scheme, here, post, wrong = done
+    return _page(request, place, scheme, here, post, form=form, wrong=wrong)
+
+
+def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tuple[Scheme, Sitting, Post, str]:
+    """Do what the form asks; return what became of the case, or what to show again and why."""
+    member, reason = member_of(place), field(form, "reason", most=expert.MOST_REASON)
+    act = field(form, "do") or "save"
+    if act == "skip":
+        expert.give_back(db, place.project, member, case_id)
+        return "skipped"
+    if act not in ("save", "refuse"):
+        raise Refused("choice")
+    scheme = scheme_of(db, place.project)
+    here = _sitting(db, place, case_id, scheme, form)
+    post = posts.get(db, here.case.post)
+    wrong = "missing" if act == "save" and here.missing else "" if reason else "reason"
+    if wrong or (act == "refuse" and field(form, "sure") != "yes"):
+        return scheme, here, post, wrong or "armed"
+    if act == "refuse":
+        expert.drop(db, place.project, case_id, member, reason)
+        done = "dropped"
+    else:
+        try:
+            done = expert.decide(db, place.project, case_id, member, scheme, here.answers, reason)
+        except CaseRefused as error:
+            if error.why not in ("undecided", "missing"):
+                raise
+            return scheme, here, post, error.why
+    hard = care.is_hard(place.project, scheme, here.answers, post=post)
+    care.after_save(db, place.project, member, hard=hard)
+    return done
+
+
+def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: FormData) -> Sitting:
+    return expert.open_case(db, place.project, member_of(place), case_id, scheme, chosen_in(scheme, form))
+
+
+def _next(db: Connection, place: Place, *, skipping: str | None = None) -> tuple[str, str | None]:
+    """Return where this expert goes on, and what to say there if it is not to a case."""
+    member = member_of(place)
+    if care.before_next(db, place.project, member) is not None:
+        return f"{place.address}/rest", None
+    found = cases.take(db, place.project.id, member.user, not_this=skipping)
+    return (f"{place.address}/expert/{found.id}", None) if found else (f"{place.address}/expert", "no_case")
+
+
+def _refused(request: Request, place: Place, error: CaseRefused) -> Response:
+    """Return the way back to the queue with what happened; what nobody may do is refused."""
+    match error.why:
+        case "labelled":
+            raise Refused("case_labelled", status=403)
+        case "decided":
+            raise Refused("case_decided", status=403)
+        case "held" | "settled":
+            return render.see(request, f"{place.address}/expert", f"case_is_{error.why}")
+    raise error
+
+
+def _page(
+    request: Request,
+    place: Place,
+    scheme: Scheme,
+    here: Sitting,
+    post: Post,
+    *,
+    form: FormData | None = None,
+    wrong: str = "",
+) -> Response:
+    context, words = context_of(request), render.words_of(request)
+    missing = here.missing if wrong == "missing" else ()
+    values: dict[str, Any] = case_values(context, words, scheme, here, missing=missing)
+    return project_page(
+        request,
+        place,
+        "case.html",
+        status=422 if wrong and wrong != "armed" else 200,
+        post=post,
+        masked=context.mask(post.text),
+        veil=veil_of(place.project, member_of(place)),
+        guide=guide_of(scheme, scheme.guideline, words),
+        project_id=place.project.id,
+        oob=False,
+        said="",
+        reason=field(form, "reason", most=expert.MOST_REASON) if form is not None else "",
+        longest_reason=expert.MOST_REASON,
+        wrong_what=wrong,
+        armed=wrong == "armed",
+        address_of=f"{place.address}/expert/{here.case.id}",
+        **values,
+    )

@@ -1,0 +1,169 @@
+"""What a project settled, and on what basis; the audit of it; and its pools of annotators against gold.
+
+Verdicts are filtered by question, label and basis, newest first, each with the turns before
+it. Who decided or answered is never shown. A small phase is audited at once; a long one by
+`davy project audit`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import audit as auditing
+from davy.annotate import pools as pooling
+from davy.annotate.adjudicate import SETTLED_KINDS
+from davy.annotate.current import scheme_of
+from davy.annotate.rules import standing
+from davy.core import BASES, Phase, Scheme, Verdict
+from davy.serve import render
+from davy.serve.context import Context, context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.visitor import Form, field
+from davy.store import Connection, cases, phases, turns, watching
+from davy.store.turns import Settled
+
+router = APIRouter(include_in_schema=False)
+
+Sees = Annotated[Place, Depends(in_project("see verdicts"))]
+Short = Annotated[str, Query(max_length=300)]
+
+PAGE = 25
+MOST_AT_ONCE = 60_000
+"""Answers that are modelled while somebody waits for the page: about two seconds."""
+
+
+@router.get("/projects/{project_id}/verdicts")
+def verdicts(
+    request: Request, place: Sees, question: Short = "", label: Short = "", basis: Short = "", before: Short = ""
+) -> Response:
+    """Return settled posts that fit the filter, newest first."""
+    context, words = context_of(request), render.words_of(request)
+    with context.store.read() as db:
+        scheme = scheme_of(db, place.project)
+        asked = next((it for it in scheme.questions if it.name == question), scheme.questions[0])
+        chosen = {"question": asked.name, "label": label, "basis": basis if basis in BASES else ""}
+        found = turns.page(
+            db,
+            place.project,
+            asked.name,
+            label=label or None,
+            basis=chosen["basis"] or None,
+            before=before or None,
+            limit=PAGE,
+        )
+        bases = turns.bases(db, place.project, asked.name)
+    older = (
+        f"{place.address}/verdicts?" + urlencode({**chosen, "before": found[-1].key}) if len(found) == PAGE else None
+    )
+    return project_page(
+        request,
+        place,
+        "verdicts.html",
+        posts=[_shown(context, scheme, it, words.lang) for it in found],
+        questions=[(it.name, it.title.said_in(words.lang) or it.name) for it in scheme.questions],
+        labels=[(it.name, it.title.said_in(words.lang) or it.name) for it in asked.labels],
+        bases=[(name, bases[name], bases[name] / sum(bases.values())) for name in BASES if bases.get(name)],
+        total=sum(bases.values()),
+        chosen=chosen,
+        older=older,
+    )
+
+
+@router.get("/projects/{project_id}/verdicts/audit")
+def audit(request: Request, place: Sees) -> Response:
+    """Return the page of the audit: what it is, how earlier ones went, and a form to begin another."""
+    with context_of(request).store.read() as db:
+        every = [it for it in phases.of_project(db, place.project.id) if it.kind in SETTLED_KINDS]
+        past = cases.audited(db, place.project.id)
+    command = f"davy project audit {place.project.id} --by embedded-en"
+    return project_page(request, place, "verdicts_audit.html", phases=every, past=past, command=command)
+
+
+@router.post("/projects/{project_id}/verdicts/audit")
+def begin_audit(request: Request, place: Sees, form: Form) -> Response:
+    """Model the annotators of a phase and send the most doubtful posts back to experts."""
+    try:
+        budget = int(field(form, "budget") or "0")
+    except ValueError:
+        raise Refused("whole_number") from None
+    if not 1 <= budget <= 1_000:
+        raise Refused("audit_budget")
+    store = context_of(request).store
+    with store.read() as db:
+        phase = _phase(db, place, field(form, "phase"))
+        if sum(it.given for it in watching.tallies_of(db, [phase.id])) > MOST_AT_ONCE:
+            raise Refused("audit_long", status=409, project=place.project.id)
+        scheme = scheme_of(db, place.project)
+        doubts = list(auditing.doubts_of_annotators(db, place.project, phase, scheme))
+    with store.write() as db:
+        found = auditing.audit(db, place.project, phase, doubts, by=place.account.id, budget=budget)
+    n = len(found.opened)
+    return render.see(request, f"{place.address}/verdicts/audit", "audited", n=str(n), looked_at=str(found.looked_at))
+
+
+@router.get("/projects/{project_id}/verdicts/pools")
+def pools(request: Request, place: Sees) -> Response:
+    """Return how each pool's majority does against gold, question by question."""
+    words = render.words_of(request)
+    with context_of(request).store.read() as db:
+        scheme = scheme_of(db, place.project)
+        found = pooling.pools_of(db, place.project, scheme)
+    rows = [(it, _title(scheme, it.question, words.lang), _among(scheme, it, words.lang)) for it in found]
+    return project_page(request, place, "verdicts_pools.html", rows=rows)
+
+
+def _phase(db: Connection, place: Place, name: str) -> Phase:
+    for phase in phases.of_project(db, place.project.id):
+        if phase.name == name and phase.kind in SETTLED_KINDS:
+            return phase
+    raise Refused("choice")
+
+
+def _shown(context: Context, scheme: Scheme, it: Settled, lang: str) -> dict[str, Any]:
+    """Return a settled post for the template: what stands, question by question, and every turn before it."""
+    newest = {
+        name: Verdict(it.post, name, found[-1].labels, found[-1].basis, ("", "")) for name, found in it.turns.items()
+    }
+    stands = standing(scheme, newest)
+    lines = [
+        {
+            "question": _title(scheme, name, lang),
+            "labels": _labels(scheme, name, stands[name].labels, lang),
+            "turn": it.turns[name][-1],
+            "reason": it.turns[name][-1].reason,
+        }
+        for name in stands
+    ]
+    history = [
+        (_title(scheme, name, lang), _labels(scheme, name, turn.labels, lang), turn)
+        for name, found in it.turns.items()
+        for turn in found
+    ]
+    return {
+        "id": it.post,
+        "text": it.text,
+        "masked": context.mask(it.text),
+        "lang": it.lang,
+        "image": it.image,
+        "lines": lines,
+        "history": history if any(len(found) > 1 for found in it.turns.values()) or len(stands) < len(newest) else [],
+    }
+
+
+def _title(scheme: Scheme, name: str, lang: str) -> str:
+    return scheme.question(name).title.said_in(lang) or name
+
+
+def _labels(scheme: Scheme, name: str, labels: tuple[str, ...], lang: str) -> str:
+    titles = {label.name: label.title.said_in(lang) or label.name for label in scheme.question(name).labels}
+    return ", ".join(titles.get(label, label) for label in labels)
+
+
+def _among(scheme: Scheme, it: pooling.PoolFigure, lang: str) -> str:
+    return "" if it.among is None else _labels(scheme, it.question, (it.among,), lang)
