@@ -19,6 +19,7 @@ from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import Refused, SignInNeeded
+from davy.serve.marks import marks_of
 from davy.serve.visitor import touch, visitor
 from davy.store import Connection, members, projects
 from davy.store.users import User
@@ -136,6 +137,7 @@ def project_page(request: Request, place: Place, template: str, *, status: int =
         place=place,
         project=place.project,
         rooms=rooms_of(place),
+        marks=marks_of(request, place),
         support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
         **values,
     )

@@ -82,11 +82,12 @@ def add(
 
 
 def for_reader(db: Connection, reader: Member, *, limit: int = 200) -> list[CheckIn]:
-    """Return the check-ins that this contact may read: unseen ones first, then the newest."""
+    """Return the check-ins that this contact may read: unseen ones first, of those who want to be contacted first."""
     if "wellbeing" not in reader.roles or reader.left_at is not None:
         raise UserError("Only a project's wellbeing contacts read check-ins.", status=403)
     query = select(check_ins).where(check_ins.c.project == reader.project, check_ins.c.readers.contains(reader.user))
-    query = query.order_by(check_ins.c.seen_at.is_(None).desc(), check_ins.c.id.desc()).limit(limit)
+    urgent = (check_ins.c.seen_at.is_(None).desc(), check_ins.c.wants_contact.desc(), check_ins.c.id.desc())
+    query = query.order_by(*urgent).limit(limit)
     return [it for it in map(_check_in, db.execute(query)) if reader.user in it.readers]
 
 

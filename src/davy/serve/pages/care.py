@@ -28,8 +28,6 @@ router = APIRouter(include_in_schema=False)
 Here = Annotated[Place, Depends(in_project("check in"))]
 Reads = Annotated[Place, Depends(in_project("read check-ins"))]
 
-FACES = {1: "😣", 2: "🙁", 3: "😐", 4: "🙂", 5: "😊"}
-
 
 @router.get("/projects/{project_id}/care")
 def show(request: Request, place: Here) -> Response:
@@ -98,7 +96,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         place,
         "care.html",
         status=status,
-        faces=FACES,
+        moods=check_ins.MOODS,
         contacts=contacts,
         mine=mine[:10],
         today=today,

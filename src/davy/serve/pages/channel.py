@@ -73,7 +73,6 @@ def show(request: Request, place: Here, post: str = "", before: str = "", show: 
         filters=FILTERS,
         chosen=wanted,
         older=older,
-        since=since,
     )
 
 
@@ -125,9 +124,12 @@ def _names(db: Connection, place: Place) -> dict[str, tuple[str, tuple[str, ...]
 def _thread(
     db: Connection, context: Context, place: Place, thread: Thread, who: Mapping[str, tuple[str, tuple[str, ...]]]
 ) -> dict[str, Any]:
+    since = place.member.read_until if place.member else now()
+    everything = (thread.first, *thread.answers)
     return {
         "first": _said(context, place, thread.first, who, _shown_post(db, context, thread.first.post)),
         "answers": [_said(context, place, it, who) for it in thread.answers],
+        "unread": any(it.by != place.account.id and (since is None or it.at > since) for it in everything),
         "may_answer": place.may("answer questions") or thread.first.by == place.account.id,
     }
 
