@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -181,6 +182,88 @@ def password(login: Login, database: Database = None) -> None:
         with store.write() as db:
             users.set_password(db, user.id, hashed, by=events.SHELL)
     console.note(f"{user.login} has a new password; their sessions ended.")
+
+
+@app.command()
+def export(
+    login: Login,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write here; without it, print.")
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Give out everything that is kept about a person, as JSON: for them, since it holds what is private.
+
+    Account, sessions, memberships with pseudonyms, hours, check-ins, survey answers, messages, codes and
+    annotations. Texts of posts are not in it.
+
+    Examples:
+
+        davy user export lin@example.org --out lin.json
+    """
+    import json
+
+    from davy.collect.writing import atomic
+    from davy.store import open_store, personal, users
+
+    with open_store(database) as store, store.read() as db:
+        made = personal.export(db, users.find(db, login).id)
+    text = json.dumps(made, ensure_ascii=False, indent=2) + "\n"
+    if out is None:
+        print(text, end="")
+        return
+    with atomic(out) as hidden:
+        hidden.write_text(text, encoding="utf-8")
+    console.note(f"{out}: {len(made['annotations']):,} annotations. It is private: give it only to the person.")
+
+
+@app.command()
+def delete(
+    login: Login,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask. It can't be brought back.")] = False,
+    keep_comments: Annotated[
+        bool, typer.Option("--keep-comments", help="Leave the comments that they wrote about posts.")
+    ] = False,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Delete an account and a person's data in all projects. Their answers stay under their pseudonyms.
+
+    Name, login, password, sessions, keys, check-ins, survey answers and what they said of themselves go. A
+    project whose settings say `deletion: {answers: delete}` loses their answers, too.
+
+    Examples:
+
+        davy user delete lin@example.org
+
+        davy user delete lin@example.org --yes
+    """
+    from davy.store import events, open_store, personal, users, withdrawals
+
+    with open_store(database) as store:
+        with store.read() as db:
+            user = users.find(db, login)
+        if personal.is_deleted(user):
+            raise UserError(f"The data of {user.login!r} was deleted already.")
+        if not yes:
+            _ask_sure(user.login)
+        with store.write() as db:
+            done = personal.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
+        withdrawals.settle(store)
+    if json:
+        console.json({"id": user.id, "projects": done.projects, "answers_deleted": done.answers})
+        return
+    console.note(
+        f"The account is deleted, and the person's data in {done.projects} projects. "
+        f"{done.answers:,} answers went with it; all others stay under a pseudonym. Backups still hold the rest."
+    )
+
+
+def _ask_sure(login: str) -> None:
+    if not sys.stdin.isatty():
+        raise UserError("Nobody is here to ask. Add --yes to delete the account; it can't be brought back.")
+    if typer.prompt(f"This can't be brought back. Type {login} to delete the account", err=True) != login:
+        raise UserError("That was another login, so nothing was deleted.")
 
 
 def _ask_password() -> str:
