@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +23,12 @@ def serve(
     ] = None,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="Another name that people may use for this server. Repeat for more.")
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for exports and uploads.", envvar="DAVY_FILES", show_default="beside the SQLite file"
+        ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request (never its content).")] = False,
 ) -> None:
@@ -53,6 +60,7 @@ def serve(
             demo=demo,
             base_url=base_url,
             allow_hosts=tuple(allow_host or ()),
+            files=files,
             verbose=verbose,
         )
     )

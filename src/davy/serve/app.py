@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from davy import __version__
-from davy.serve import demo, errors, render
+from davy.serve import demo, errors, exchange_jobs, files, render
 from davy.serve.access import Count
 from davy.serve.context import Context
 from davy.serve.detector import Detector
@@ -57,7 +57,7 @@ def create_app(settings: Settings) -> FastAPI:
             Middleware(Count, metrics=context.metrics),
             Middleware(errors.Catch),
             Middleware(HostCheck, allowed=settings.allowed_hosts),
-            Middleware(BodyLimit, limit=settings.max_body),
+            Middleware(BodyLimit, limit=settings.max_body, upload=settings.max_upload),
         ],
     )
     app.state.context = context
@@ -72,7 +72,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     await to_thread.run_sync(_warm_up)
     await context.detector.start()
-    worker = Worker(context.store, JOB_KINDS).start() if JOB_KINDS else None
+    kinds = {**JOB_KINDS, **exchange_jobs.kinds(files.folder_of(context.settings))}
+    worker = Worker(context.store, kinds).start() if kinds else None
     watcher = Watcher(context.store).start()
     try:
         yield

@@ -190,6 +190,8 @@ def _text_kind(first: bytes, name: str, limits: Limits) -> str:
             raise UserError("The first line is not a JSON object; JSONL has one object a line.", status=422) from None
         _check_columns(len(fields), limits)
         return "jsonl"
+    if line.startswith("[") and name.lower().endswith(".json"):
+        return "json"  # an array, often all on one line: its reader says what is wrong in it
     tab = name.lower().endswith((".tsv", ".tab")) or line.count("\t") > line.count(",")
     _check_columns(line.count("\t" if tab else ",") + 1, limits)
     return "tsv" if tab else "csv"

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody asks an export for. `phases` is `all`, names joined by commas, or None: what enters the corpus."""
+    """What somebody asks an export for. `phases` is `all`, names, or None: what enters the corpus."""
 
     project: str
     format: str = "long"
-    phases: str | None = None
+    phases: str | Sequence[str] | None = None
     question: str | None = None
     raw: bool = False
     comments: bool = True

@@ -83,21 +83,26 @@ class HostCheck:
 
 
 class BodyLimit:
-    """Refuses bodies over `limit` bytes: by their announced length, else while they are read."""
+    """Refuses bodies over `limit` bytes: by their announced length, else while they are read.
 
-    def __init__(self, app: ASGIApp, *, limit: int) -> None:
+    Addresses that end in `/upload` take up to `upload` bytes; their routes look at who asks before they read a byte.
+    """
+
+    def __init__(self, app: ASGIApp, *, limit: int, upload: int = 0) -> None:
         self.app = app
         self._limit = limit
+        self._upload = max(limit, upload)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with a body that can't grow past the limit; 413 otherwise."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        most = self._upload if scope["path"].endswith("/upload") else self._limit
         announced = Headers(scope=scope).get("content-length", "0")
         if not announced.isdigit():
             raise HTTPException(400, "length")
-        if int(announced) > self._limit:
+        if int(announced) > most:
             raise HTTPException(413, "body")
         seen = 0
 
@@ -105,7 +110,7 @@ class BodyLimit:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > self._limit:
+            if seen > most:
                 raise HTTPException(413, "body")
             return message
 

@@ -32,7 +32,10 @@ class Settings:
     """Further names that the Host header may carry; the base URL's and loopback's always may."""
     demo: bool = False
     image_folder: Path | None = None
+    files: Path | None = None
+    """Where exports and uploads are kept; None is beside the SQLite file."""
     max_body: int = 1_048_576
+    max_upload: int = 52_428_800
     max_text: int = 10_000
     max_batch: int = 100
     session_hours: int = 14 * 24

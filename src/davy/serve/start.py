@@ -41,6 +41,7 @@ class Asked:
     demo: bool = False
     base_url: str | None = None
     allow_hosts: tuple[str, ...] = ()
+    files: Path | None = None
     verbose: bool = False
 
 
@@ -128,6 +129,7 @@ def settings_of(asked: Asked, port: int, demo_folder: Path | None = None) -> Set
         hosts=(*asked.allow_hosts, name),
         demo=asked.demo,
         image_folder=demo_room.image_folder() if asked.demo else None,
+        files=asked.files,
         log_details=os.environ.get("DAVY_LOG_DETAILS") == "1",
     )
 

@@ -36,7 +36,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A checked file. `kind` is csv, tsv, jsonl, parquet, zip or image; `gzip` says that the text in it is packed."""
+    """A checked file. `kind` is csv, tsv, jsonl, json, parquet, zip or image; `gzip`: the text in it is packed."""
 
     path: Path
     name: str

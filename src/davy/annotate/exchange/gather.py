@@ -17,8 +17,8 @@ from davy.core import Annotation, Phase, Project, Scheme, UserError
 from davy.store import Connection, exporting, phases
 
 
-def choose_phases(db: Connection, project: Project, wanted: str | None) -> list[Phase]:
-    """Return the phases to export: those whose answers enter the corpus, `all`, or names joined by commas."""
+def choose_phases(db: Connection, project: Project, wanted: str | Sequence[str] | None) -> list[Phase]:
+    """Return the phases to export: those whose answers enter the corpus, `all`, or names (in text, with commas)."""
     found = phases.of_project(db, project.id)
     if wanted is None:
         chosen = [phase for phase in found if phase.in_corpus]
@@ -29,7 +29,8 @@ def choose_phases(db: Connection, project: Project, wanted: str | None) -> list[
         if not found:
             raise UserError(f"Project {project.id!r} has no phases yet.", status=409)
         return found
-    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    listed = wanted.split(",") if isinstance(wanted, str) else wanted
+    names = [name.strip() for name in listed if name.strip()]
     by_name = {phase.name: phase for phase in found}
     unknown = [name for name in names if name not in by_name]
     if unknown or not names:

@@ -1,0 +1,256 @@
+"""In and out: ask for an export and fetch it, send a file and see it come in. Both run in the background.
+
+Only who may export sees the page. Files are always offered for saving, never
+shown, whatever they hold; every fetch is an event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from davy.annotate.exchange.formats import FORMATS, Format, find
+from davy.core import Phase
+from davy.core.errors import UserError
+from davy.serve import csrf, files, render, uploads
+from davy.serve.context import context_of
+from davy.serve.errors import Refused, is_htmx
+from davy.serve.exchange_jobs import EXPORT, IMPORT, STATEMENT
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.visitor import Form, field
+from davy.store import Connection, events, jobs, phases
+from davy.store.columns import new_id
+from davy.store.jobs import Job
+
+router = APIRouter(include_in_schema=False)
+
+Exports = Annotated[Place, Depends(in_project("export"))]
+
+TABLES: tuple[str, ...] = ("csv", "parquet", "jsonl", "tsv")
+SHOWN = 20
+_LIVE = ("waiting", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One export or import as the page shows it."""
+
+    job: Job
+    format: str
+    ready: bool
+    """Whether its file can be fetched."""
+    live: bool
+    size: str
+
+
+@router.get("/projects/{project_id}/exports")
+def show(request: Request, place: Exports) -> Response:
+    """Return the page; for htmx only its table."""
+    with context_of(request).store.read() as db:
+        found = phases.of_project(db, place.project.id)
+        lines = _lines(request, db, place)
+    values: dict[str, Any] = {"lines": lines, "live": any(line.live for line in lines), "statement": STATEMENT}
+    if is_htmx(request):
+        return render.page(request, "parts/exports.html", place=place, **values)
+    return project_page(
+        request,
+        place,
+        "exports.html",
+        formats=list(FORMATS),
+        tables=TABLES,
+        phases=found,
+        questions=_questions(request, place),
+        can=files.folder_of(context_of(request).settings) is not None,
+        once=new_id(),
+        kept=files.KEPT.days,
+        **values,
+    )
+
+
+@router.post("/projects/{project_id}/exports")
+def ask(request: Request, place: Exports, form: Form) -> Response:
+    """Queue an export."""
+    context = context_of(request)
+    if files.folder_of(context.settings) is None:
+        raise Refused("no_files_folder", status=409)
+    format = find(field(form, "format") or "long")
+    with context.store.read() as db:
+        chosen = _chosen_phases(form, phases.of_project(db, place.project.id))
+    question = field(form, "question") or None
+    if question is not None and question not in _questions(request, place):
+        raise Refused("choice", status=422)
+    arguments = {
+        "project": place.project.id,
+        "format": format.name,
+        "phases": chosen,
+        "question": question,
+        "comments": bool(form.get("comments")),
+        "file": f"{place.project.id}-{format.name}.{_ending(format, field(form, 'table'))}",
+    }
+    # A form that is sent twice asks once.
+    key = f"export {place.project.id} {field(form, 'once', most=40) or new_id()}"
+    with context.store.write() as db:
+        jobs.enqueue(db, EXPORT, arguments, owner=place.account.id, key=key)
+    return render.see(request, f"{place.address}/exports", "export_asked")
+
+
+@router.get("/projects/{project_id}/exports/{job_id}/{name}")
+def fetch(request: Request, place: Exports, job_id: str, name: str) -> Response:
+    """Return an export's file, or its data statement, for saving."""
+    context = context_of(request)
+    with context.store.read() as db:
+        job = _own(db, place, job_id, EXPORT)
+    if job.state != "done" or name not in (job.result["file"], STATEMENT):
+        raise Refused("no_such", status=404)
+    path = files.kept(files.folder_of(context.settings), job.id, name)
+    if path is None:
+        raise Refused("export_gone", status=410, days=files.KEPT.days)
+    with context.store.write() as db:
+        about = f"project {place.project.id}"
+        events.record(db, by=place.account.id, what="export fetched", about=about, job=job.id, file=name)
+    saved_as = name if name != STATEMENT else f"{place.project.id}-{STATEMENT}"
+    return FileResponse(path, media_type="application/octet-stream", filename=saved_as)
+
+
+@router.post("/projects/{project_id}/exports/{job_id}/{act}")
+def change(request: Request, place: Exports, job_id: str, act: str, form: Form) -> Response:  # noqa: ARG001
+    """Cancel a job, run it again, or remove its file."""
+    context = context_of(request)
+    if act not in ("cancel", "again", "remove"):
+        raise Refused("no_such", status=404)
+    with context.store.write() as db:
+        job = _own(db, place, job_id, EXPORT, IMPORT)
+        if act == "cancel":
+            jobs.ask_cancel(db, job.id, by=place.account.id)
+        elif act == "again":
+            jobs.retry(db, job.id, by=place.account.id)
+        else:
+            about = f"project {place.project.id}"
+            events.record(db, by=place.account.id, what="export removed", about=about, job=job.id)
+    folder = files.folder_of(context.settings)
+    if act == "remove" and folder is not None:
+        files.discard(folder, job.id)
+    return render.see(request, f"{place.address}/exports", f"export_{act}")
+
+
+@router.post("/projects/{project_id}/imports/upload")
+async def upload(request: Request, place: Exports) -> Response:
+    """Check a file that somebody sends, keep it, and queue its import."""
+    async with request.form(max_files=1, max_fields=20) as form:
+        token = form.get("csrf")
+        csrf.check(request, token if isinstance(token, str) else None)
+        return await to_thread.run_sync(_receive, request, place, form)
+
+
+def _receive(request: Request, place: Place, form: FormData) -> Response:
+    context = context_of(request)
+    folder = files.folder_of(context.settings)
+    if folder is None:
+        raise Refused("no_files_folder", status=409)
+    sent = form.get("file")
+    if not isinstance(sent, UploadFile) or not sent.filename:
+        raise Refused("no_upload", status=422)
+    format = find(field(form, "format") or "long")
+    phase = field(form, "phase") or None
+    with context.store.read() as db:
+        if phase is not None:
+            phases.by_name(db, place.project.id, phase)
+    own = files.make(folder, upload_id := new_id())
+    try:
+        name = _checked(sent, format, own)
+        arguments = {
+            "project": place.project.id,
+            "format": format.name,
+            "phase": phase,
+            "question": field(form, "question") or None,
+            "prefix": field(form, "prefix", most=40),
+            "posts_only": bool(form.get("posts_only")),
+            "file": name,
+            "upload": upload_id,
+        }
+        with context.store.write() as db:
+            jobs.enqueue(db, IMPORT, arguments, owner=place.account.id, key=f"import {upload_id}", max_attempts=3)
+    except BaseException:
+        files.discard(folder, upload_id)
+        raise
+    return render.see(request, f"{place.address}/exports", "import_asked")
+
+
+def _checked(sent: UploadFile, format: Format, own: Path) -> str:
+    """Keep an upload under its own name once its content is what the format takes; return the name."""
+    expected = _kinds(format)
+    limits = uploads.Limits(line=200_000_000) if "json" in expected else uploads.Limits()
+    chunks = iter(lambda: sent.file.read(1 << 20), b"")
+    got = uploads.receive(chunks, sent.filename or "", kinds=expected, limits=limits, folder=own)
+    name = got.name
+    ending = f".{got.kind}" + (".gz" if got.gzip else "")
+    if not name.lower().endswith(ending):
+        name = f"{name}{ending}"
+    got.path.rename(own / name)
+    return name
+
+
+def _kinds(format: Format) -> tuple[str, ...]:
+    """Return what kinds of content a format's files have."""
+    if format.folder:
+        return ("zip",)
+    if "csv" in format.endings:
+        return ("csv", "tsv", "jsonl", "parquet")
+    return ("json", "jsonl") if "json" in format.endings else ("jsonl", "zip")
+
+
+def _chosen_phases(form: FormData, every: list[Phase]) -> list[str]:
+    wanted = [name for name in form.getlist("phases") if isinstance(name, str)]
+    if not wanted:
+        raise Refused("no_phases_chosen", status=422)
+    if not set(wanted) <= {phase.name for phase in every}:
+        raise Refused("choice", status=422)
+    return wanted
+
+
+def _ending(format: Format, table: str) -> str:
+    return table if table in format.endings else format.endings[0]
+
+
+def _questions(request: Request, place: Place) -> list[str]:
+    from davy.annotate.current import scheme_of
+
+    with context_of(request).store.read() as db:
+        return [question.name for question in scheme_of(db, place.project).questions]
+
+
+def _lines(request: Request, db: Connection, place: Place) -> list[Line]:
+    """Return the newest exports and imports of a project."""
+    folder = files.folder_of(context_of(request).settings)
+    found = [job for kind in (EXPORT, IMPORT) for job in jobs.latest(db, kind=kind, limit=500)]
+    mine = [job for job in found if job.arguments.get("project") == place.project.id]
+    lines = []
+    for job in sorted(mine, key=lambda it: it.id, reverse=True)[:SHOWN]:
+        made = job.kind == EXPORT and job.state == "done"
+        ready = made and files.kept(folder, job.id, job.result["file"]) is not None
+        size = _size(request, int(job.result["size"])) if ready else ""
+        lines.append(Line(job, str(job.arguments.get("format")), ready, job.state in _LIVE, size))
+    return lines
+
+
+def _size(request: Request, size: int) -> str:
+    number = render.words_of(request).number
+    return f"{number(max(1, round(size / 1_000)))} kB" if size < 10_000_000 else f"{number(round(size / 1_000_000))} MB"
+
+
+def _own(db: Connection, place: Place, job_id: str, *kinds: str) -> Job:
+    """Return a job of this project; another's is answered like one that there isn't."""
+    try:
+        job = jobs.get(db, job_id)
+    except UserError:
+        raise Refused("no_such", status=404) from None
+    if job.kind not in kinds or job.arguments.get("project") != place.project.id:
+        raise Refused("no_such", status=404)
+    return job
