@@ -30,6 +30,7 @@ from davy.cli import (
     model,
     pretrain,
     project,
+    project_audit,
     project_exchange,
     reproduce,
     reproduce_hatemoji,
@@ -111,6 +112,8 @@ app.add_typer(user.app, name="user")
 app.add_typer(key.app, name="key")
 project.app.command()(project_exchange.export)
 project.app.command("import")(project_exchange.import_)
+project.app.command()(project_audit.audit)
+project.app.command()(project_audit.pools)
 app.add_typer(project.app, name="project")
 app.add_typer(job.app, name="job")
 app.add_typer(suite.app, name="suite")

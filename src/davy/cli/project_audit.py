@@ -1,0 +1,159 @@
+"""`davy project audit` and `davy project pools`: doubted verdicts go back to experts; pools against gold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.cli.database import Database, Json
+from davy.core.errors import UserError
+
+Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]
+
+
+def audit(
+    project: Project,
+    phase: Annotated[
+        str | None, typer.Option("--phase", help="A phase of production or of experts.", show_default="the last one")
+    ] = None,
+    by: Annotated[
+        str, typer.Option("--by", help="Who doubts: annotators (a model of how each one errs), or a detector's name.")
+    ] = "annotators",
+    budget: Annotated[int, typer.Option("--budget", help="How many posts go back at most.")] = 50,
+    at_least: Annotated[float, typer.Option("--at-least", help="Doubts below this probability don't count.")] = 0.5,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only look; send nothing back.")] = False,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Send settled posts back to experts where a model of the annotators, or a detector, doubts the verdict.
+
+    The most doubtful come first. A post comes back once, and nothing changes until an expert has decided.
+    What an expert settled is not doubted.
+
+    Examples:
+
+        davy project audit pilot --dry-run
+
+        davy project audit pilot --by embedded-en --budget 100 --at-least 0.9
+    """
+    from davy.annotate import audit as auditing
+    from davy.annotate.current import scheme_of
+    from davy.store import events, open_store, projects
+
+    with open_store(database) as store:
+        with store.read() as db:
+            found = projects.get(db, project)
+            chosen = _phase(db, found.id, phase)
+            scheme = scheme_of(db, found)
+            if by == "annotators":
+                given = auditing.doubts_of_annotators(db, found, chosen, scheme)
+            else:
+                given = auditing.doubts_of_detector(db, found, chosen, scheme, _detector(by))
+            with console.progress("Looking at settled posts") as step:
+                doubts = []
+                for doubt in given:
+                    doubts.append(doubt)
+                    step()
+        with store.write() as db:
+            done = auditing.audit(
+                db,
+                found,
+                chosen,
+                doubts,
+                by=events.SHELL,
+                budget=0 if dry_run else budget,
+                at_least=at_least,
+            )
+    if json:
+        console.json(
+            {
+                "project": found.id,
+                "phase": chosen.name,
+                "by": by,
+                "looked_at": done.looked_at,
+                "doubted": len({it.post for it in done.doubts}),
+                "sent_back": list(done.opened),
+                "doubts": [
+                    {"post": it.post, "question": it.question, "settled": it.settled, "instead": it.instead,
+                     "doubt": round(it.doubt, 4)}
+                    for it in done.doubts
+                ],
+            }
+        )  # fmt: skip
+        return
+    console.table(
+        ["post", "question", "settled as", "rather", "doubt"],
+        [(it.post, it.question, it.settled, it.instead, f"{it.doubt:.1%}") for it in done.doubts[:20]],
+        title=f"Doubts about {chosen.name!r} of {found.id}, by {by}",
+        right=["doubt"],
+    )
+    doubted = len({it.post for it in done.doubts})
+    console.note(f"{done.looked_at:,} settled posts looked at, {doubted:,} doubted, {len(done.opened):,} sent back.")
+
+
+def pools(project: Project, database: Database = None, json: Json = False) -> None:
+    """Compare pools of annotators with gold: how often each pool's majority is right, question by question.
+
+    Pools are set on the roster. Posts with gold come from training, calibration and screening. A question counts
+    where gold has an answer to it.
+
+    Examples:
+
+        davy project pools pilot
+
+        davy project pools pilot --json
+    """
+    from davy.annotate.current import scheme_of
+    from davy.annotate.pools import pools_of
+    from davy.store import open_store, projects
+
+    with open_store(database) as store, store.read() as db:
+        found = projects.get(db, project)
+        figures = pools_of(db, found, scheme_of(db, found))
+    if json:
+        console.json([_figure(it) for it in figures])
+        return
+    if not figures:
+        console.note("No post with gold has an answer yet, so there is nothing to compare.")
+        return
+    console.table(
+        ["question", "among gold", "pool", "people", "posts", "right"],
+        [
+            (it.question, it.among or "all", it.pool or "(none)", it.people, it.right.n, str(it.right).split(" (")[0])
+            for it in figures
+        ],
+        title=f"Pools of {found.id} against gold",
+        right=["people", "posts", "right"],
+    )
+
+
+def _figure(it: Any) -> dict[str, Any]:
+    right = it.right
+    return {
+        "pool": it.pool, "question": it.question, "among": it.among, "people": it.people, "answers": it.answers,
+        "n": right.n, "right": right.value, "low": right.low, "high": right.high,
+    }  # fmt: skip
+
+
+def _phase(db: Any, project: str, name: str | None) -> Any:
+    from davy.annotate.adjudicate import SETTLED_KINDS
+    from davy.store import phases
+
+    fitting = [it for it in phases.of_project(db, project) if it.kind in SETTLED_KINDS]
+    if name is not None:
+        chosen = phases.by_name(db, project, name)
+        if chosen not in fitting:
+            raise UserError(f"Phase {name!r} is of kind {chosen.kind}; only production and expert phases are settled.")
+        return chosen
+    if not fitting:
+        raise UserError(f"Project {project!r} has no phase of production or of experts, so nothing is settled.")
+    return fitting[-1]
+
+
+def _detector(name: str) -> Any:
+    from davy.collect import files
+    from davy.models.load import load
+
+    return load(name, read=files.batches)
