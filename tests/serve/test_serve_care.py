@@ -185,8 +185,8 @@ def test_questions_are_asked_about_a_post_answered_and_marked_as_unread(team):
     answer = f"{HOME}/channel/{asked.id}/answer"
     assert post(team.as_("second"), answer, {"text": "no"}, page=f"{HOME}/channel").status_code == 403
     assert post(manager, answer, {"text": "Yes."}, page=f"{HOME}/channel").status_code == 303
-    assert "/guideline?answer=" in manager.get(f"{HOME}/channel").text
-    assert "/guideline?answer=" not in asker.get(f"{HOME}/channel").text
+    assert "/guideline/new?message=" in manager.get(f"{HOME}/channel").text
+    assert "/guideline/new?message=" not in asker.get(f"{HOME}/channel").text
     assert post(asker, f"{HOME}/channel/announce", {"text": "x"}, page=f"{HOME}/channel").status_code == 403
     for client in (manager, team.as_("admin")):
         assert post(client, f"{HOME}/channel/announce", {"text": "Hear"}, page=f"{HOME}/channel").status_code == 303

@@ -1,0 +1,100 @@
+"""Care in a real browser: somebody checks in and their contact sees it; a team codes posts by keyboard alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from davy import schemes as shipped
+from davy.core import Post
+from davy.store import codes, events, items, members, phases, posts, projects, schemes, sessions, users
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+HOME = "/projects/pilot"
+
+
+@pytest.fixture
+def team(live):
+    """A project on a real server: the annotator, a second one, and the expert as wellbeing contact."""
+    site = live.site
+    with site.store.write() as db:
+        schemes.save(db, shipped.load("edos"), shipped.text_of("edos").decode(), by=events.SHELL)
+        projects.create(
+            db,
+            id="pilot",
+            title="Pilot",
+            scheme="edos",
+            scheme_version=1,
+            settings={"support": [{"name": "Night line", "phone": "0800 111"}]},
+            by=events.SHELL,
+        )
+        site.people["second"] = users.add(db, login="second", name="Second", role="annotator", by=events.SHELL)
+        for name, role in (("annotator", "annotator"), ("second", "annotator"), ("expert", "wellbeing")):
+            members.add(db, "pilot", site.people[name].id, [role], by=events.SHELL)
+        phase = phases.add(
+            db, "pilot", name="1", kind="production", answers=2, in_corpus=True, settings={}, by=events.SHELL
+        )
+        for number in range(3):
+            posts.add(db, Post(f"p{number}", f"soup number {number}"), by=events.SHELL)
+        items.add(db, phase, [(f"p{number}", None, None) for number in range(3)], by=events.SHELL)
+    return live
+
+
+def opened(live, browser, who: str, path: str, **options):
+    """Open a page as somebody."""
+    with live.site.store.write() as db:
+        _, token = sessions.start(db, live.site.people[who].id)
+    context = browser.new_context(**options)
+    context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    page.goto(live.url + path)
+    return page
+
+
+def test_a_check_in_is_sent_on_a_phone_and_its_contact_marks_it_as_seen(team, browser):
+    writer = opened(team, browser, "annotator", f"{HOME}/care", viewport={"width": 390, "height": 800})
+    assert writer.evaluate("document.documentElement.scrollWidth") <= 390
+    writer.get_by_label("not so good").check()
+    writer.get_by_label("In your words").fill("grumblefops all day")
+    writer.get_by_label("Please contact me").check()
+    writer.get_by_role("button", name="Send").click()
+    assert writer.get_by_role("status").inner_text() == "Sent. Thank you for telling."
+    assert "0800 111" in writer.locator("footer").inner_text()
+
+    reader = opened(team, browser, "expert", HOME)
+    assert reader.locator(".rooms .mark").inner_text().split() == ["1", "new"]
+    reader.get_by_role("link", name="Care").click()
+    reader.get_by_text("grumblefops all day").wait_for()
+    reader.get_by_role("button", name="I have seen it").click()
+    reader.get_by_role("status").wait_for()
+    assert reader.locator(".rooms .mark").count() == 0
+
+
+def test_posts_are_coded_by_keyboard_and_others_codes_wait_for_ones_own(team, browser):
+    with team.site.store.write() as db:
+        stew = codes.create(db, "pilot", "Stew", by=team.site.people["second"].id)
+        codes.put(db, "pilot", stew.id, "p0", by=team.site.people["second"].id)
+    page = opened(team, browser, "annotator", f"{HOME}/coding", viewport={"width": 1200, "height": 900})
+    first = page.locator(".coded-post").first
+    assert "Others' codes show once" in first.inner_text()
+    page.keyboard.press("c")
+    page.keyboard.type("Soup")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Take “Soup” off this post").wait_for()
+    assert "Stew · 1" in first.inner_text()  # now that there is an opinion of one's own
+    assert page.locator("#code-book").get_by_text("2 codes").is_visible()  # came along with the post
+    assert page.evaluate("document.activeElement.name") == "name"  # ready for the next code
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("1")
+    second = page.locator(".coded-post").nth(1)
+    second.get_by_role("button", name="Take").wait_for()
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    assert "soup number 1" in page.locator(".coded-post.current").inner_text()
+    second.get_by_role("button", name="Take").click()
+    second.get_by_text("Others' codes show once").wait_for()
+    with team.site.store.read() as db:
+        counted = {it.name: it.posts for it in codes.everything(db, "pilot")}
+    assert counted == {"Soup": 1, "Stew": 1}
