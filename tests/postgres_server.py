@@ -33,8 +33,11 @@ def binaries() -> Path | None:
 
 
 @contextlib.contextmanager
-def running_server(programs: Path) -> Iterator[str]:
-    """Yield the socket folder of a fresh server; it stops with the block, or with this process."""
+def running_server(programs: Path, *, durable: bool = False) -> Iterator[str]:
+    """Yield the socket folder of a fresh server; it stops with the block, or with this process.
+
+    With `durable` it keeps what it said it kept, as a real one does: benchmarks measure that.
+    """
     folder = Path(tempfile.mkdtemp(prefix="davy-pg-"))
     account: dict[str, object] = {}
     if os.geteuid() == 0:
@@ -59,6 +62,8 @@ def running_server(programs: Path) -> Iterator[str]:
             "max_connections": "60",
             "shared_buffers": "32MB",
         }
+        if durable:
+            settings |= {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "shared_buffers": "128MB"}
         arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(

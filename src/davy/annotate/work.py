@@ -90,7 +90,6 @@ def next_sheet(
     if held is not None:
         lease = duty.lease_of(held.phase)
         return _sheet(db, project, member, assignments.renew(db, held, lease=lease, at=at))
-    assignments.lapse(db, at=at)
     for phase in open_to:
         if held := _take(db, phase, member, at):
             return _sheet(db, project, member, held)

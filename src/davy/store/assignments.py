@@ -77,7 +77,8 @@ def take(
 ) -> Held | None:
     """Give a person their next item of a phase, for as long as `lease`, and return it; None where there is none.
 
-    First one that they never had, in the phase's order; then one that they skipped or let lapse.
+    First one that they never had, in the phase's order from where they are, then from the top;
+    then one that they skipped or let lapse.
     `closed` names the batches that are not for them; `quota` is how many answers they give at most.
     """
     tally = tallies.lock(db, phase.id, annotator)
@@ -85,7 +86,11 @@ def take(
         return None
     if phase.answers is None and tally.given + tally.refused >= phase.size:
         return None
-    found = picking.fresh(db, tally, closed)
+    found = picking.fresh(db, tally, closed, after=tally.place)
+    if found is None:
+        # What others let lapse or gave back lies behind; nobody needs it before they have come to the end.
+        lapse(db, at=at)
+        found = picking.fresh(db, tally, closed, after=tallies.NOWHERE)
     if found is None:
         older = picking.left_over(db, phase.id, annotator, closed)
         return None if older is None else retake(db, older, lease=lease, at=at)

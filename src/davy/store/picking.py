@@ -105,37 +105,28 @@ def left_over(db: Connection, phase_id: str, annotator: str, closed: Sequence[st
     return None if row is None else _held(row)
 
 
-def fresh(db: Connection, tally: Tally, closed: Sequence[str]) -> tuple[Item, Post] | None:
-    """Return the next item with room that a person never had and did not write: after their place, else from the top.
+def fresh(db: Connection, tally: Tally, closed: Sequence[str], *, after: int) -> tuple[Item, Post] | None:
+    """Return the next item after a place that has room and that a person never had and did not write.
 
     `closed` names batches that are not theirs.
     """
-    query: Select[Any] = _FRESH_OF_BATCHES if closed else _FRESH
-    found = _after(db, query, tally, closed, tally.place)
-    if found is None and tally.place > tallies.NOWHERE:
-        found = _after(db, query, tally, closed, tallies.NOWHERE)
-    return found
-
-
-def is_own(post: Post, annotator: str) -> bool:
-    """Return whether a person wrote this post here: nobody judges their own entry."""
-    return post.meta.get("author") == annotator
-
-
-def _after(
-    db: Connection, query: Select[Any], tally: Tally, closed: Sequence[str], place: int
-) -> tuple[Item, Post] | None:
     me = tally.annotator
     values: dict[str, Any] = {"phase": tally.phase, "me": me}
     # The two ways in which our own code writes JSON; any other way is caught by `is_own`.
     values |= {"own1": f'%"author": "{me}"%', "own2": f'%"author":"{me}"%'}
     values |= {"closed": list(closed)} if closed else {}
-    while row := db.execute(query, {**values, "place": place}).one_or_none():
+    query: Select[Any] = _FRESH_OF_BATCHES if closed else _FRESH
+    while row := db.execute(query, {**values, "place": after}).one_or_none():
         item, post = item_from(row[: len(ITEM)]), post_from(row[len(ITEM) :])
         if not is_own(post, me):
             return item, post
-        place = item.position
+        after = item.position
     return None
+
+
+def is_own(post: Post, annotator: str) -> bool:
+    """Return whether a person wrote this post here: nobody judges their own entry."""
+    return post.meta.get("author") == annotator
 
 
 def _held(row: Sequence[Any]) -> Held:

@@ -1,0 +1,155 @@
+"""A workbench to measure: a database with a project of many posts, and a real `davy serve` over it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+
+import postgres_server
+from davy import schemes as shipped
+from davy.store import (
+    Store,
+    items,
+    members,
+    open_store,
+    phases,
+    posts,
+    projects,
+    schemes,
+    sessions,
+    users,
+)
+
+SENTENCE = "On the way home somebody said that grumblefops never listen, and three people laughed about it. "
+
+
+@dataclass
+class Bench:
+    """A database with a project, the sessions of its annotators, and its phase."""
+
+    url: str
+    store: Store
+    sessions: list[str]
+    phase: str
+
+
+@contextlib.contextmanager
+def database(kind: str) -> Iterator[str]:
+    """Yield the URL of an empty database that is kept on disk as in real work, and gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="davy-bench-") as folder:
+        if kind == "SQLite":
+            yield f"sqlite:///{folder}/davy.sqlite"
+            return
+        programs = postgres_server.binaries()
+        if programs is None:
+            raise SystemExit("PostgreSQL is not installed (apt-get install postgresql).")
+        with postgres_server.running_server(programs, durable=True) as server:
+            name = f"bench_{uuid.uuid4().hex[:8]}"
+            postgres_server.run_sql(server, f"CREATE DATABASE {name}")
+            yield postgres_server.url(server, name)
+
+
+@contextlib.contextmanager
+def project(url: str, *, n_posts: int, people: int) -> Iterator[Bench]:
+    """Yield a project of `n_posts` posts with three answers each, and that many people who are signed in."""
+    with open_store(url, create=True) as store:
+        scheme = shipped.load("edos")
+        ids = [f"post-{number}" for number in range(n_posts)]
+        frame = pl.DataFrame({"id": ids, "text": [f"{number}: {SENTENCE}" for number in range(n_posts)]})
+        with store.write() as db:
+            schemes.save(db, scheme, shipped.text_of("edos").decode(), by="bench")
+            posts.add_frames(db, [frame], by="bench")
+            never = {"break_after_minutes": None, "break_after_hard": None, "daily_minutes": None}
+            projects.create(
+                db,
+                id="bench",
+                title="Bench",
+                scheme=scheme.name,
+                scheme_version=scheme.version,
+                settings={"care": never},
+                by="bench",
+            )
+            tokens = [_annotator(db, number) for number in range(people)]
+            phase = phases.add(
+                db, "bench", name="main", kind="production", answers=3, in_corpus=True, settings={}, by="bench"
+            )
+            items.add(db, phase, [(it, None, None) for it in ids], by="bench", seed=1)
+            phases.open_phase(db, phase.id, by="bench")
+        yield Bench(url, store, tokens, phase.id)
+
+
+def _annotator(db, number: int) -> str:
+    user = users.add(db, login=f"annotator-{number}", name=f"Annotator {number}", role="annotator", by="bench")
+    members.add(db, "bench", user.id, ["annotator"], by="bench")
+    members.consent(db, "bench", user.id)
+    return sessions.start(db, user.id)[1]
+
+
+class Server:
+    """A `davy serve` process on loopback."""
+
+    def __init__(self, url: str) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 — lives as long as the server
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "davy", "serve", "--port", "0", "--database", url, "--model", "keywords:masking"],
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env={**os.environ, "DAVY_SECRET_KEY": "for a benchmark on loopback that ends in a minute"},
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r":(\d+)", line)
+        if not found:
+            self.stop()
+            raise SystemExit(f"The server did not start: {line}{self.said()}")
+        self.port = int(found.group(1))
+
+    def said(self) -> str:
+        """Return the end of what the server logged."""
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")[-2000:]
+
+    def cpu_seconds(self) -> float:
+        """Return how much CPU the process has used so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self) -> None:
+        """End it as a power cut would: kill -9."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End it in order."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(15)
+            if self.process.poll() is None:
+                self.kill()
+
+
+@contextlib.contextmanager
+def serving(url: str) -> Iterator[Server]:
+    """Yield a server over the database; it stops with the block."""
+    server = Server(url)
+    try:
+        yield server
+        time.sleep(0.1)
+    finally:
+        server.stop()

@@ -1,0 +1,189 @@
+"""Annotators over HTTP against 20,000 posts with three answers each, on SQLite and on PostgreSQL, both kept on disk.
+
+Three runs a database, each for a fixed count: 50 people who think for half a
+second (aim: p95 of save-and-next at most 50 ms); 200 without a pause (aim: no
+item with too many answers, no answer lost, no error); and ten times kill -9 of
+the server in the middle (aim: every answer that was acknowledged is there).
+Run alone with `python -m benchmarks.annotate`; `--quick` makes it small.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from benchmarks._people import Heard, Person, choices, work
+from benchmarks._workbench import Bench, Server, database, project, serving
+from davy.store.tables import annotations, assignments, items, tallies
+
+P95_AT_MOST = 0.050
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    posts: int = 20_000
+    thinking: int = 50
+    thinking_answers: int = 40
+    rushing: int = 200
+    rushing_answers: int = 50
+    kills: int = 10
+
+
+QUICK = Size(posts=2_000, thinking=50, thinking_answers=8, rushing=100, rushing_answers=5, kills=3)
+
+
+def main() -> None:
+    """Print a table for each database; exit 1 if an aim was missed."""
+    quick = "--quick" in sys.argv
+    size = QUICK if quick else Size()
+    kinds = [kind for kind in ("SQLite", "PostgreSQL") if f"--{kind.lower()}" in sys.argv] or ["SQLite", "PostgreSQL"]
+    missed: list[str] = []
+    print(
+        f"{'':12}{'people':>8}{'answers':>9}{'p50':>9}{'p95':>9}{'p99':>9}{'answers/s':>11}{'CPU ms':>8}{'errors':>8}"
+    )
+    for kind in kinds:
+        with (
+            database(kind) as url,
+            project(url, n_posts=size.posts, people=max(size.thinking, size.rushing)) as bench,
+        ):
+            missed += [f"{kind}: {line}" for line in _measure(kind, bench, size)]
+    print("All aims reached." if not missed else "\n".join(["Missed:", *missed]))
+    if missed:
+        raise SystemExit(1)
+
+
+def _measure(kind: str, bench: Bench, size: Size) -> list[str]:
+    missed = []
+    with serving(bench.url) as server:
+        # Not counted: the first requests load templates, the scheme and the statements.
+        before = _run(server, bench, size.thinking, 2, think=0.1)[0]
+        heard = _row(kind, server, bench, size.thinking, size.thinking_answers, think=0.5)
+        p95 = _percentile(heard.seconds, 95)
+        if p95 > P95_AT_MOST:
+            missed.append(f"p95 of save-and-next is {1000 * p95:.0f} ms, aim {1000 * P95_AT_MOST:.0f} ms")
+        rushed = _row(kind, server, bench, size.rushing, size.rushing_answers, think=0.0)
+    everything = [*before.acknowledged, *heard.acknowledged, *rushed.acknowledged]
+    for run in (before, heard, rushed):
+        missed += [f"{n} × {what}" for what, n in Counter(run.errors).items()]
+    missed += _check(bench, everything, "200 at once")
+    killed = asyncio.run(_kills(bench, size.kills))
+    missed += [f"{n} × {what}" for what, n in Counter(killed.errors).items()]
+    wrong = _check(bench, [*everything, *killed.acknowledged], "kills")
+    missed += wrong
+    said = "not all there" if wrong else "all there"
+    print(f"{kind:12}killed {size.kills} times among 20 people: {len(killed.acknowledged):,} acknowledged, {said}")
+    return missed
+
+
+def _row(kind: str, server: Server, bench: Bench, people: int, answers: int, *, think: float) -> Heard:
+    used = server.cpu_seconds()
+    heard, took = _run(server, bench, people, answers, think=think)
+    used = server.cpu_seconds() - used
+    n = len(heard.acknowledged)
+    p50, p95, p99 = (f"{1000 * _percentile(heard.seconds, level):.1f} ms" for level in (50, 95, 99))
+    cpu = 1000 * used / max(n, 1)
+    print(
+        f"{kind:12}{people:>8}{n:>9,}{p50:>9}{p95:>9}{p99:>9}{n / took:>11.0f}{cpu:>8.1f}{len(heard.errors):>8}",
+        flush=True,
+    )
+    return heard
+
+
+def _run(server: Server, bench: Bench, people: int, answers: int, *, think: float) -> tuple[Heard, float]:
+    """Let people work at once and return what they heard, and how long it took."""
+    heard = Heard()
+    chance = random.Random(5)  # noqa: S311 — a schedule, not a secret
+
+    async def all_of_them() -> None:
+        crew = [Person("/projects/bench", token, choices(token), heard) for token in bench.sessions[:people]]
+        for person in crew:
+            person.use(server.port)
+        await asyncio.gather(*(work(it, answers, think=think, late=chance.uniform(0, 2 * think)) for it in crew))
+
+    started = time.perf_counter()
+    asyncio.run(all_of_them())
+    return heard, time.perf_counter() - started
+
+
+async def _kills(bench: Bench, kills: int) -> Heard:
+    """Kill the server again and again while 20 people work; each sends again what was not acknowledged."""
+    heard = Heard()
+    chance = random.Random(9)  # noqa: S311 — a schedule, not a secret
+    crew = [Person("/projects/bench", token, choices(token), heard) for token in bench.sessions[:20]]
+    for number in range(kills + 1):
+        server = await asyncio.to_thread(Server, bench.url)
+        for person in crew:
+            person.use(server.port)
+        crowd = [asyncio.create_task(_until_dead(person)) for person in crew]
+        await _until_busy(heard)  # so that it is in the middle of the work when it dies
+        await asyncio.sleep(chance.uniform(0.05, 0.6))
+        if number < kills:
+            server.kill()
+        else:
+            for task in crowd:
+                task.cancel()
+        await asyncio.gather(*crowd, return_exceptions=True)
+        for person in crew:
+            person.line.close()
+        server.stop()
+    return heard
+
+
+async def _until_busy(heard: Heard) -> None:
+    enough = len(heard.acknowledged) + 20
+    for _ in range(3000):
+        if len(heard.acknowledged) >= enough:
+            return
+        await asyncio.sleep(0.01)
+    heard.errors.append("the server was up for 30 s and acknowledged hardly anything")
+
+
+async def _until_dead(person: Person) -> None:
+    try:
+        more = True if person.pending else await person.begin()
+        while more:
+            more = await person.answer()
+    except (OSError, asyncio.IncompleteReadError):
+        return
+
+
+def _check(bench: Bench, acknowledged: list[str], when: str) -> list[str]:
+    """Return what is wrong in the database: too many answers, answers lost, counts that don't add up."""
+    with bench.store.read() as db:
+        kept = set(db.scalars(select(annotations.c.id)))
+        over = db.scalar(select(func.count()).where(items.c.given > 3))
+        negative = db.scalar(select(func.count()).where(items.c.room < 0))
+        states = db.execute(select(assignments.c.item, assignments.c.state)).all()
+        rows = db.execute(select(items.c.id, items.c.given, items.c.room)).all()
+        counted = db.scalar(select(func.sum(tallies.c.given)))
+    done = Counter(item for item, state in states if state == "done")
+    held = Counter(item for item, state in states if state == "held")
+    lost = len(set(acknowledged) - kept)
+    odd = sum(1 for it in rows if it.given != done[it.id] or it.room != 3 - it.given - held[it.id])
+    found = {
+        f"{when}: {over} items have more than three answers": over,
+        f"{when}: {negative} items were given out too often": negative,
+        f"{when}: {lost} acknowledged answers are lost": lost,
+        f"{when}: {odd} items whose counts don't add up": odd,
+        f"{when}: {len(acknowledged) - len(set(acknowledged))} answers acknowledged twice": len(acknowledged)
+        - len(set(acknowledged)),
+        f"{when}: the tallies say {counted}, but {len(kept)} answers are there": counted != len(kept),
+    }
+    return [line for line, wrong in found.items() if wrong]
+
+
+def _percentile(seconds: list[float], level: int) -> float:
+    ordered = sorted(seconds) or [float("nan")]
+    return ordered[min(len(ordered) - 1, int(len(ordered) * level / 100))]
+
+
+if __name__ == "__main__":
+    main()
