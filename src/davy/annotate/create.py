@@ -15,6 +15,7 @@ from davy import schemes as shipped
 from davy.annotate import dealing
 from davy.annotate import settings as project_settings
 from davy.annotate.project_file import PhasePlan, Plan
+from davy.annotate.settings import Settings
 from davy.core import Phase, Project, Scheme, UserError
 from davy.core.errors import nearest
 from davy.store import Connection, events, invitations, items, members, phases, pool, posts, projects, schemes, users
@@ -137,28 +138,39 @@ def next_name(name: str, taken: Iterable[str]) -> str:
 
 def check(plan: Plan, scheme: Scheme) -> None:
     """Refuse a plan that names questions or labels which its scheme does not have."""
-    names = [question.name for question in scheme.questions]
-    used = [(name, "adjudication") for name in plan.settings.adjudication]
-    used += [(name, "care: hard") for name in plan.settings.care.hard]
+    used: list[tuple[str, str]] = []
     for phase in plan.phases:
         used += [(name, f"phase {phase.name!r}: gate") for name in (phase.gate.questions if phase.gate else ())]
         used += [(name, f"phase {phase.name!r}: pass") for name in (phase.pass_.questions if phase.pass_ else ())]
+    check_settings(plan.settings, scheme)
+    _check_questions(used, scheme)
+    for phase in plan.phases:
+        if phase.gate:
+            from davy.annotate.agreement import coefficient
+
+            coefficient(phase.gate.coefficient)
+
+
+def check_settings(settings: Settings, scheme: Scheme) -> None:
+    """Refuse settings that name questions or labels which the scheme does not have."""
+    used = [(name, "adjudication") for name in settings.adjudication]
+    used += [(name, "care: hard") for name in settings.care.hard]
+    _check_questions(used, scheme)
+    for name, labels in settings.care.hard.items():
+        known = list(scheme.question(name).label_names)
+        for label in labels:
+            if label not in known:
+                raise UserError(f"care: hard: {label!r} is not a label of {name!r}.{nearest(label, known)}")
+
+
+def _check_questions(used: Iterable[tuple[str, str]], scheme: Scheme) -> None:
+    names = [question.name for question in scheme.questions]
     for name, where in used:
         if name not in names:
             raise UserError(
                 f"{where} names the question {name!r}; scheme {scheme.name!r} asks {', '.join(names)}."
                 f"{nearest(name, names)}"
             )
-    for name, labels in plan.settings.care.hard.items():
-        known = list(scheme.question(name).label_names)
-        for label in labels:
-            if label not in known:
-                raise UserError(f"care: hard: {label!r} is not a label of {name!r}.{nearest(label, known)}")
-    for phase in plan.phases:
-        if phase.gate:
-            from davy.annotate.agreement import coefficient
-
-            coefficient(phase.gate.coefficient)
 
 
 def _add_all(

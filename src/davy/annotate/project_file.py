@@ -34,11 +34,7 @@ from davy.recipes import named
 from davy.schemes.nodes import List, Map, Node, Problems, Text, line_at
 
 PACKAGE = "davy.annotate.presets"
-KEYS: tuple[str, ...] = (
-    "name",
-    "title",
-    "preset",
-    "scheme",
+SETTINGS: tuple[str, ...] = (
     "languages",
     "adjudication",
     "flags",
@@ -47,11 +43,8 @@ KEYS: tuple[str, ...] = (
     "consent",
     "debrief",
     "pay",
-    "posts",
-    "seed",
-    "phases",
-    "roster",
 )
+KEYS: tuple[str, ...] = ("name", "title", "preset", "scheme", *SETTINGS, "posts", "seed", "phases", "roster")
 REST = "rest"
 EVERYONE = "everyone"
 _MERGED = ("care", "adjudication", "flags")
@@ -154,6 +147,15 @@ def parse(raw: bytes, file: str) -> Plan:
     named.refuse(problems)
     assert plan is not None  # without one a problem was noted, and raised
     return plan
+
+
+def parse_settings(raw: bytes, file: str) -> Settings:
+    """Return the settings of a file that has only those: what a project's settings page sends."""
+    problems = Problems(file, what="project's settings", example="docs/projects.md")
+    settings = _settings(named.root_of(raw, problems, SETTINGS), problems)
+    named.refuse(problems)
+    assert settings is not None  # without them a problem was noted, and raised
+    return settings
 
 
 def _on_preset(own: Map, problems: Problems) -> tuple[Map, str | None]:

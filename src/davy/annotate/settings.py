@@ -238,3 +238,23 @@ def _made(kind: type[T], kept: Mapping[str, Any]) -> T:
             value = {name: tuple(labels) for name, labels in (value or {}).items()}
         values[slot.name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
+
+
+def to_yaml(settings: Settings) -> str:
+    """Return settings as a project file writes them: hyphens in names, long texts line by line."""
+    import yaml
+
+    class Writer(yaml.SafeDumper):
+        """Writes texts of several lines as blocks."""
+
+    def text(writer: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in value else None
+        return writer.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Writer.add_representer(str, text)
+    kept = {name: value for name, value in to_dict(settings).items() if value not in ({}, [])}
+    for section in ("care", "pay"):
+        if section in kept:
+            kept[section] = {name.replace("_", "-"): value for name, value in kept[section].items()}
+    made: str = yaml.dump(kept, Dumper=Writer, allow_unicode=True, sort_keys=False, width=100)
+    return made

@@ -1,4 +1,4 @@
-"""Accepting an invitation: name, login, password, and the account is there."""
+"""Accepting an invitation: name, login, password, and the account is there. Who has one joins a project with it."""
 # ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from starlette.responses import Response
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import Refused, SignInNeeded
 from davy.serve.pages.sign_in import start_session
 from davy.serve.passwords import SHORTEST, hash_password
 from davy.serve.visitor import Anyone, Form, address, field, limit
-from davy.store import invitations
+from davy.store import invitations, projects
 from davy.store.invitations import Invitation
+from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,7 +29,30 @@ def look(request: Request, token: str, who: Anyone) -> Response:
         invitation = _open(request, token)
     except UserError as error:
         return _over(request, error)
-    return _page(request, invitation)
+    return _page(request, invitation, token=token, account=who.account)
+
+
+@router.post("/invitation/{token}/join")
+def join(request: Request, token: str, who: Anyone, form: Form) -> Response:
+    """Put the account that is signed in on the roster of the project that it is invited to."""
+    limit(request, "invitation address", address(request))
+    if who.account is None:
+        raise SignInNeeded
+    try:
+        with context_of(request).store.write() as db:
+            invitation = invitations.join(db, token, who.account)
+    except UserError as error:
+        if error.status in (404, 410):
+            return _over(request, error)
+        return _page(
+            request,
+            _open(request, token),
+            token=token,
+            account=who.account,
+            wrong=render.said(request, error),
+            status=error.status,
+        )
+    return render.see(request, f"/projects/{invitation.project}", "joined")
 
 
 @router.post("/invitation/{token}")
@@ -52,9 +76,16 @@ def accept(request: Request, token: str, who: Anyone, form: Form) -> Response:
         if error.status == 410:
             return _over(request, error)
         return _page(
-            request, invitation, name=name, login=login, wrong=render.said(request, error), status=error.status
+            request,
+            invitation,
+            token=token,
+            name=name,
+            login=login,
+            wrong=render.said(request, error),
+            status=error.status,
         )
-    return start_session(request, account, render.see(request, "/", "welcome"))
+    to = f"/projects/{invitation.project}" if invitation.project else "/"
+    return start_session(request, account, render.see(request, to, "welcome"))
 
 
 def _open(request: Request, token: str) -> Invitation:
@@ -70,13 +101,28 @@ def _over(request: Request, error: UserError) -> Response:
 
 
 def _page(
-    request: Request, invitation: Invitation, *, name: str = "", login: str = "", wrong: str = "", status: int = 200
+    request: Request,
+    invitation: Invitation,
+    *,
+    token: str,
+    account: User | None = None,
+    name: str = "",
+    login: str = "",
+    wrong: str = "",
+    status: int = 200,
 ) -> Response:
+    project = None
+    if invitation.project:
+        with context_of(request).store.read() as db:
+            project = projects.get(db, invitation.project)
     return render.page(
         request,
         "invitation.html",
         status=status,
         invitation=invitation,
+        project=project,
+        joins=account is not None and project is not None,
+        token=token,
         name=name or invitation.name or "",
         login=login,
         wrong=wrong,

@@ -1,26 +1,157 @@
-"""A project's overview: what is next for you, and its phases with what keeps each from going on."""
+"""A project's overview: what is next for you, and its phases with what keeps each from going on.
 
+Phases are opened and closed here and on their own pages (`phase.py`); posts are added here.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Depends
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from davy.annotate import create, duty, going_on
+from davy.annotate.current import scheme_of
+from davy.core.errors import UserError
+from davy.serve import render
 from davy.serve.context import context_of
+from davy.serve.errors import Refused
 from davy.serve.membership import Place, in_project, project_page
-from davy.store import phases
+from davy.serve.upload_form import UploadForm, posts_of
+from davy.serve.visitor import Form, field
+from davy.store import Connection, events, members, messages, phases, projects, tallies, users, watching
 
 router = APIRouter(include_in_schema=False)
 
 Here = Annotated[Place, Depends(in_project("see the project"))]
+Manages = Annotated[Place, Depends(in_project("manage"))]
+
+_EVENTS = 100
 
 
 @router.get("/projects/{project_id}")
 def overview(request: Request, place: Here) -> Response:
     """Return the overview."""
+    return _page(request, place)
+
+
+@router.post("/projects/{project_id}/state")
+def state(request: Request, place: Manages, form: Form) -> Response:
+    """Open or close a phase, or the project; where a rule says not yet, show why beside a box for a reason."""
+    act, name, anyway = field(form, "do"), field(form, "phase"), field(form, "anyway", most=500) or None
+    try:
+        with context_of(request).store.write() as db:
+            note = _change(db, place, act, name, anyway)
+    except going_on.NotYet as error:
+        wrong = render.words_of(request)(f"going.{error.reason.key}", **error.reason.values)
+        return _page(request, place, wrong=wrong, status=409)
+    return render.see(request, place.address, note, phase=name)
+
+
+@router.post("/projects/{project_id}/phases/{name}/upload")
+async def upload(request: Request, place: Manages, name: str, form: UploadForm) -> Response:
+    """Add the posts of a file to a phase."""
+    try:
+        frame = await posts_of(request, form)
+        if frame is None:
+            raise Refused("no_file", status=422)
+        n = await to_thread.run_sync(_add, request, place, name, frame)
+    except UserError as error:
+        return await to_thread.run_sync(_failed, request, place, error)
+    return render.see(request, place.address, "posts_added", n=render.words_of(request).number(n), phase=name)
+
+
+@router.get("/projects/{project_id}/audit")
+def audit(request: Request, place: Manages, before: Annotated[int | None, Query(ge=1, le=2**62)] = None) -> Response:
+    """Return who changed what in this project, newest first."""
     with context_of(request).store.read() as db:
-        found = phases.of_project(db, place.project.id)
-    return project_page(request, place, "project.html", phases=found)
+        found = events.latest(db, about=f"project {place.project.id}", before=before, limit=_EVENTS)
+        names = {user.id: user.name for user in users.everyone(db)}
+    older = found[-1].id if len(found) == _EVENTS else None
+    return project_page(request, place, "project_audit.html", events=found, names=names, older=older)
+
+
+def _failed(request: Request, place: Place, error: UserError) -> Response:
+    return _page(request, place, wrong=render.said(request, error), status=error.status)
+
+
+def _add(request: Request, place: Place, name: str, frame: Any) -> int:
+    with context_of(request).store.write() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        return create.add_posts(db, place.project, phase, frame, scheme_of(db, place.project), by=place.account.id)
+
+
+def _change(db: Connection, place: Place, act: str, name: str, anyway: str | None) -> str:
+    """Do what the form asks, and return the key of the note that says so."""
+    by = place.account.id
+    if act == "close project":
+        projects.close(db, place.project.id, by=by)
+        return "project_closed"
+    if act == "reopen project":
+        projects.reopen(db, place.project.id, by=by)
+        return "project_reopened"
+    phase = phases.by_name(db, place.project.id, name)
+    if act == "open":
+        going_on.open_phase(db, place.project, phase, by=by, anyway=anyway)
+        return "phase_opened"
+    if act == "close":
+        going_on.close_phase(db, place.project, phase, by=by, anyway=anyway)
+        return "phase_closed"
+    raise Refused("choice")
+
+
+def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        place = Place(projects.get(db, place.project.id), place.member, place.account)
+        rows = going_on.standings(db, place.project)
+        people = members.of_project(db, place.project.id)
+        mine = _mine(db, place, rows)
+    totals = (sum(it.phase.size for it in rows), sum(it.answers for it in rows))
+    return project_page(
+        request,
+        place,
+        "project.html",
+        status=status,
+        wrong=wrong,
+        rows=rows,
+        quoted={it.phase.id: quote(it.phase.name, safe="") for it in rows},
+        totals=totals,
+        people=len(people),
+        mine=mine,
+        step=_step(place, rows),
+    )
+
+
+def _mine(db: Connection, place: Place, rows: list[going_on.Standing]) -> dict[str, Any]:
+    """Return what waits for this person: phases to label in, cases to settle, messages to read."""
+    found: dict[str, Any] = {"label": [], "cases": 0, "unread": 0, "talk": []}
+    member = place.member
+    if member is None or place.left:
+        return found
+    every = [it.phase for it in rows]
+    for phase in every:
+        if place.may("label posts") and place.project.state == "open" and duty.may_work(member, phase, every):
+            did = tallies.get(db, phase.id, member.user)
+            found["label"].append((phase, did.given + did.refused))
+        if phase.kind == "discussion" and phase.state == "open":
+            found["talk"].append(phase)
+    if place.may("settle cases"):
+        found["cases"] = watching.open_cases(db, place.project.id)
+    found["unread"] = messages.unread(db, place.project.id, member.user, member.read_until)
+    return found
+
+
+def _step(place: Place, rows: list[going_on.Standing]) -> tuple[str, Any] | None:
+    """Return what a manager should do next: (open or close, the phase it is about)."""
+    if not place.may("manage") or place.project.state != "open":
+        return None
+    for it in rows:
+        if it.next:
+            return it.next, it.phase
+    if any(it.phase.state == "open" and it.phase.kind != "training" for it in rows):
+        return None
+    waiting = [it for it in rows if it.phase.state == "waiting" and it.may_open]
+    return ("open", waiting[0].phase) if waiting else None

@@ -1,23 +1,40 @@
-"""Projects: the ones you are in, with what waits for you in each."""
-
+"""Projects: the ones you are in, and making a new one from a preset or a scheme."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
+from davy import schemes as shipped
+from davy.annotate import create, project_file
+from davy.annotate.settings import Person
+from davy.core import PROJECT_ROLES
+from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.visitor import allowed
-from davy.store import members, phases, projects
+from davy.serve.errors import Refused
+from davy.serve.upload_form import UploadForm, posts_of
+from davy.serve.visitor import allowed, field
+from davy.store import browse, members, phases, posts, projects, schemes
 from davy.store.users import User
+
+if TYPE_CHECKING:
+    import polars as pl
 
 router = APIRouter(include_in_schema=False)
 
 Sees = Annotated[User, Depends(allowed("see projects"))]
+Makes = Annotated[User, Depends(allowed("make projects"))]
+
+MOST_FROM_STORE = 200_000
 
 
 @router.get("/projects")
@@ -27,7 +44,7 @@ def listed(request: Request, who: Sees) -> Response:
         mine = projects.of_user(db, who.id)
         ids = {project.id for project, _ in mine}
         others = [it for it in projects.everything(db) if it.id not in ids] if who.role == "admin" else []
-        rows = [(project, member) for project, member in mine] + [(project, None) for project in others]
+        rows: list[tuple[Any, Any]] = [*mine, *((project, None) for project in others)]
         about = {
             project.id: {
                 "open": [phase.name for phase in phases.of_project(db, project.id) if phase.state == "open"],
@@ -36,3 +53,118 @@ def listed(request: Request, who: Sees) -> Response:
             for project, _ in rows
         }
     return render.page(request, "projects.html", rows=rows, about=about)
+
+
+@router.get("/projects/new")
+def new(request: Request, who: Makes, start: str = "") -> Response:  # noqa: ARG001 — asks for the permission
+    """Return the form for a new project, begun with a preset where one is chosen."""
+    return _page(request, {"start": start})
+
+
+@router.post("/projects/new/upload")
+async def make(request: Request, who: Makes, form: UploadForm) -> Response:
+    """Make the project; what is wrong is shown at the form, with what was typed still there."""
+    typed = {name: field(form, name, most=20_000) for name in ("start", "name", "title", "roster", "posts", "lang")}
+    try:
+        plan = _plan(typed, form)
+        frame = await posts_of(request, form) if typed["posts"] == "file" else None
+        if typed["posts"] == "file" and frame is None:
+            raise Refused("no_file", status=422)
+        made = await to_thread.run_sync(_make, request, who, plan, frame, typed)
+    except UserError as error:
+        return _page(request, typed, wrong=render.said(request, error), status=error.status)
+    base = context_of(request).settings.base_url.rstrip("/")
+    if made.links:
+        links = [(login, f"{base}/invitation/{token}") for login, token in made.links]
+        return render.page(request, "project_made.html", project=made.project, links=links)
+    return render.see(request, f"/projects/{made.project.id}", "project_made")
+
+
+def _make(
+    request: Request, who: User, plan: project_file.Plan, frame: pl.DataFrame | None, typed: dict[str, str]
+) -> create.Created:
+    with context_of(request).store.write() as db:
+        pool = [frame] if frame is not None else []
+        if typed["posts"] == "store":
+            pool = _from_store(db, typed["lang"])
+        return create.create(db, plan, by=who.id, posts_in=pool)
+
+
+def _from_store(db: Any, lang: str) -> list[pl.DataFrame]:
+    """Return the store's posts in a language, or all of them."""
+    import polars as pl
+
+    found, n = [], 0
+    for frame in posts.frames(db):
+        part = frame.filter(pl.col("lang") == lang) if lang else frame
+        n += part.height
+        if n > MOST_FROM_STORE:
+            raise Refused("too_many_posts", status=413, most=MOST_FROM_STORE)
+        found.append(part)
+    if not n:
+        raise Refused("no_posts", status=422)
+    return found
+
+
+def _plan(typed: dict[str, str], form: FormData) -> project_file.Plan:
+    """Return what the form describes: a preset with its phases resized, or a scheme with one production phase."""
+    kind, _, chosen = typed["start"].partition(":")
+    if kind == "preset" and chosen in project_file.presets():
+        plan = project_file.read(chosen)
+        plan = replace(plan, phases=tuple(_resized(it, field(form, f"posts.{it.name}")) for it in plan.phases))
+    elif kind == "scheme" and chosen:
+        answers = field(form, "answers") or "3"
+        phase = project_file.PhasePlan("main", "production", project_file.REST, answers if answers.isdigit() else "3")
+        plan = replace(project_file.read("hatemoji-check"), scheme=chosen, phases=(phase,))
+        plan = replace(plan, settings=replace(plan.settings, adjudication={}))
+    else:
+        raise Refused("choose_start", status=422)
+    return replace(plan, name=typed["name"], title=typed["title"], roster=roster_of(typed["roster"]))
+
+
+def _resized(phase: project_file.PhasePlan, wanted: str) -> project_file.PhasePlan:
+    if phase.count is None or not wanted:
+        return phase
+    if not re.fullmatch(r"[0-9]{1,6}", wanted):
+        raise Refused("whole_number", status=422)
+    return replace(phase, posts=wanted)
+
+
+def roster_of(text: str) -> tuple[Person, ...]:
+    """Return the people of a text with one a line: a login, then their roles; without one they are annotators."""
+    found = []
+    for line in text.splitlines():
+        login, *roles = re.split(r"[\s,;]+", line.strip().lower())
+        if not login:
+            continue
+        unknown = [role for role in roles if role and role not in PROJECT_ROLES]
+        if unknown:
+            raise Refused("unknown_role", status=422, role=unknown[0][:40], known=", ".join(PROJECT_ROLES))
+        found.append(Person(login, tuple(role for role in roles if role) or ("annotator",)))
+    return tuple(found)
+
+
+def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: int = 200) -> Response:
+    lang = render.words_of(request).lang
+    with context_of(request).store.read() as db:
+        stored = {it.name for it in schemes.everything(db)}
+        langs = browse.languages(db)
+    chosen = [it for it in project_file.presets() if typed.get("start") == f"preset:{it}"]
+    titles = dict(_titles(lang))
+    return render.page(
+        request,
+        "project_new.html",
+        status=status,
+        wrong=wrong,
+        typed={name: typed.get(name, "") for name in ("start", "name", "title", "roster", "posts", "lang")},
+        presets=project_file.presets(),
+        preset=project_file.read(chosen[0]) if chosen else None,
+        schemes=[(it, titles.get(it, it)) for it in sorted(stored | set(titles))],
+        langs=langs,
+    )
+
+
+@cache
+def _titles(lang: str) -> tuple[tuple[str, str], ...]:
+    """Return the shipped schemes with their titles; they are read once, since that takes a while."""
+    return tuple((name, shipped.load(name).title.said_in(lang) or name) for name in shipped.names())

@@ -1,0 +1,147 @@
+"""The guideline: what people go by, what changed from version to version, and for managers a new version.
+
+A guideline is Markdown that people wrote; it is shown as text, and what looks like HTML in it stays text.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import guidelines
+from davy.annotate.current import scheme_of
+from davy.core.errors import UserError
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.i18n import LANGUAGES
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.prose import prose
+from davy.serve.questions import asked_of
+from davy.serve.visitor import Form, field
+from davy.store import schemes
+
+router = APIRouter(include_in_schema=False)
+
+Here = Annotated[Place, Depends(in_project("see the project"))]
+Changes = Annotated[Place, Depends(in_project("change guidelines"))]
+
+
+@router.get("/projects/{project_id}/guideline")
+def guideline(request: Request, place: Here, version: Annotated[int | None, Query(ge=1, le=10**6)] = None) -> Response:
+    """Return the guideline in force, or an earlier version with what it changed."""
+    return _page(request, place, version)
+
+
+@router.get("/projects/{project_id}/guideline/new")
+def new(request: Request, place: Changes, message: str = "") -> Response:
+    """Return the form for a new version, begun with the words in force; `message` is the question that it answers."""
+    return _form_page(request, place, message=message)
+
+
+@router.post("/projects/{project_id}/guideline/new")
+def publish(request: Request, place: Changes, form: Form) -> Response:
+    """Add the version, announce it, and ask for second looks where the form says so."""
+    text = {lang: field(form, f"text.{lang}", most=guidelines.LONGEST) for lang in LANGUAGES}
+    changes = field(form, "changes", most=guidelines.LONGEST_CHANGES)
+    message = field(form, "message")
+    words = render.words_of(request)
+    try:
+        with context_of(request).store.write() as db:
+            made = guidelines.publish(
+                db,
+                place.project,
+                scheme_of(db, place.project),
+                text,
+                changes=changes,
+                by=place.account.id,
+                again=_again(form),
+                announcement=words("guideline.announced", version="{version}", changes="{changes}"),
+                answers=message or None,
+            )
+    except UserError as error:
+        return _form_page(
+            request,
+            place,
+            message=message,
+            typed={"text": text, "changes": changes, "again": field(form, "again")},
+            wrong=render.said(request, error),
+            status=error.status,
+        )
+    note = "guideline_again" if made.again else "guideline_made"
+    return render.see(
+        request, f"{place.address}/guideline", note, n=words.number(made.again), version=str(made.guideline.version)
+    )
+
+
+def _again(form: FormData) -> guidelines.Again | None:
+    """Return which answers the form wants looked at again: none, all, or those with a label of a question."""
+    chosen = field(form, "again")
+    if chosen in ("", "none"):
+        return None
+    if chosen == "all":
+        return guidelines.Again()
+    if chosen != "some":
+        raise Refused("choice")
+    picked = [str(it).partition("=") for it in form.getlist("label") if isinstance(it, str)]
+    questions = {question for question, _, _ in picked}
+    if len(questions) != 1:
+        raise Refused("one_question", status=422)
+    return guidelines.Again(questions.pop(), tuple(label for _, _, label in picked if label))
+
+
+def _page(request: Request, place: Place, version: int | None) -> Response:
+    lang = render.words_of(request).lang
+    with context_of(request).store.read() as db:
+        every = schemes.guidelines_of(db, place.project.scheme, place.project.scheme_version)
+        scheme = scheme_of(db, place.project)
+    shown = next((it for it in every if it.version == version), every[-1] if every else None)
+    if version is not None and (shown is None or shown.version != version):
+        raise Refused("no_such", status=404)
+    before = next((it for it in reversed(every) if shown and it.version < shown.version), None)
+    return project_page(
+        request,
+        place,
+        "guideline.html",
+        shown=shown,
+        newest=every[-1].version if every else None,
+        text=prose(shown.text.said_in(lang)) if shown else "",
+        notes=[(name, words.said_in(lang)) for name, words in shown.notes.items()] if shown else [],
+        difference=guidelines.difference(before.text.said_in(lang), shown.text.said_in(lang))
+        if shown and before
+        else [],
+        versions=[(it.version, it.changes) for it in reversed(every)],
+        questions=asked_of(scheme, None, lang),
+        warning=scheme.warning.said_in(lang),
+    )
+
+
+def _form_page(
+    request: Request,
+    place: Place,
+    *,
+    message: str,
+    typed: dict[str, object] | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> Response:
+    with context_of(request).store.read() as db:
+        now = guidelines.current(db, place.project)
+        scheme = scheme_of(db, place.project)
+    words = {lang: now.text.get(lang, "") if now else "" for lang in LANGUAGES}
+    return project_page(
+        request,
+        place,
+        "guideline_new.html",
+        status=status,
+        typed=typed or {"text": words, "changes": "", "again": "none"},
+        message=message,
+        version=1 + (now.version if now else 0),
+        questions=asked_of(scheme, None, render.words_of(request).lang),
+        longest=guidelines.LONGEST_CHANGES,
+        wrong=wrong,
+    )

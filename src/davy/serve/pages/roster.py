@@ -1,0 +1,143 @@
+"""The roster: who is in a project, as what; inviting people, changing their roles and pools, letting them go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import work
+from davy.core import PROJECT_ROLES
+from davy.core.errors import UserError
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import Refused
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.visitor import Form, field
+from davy.store import Connection, invitations, members, users
+
+router = APIRouter(include_in_schema=False)
+
+Manages = Annotated[Place, Depends(in_project("manage"))]
+
+LONGEST_POOL = 40
+
+
+@router.get("/projects/{project_id}/roster")
+def roster(request: Request, place: Manages) -> Response:
+    """Return everyone in the project, and the invitations that are not used yet."""
+    return _page(request, place)
+
+
+@router.post("/projects/{project_id}/roster/invite")
+def invite(request: Request, place: Manages, form: Form) -> Response:
+    """Put an account on the roster at once; for anyone else make a link and show it, this once."""
+    login, days, roles = field(form, "login"), field(form, "days"), _roles(form)
+    if days not in ("1", "7", "30"):
+        raise Refused("choice")
+    context = context_of(request)
+    try:
+        with context.store.write() as db:
+            known = users.by_login(db, login) if login else None
+            if known is not None:
+                members.add(db, place.project.id, known.id, roles, by=place.account.id, pool=_pool(form))
+            else:
+                made, token = invitations.create(
+                    db,
+                    role="annotator",
+                    login=login or None,
+                    by=place.account.id,
+                    lasts=timedelta(days=int(days)),
+                    project=place.project.id,
+                    project_roles=roles,
+                    pool=_pool(form),
+                )
+    except UserError as error:
+        return _page(request, place, wrong=render.said(request, error), status=error.status)
+    if known is not None:
+        return render.see(request, f"{place.address}/roster", "member_added", name=known.name)
+    url = f"{context.settings.base_url.rstrip('/')}/invitation/{token}"
+    return _page(request, place, link={"url": url, "roles": made.project_roles, "expires_at": made.expires_at})
+
+
+@router.post("/projects/{project_id}/roster/invitations/{invitation_id}/revoke")
+def revoke(request: Request, place: Manages, invitation_id: str, form: Form) -> Response:  # noqa: ARG001
+    """Take back an invitation to this project; another project's is not found."""
+    with context_of(request).store.write() as db:
+        if invitation_id not in {it.id for it in invitations.unused(db, project=place.project.id)}:
+            raise Refused("no_such", status=404)
+        invitations.revoke(db, invitation_id, by=place.account.id)
+    return render.see(request, f"{place.address}/roster", "revoked_invitation")
+
+
+@router.post("/projects/{project_id}/roster/{user_id}")
+def change(request: Request, place: Manages, user_id: str, form: Form) -> Response:
+    """Change a member's roles and pool, or end or renew their membership."""
+    by, act = place.account.id, field(form, "do")
+    try:
+        with context_of(request).store.write() as db:
+            was = members.get(db, place.project.id, user_id)
+            if was is None:
+                raise Refused("no_such", status=404)
+            name = users.get(db, user_id).name
+            if act == "save":
+                roles = _roles(form)
+                _keep_a_manager(db, place, user_id, roles)
+                members.set_roles(db, place.project.id, user_id, roles, by=by)
+                if was.pool != _pool(form):
+                    members.set_pool(db, place.project.id, user_id, _pool(form), by=by)
+            elif act == "leave":
+                _keep_a_manager(db, place, user_id, ())
+                work.leave(db, place.project, user_id, by=by)
+            elif act == "rejoin":
+                members.rejoin(db, place.project.id, user_id, by=by)
+            else:
+                raise Refused("choice")
+    except UserError as error:
+        if error.status == 404:
+            raise
+        return _page(request, place, wrong=render.said(request, error), status=error.status)
+    note = {"save": "member_saved", "leave": "member_left", "rejoin": "member_added"}[act]
+    return render.see(request, f"{place.address}/roster", note, name=name)
+
+
+def _keep_a_manager(db: Connection, place: Place, user_id: str, roles: tuple[str, ...]) -> None:
+    """Refuse a change that would leave nobody to run the project."""
+    managers = {it.user for it in members.of_project(db, place.project.id, role="manager")}
+    if managers == {user_id} and "manager" not in roles:
+        raise Refused("last_manager", status=409)
+
+
+def _roles(form: FormData) -> tuple[str, ...]:
+    given = tuple(str(it) for it in form.getlist("roles") if it in PROJECT_ROLES)
+    if not given:
+        raise Refused("no_role", status=422)
+    return given
+
+
+def _pool(form: FormData) -> str | None:
+    return field(form, "pool", most=LONGEST_POOL) or None
+
+
+def _page(
+    request: Request, place: Place, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200
+) -> Response:
+    with context_of(request).store.read() as db:
+        people = [(it, users.get(db, it.user)) for it in members.of_project(db, place.project.id, left=True)]
+        unused = invitations.unused(db, project=place.project.id)
+    people.sort(key=lambda it: (it[0].left_at is not None, it[1].name.casefold()))
+    return project_page(
+        request,
+        place,
+        "roster.html",
+        status=status,
+        people=people,
+        invitations=unused,
+        link=link,
+        wrong=wrong,
+        roles=PROJECT_ROLES,
+    )
