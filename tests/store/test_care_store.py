@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 
 import pytest
+from sqlalchemy import event
 
-from davy.annotate import coding
+from davy.annotate import care, coding
 from davy.core import Annotation, Label, Member, Post, Question, Scheme, UserError, Verdict
 from davy.store import (
     Store,
@@ -20,6 +22,7 @@ from davy.store import (
     keys,
     members,
     messages,
+    open_store,
     personal,
     phases,
     posts,
@@ -27,6 +30,7 @@ from davy.store import (
     responses,
     schemes,
     sessions,
+    sittings,
     users,
     verdicts,
 )
@@ -52,6 +56,10 @@ class Team:
 
 @pytest.fixture
 def team(store: Store) -> Team:
+    return build(store)
+
+
+def build(store: Store) -> Team:
     ids = {}
     with store.write() as db:
         schemes.save(db, SCHEME, "name: grumble", by="shell")
@@ -203,6 +211,18 @@ def test_codes_are_counted_nested_and_merged(store, team):
         assert codes.coders(db, "pilot") == {ada: 1, lin: 2}
 
 
+def test_codes_are_saturated_when_the_last_posts_bring_nothing_new(store, team):
+    ada = team.ids["ada"]
+    with store.write() as db:
+        assert codes.new_of_late(db, "pilot") == (0, 0)
+        made = [codes.create(db, "pilot", name, by=ada) for name in ("One", "Two")]
+        for code, post in ((0, "p0"), (1, "p1"), (0, "p1"), (1, "p2"), (0, "p3")):
+            codes.put(db, "pilot", made[code].id, post, by=ada)
+        assert codes.new_of_late(db, "pilot") == (4, 2)
+        assert codes.new_of_late(db, "pilot", last=3) == (3, 1)
+        assert codes.new_of_late(db, "pilot", last=2) == (2, 0)
+
+
 def test_a_parent_merged_into_its_child_leaves_the_child_in_its_place(store, team):
     ada = team.ids["ada"]
     with store.write() as db:
@@ -343,3 +363,52 @@ def test_the_last_admin_can_not_delete_themselves(store, team):
         personal.delete_account(db, root.id, by=root.id)
     with store.read() as db:
         assert users.get(db, root.id).name == "Root"
+
+
+def test_no_query_of_care_or_coding_reads_a_whole_table(tmp_path, sqlite_template):
+    path = tmp_path / "davy.sqlite"
+    shutil.copy(sqlite_template, path)
+    with open_store(f"sqlite:///{path}") as store:
+        team = build(store)
+        wil = team.member("wil")
+        ran: dict[str, object] = {}
+        event.listen(
+            store.engine,
+            "before_cursor_execute",
+            lambda _db, _cur, said, given, _context, _many: ran.update({said: given}),
+        )
+        with store.write() as db:
+            ada, project = team.ids["ada"], projects.get(db, "pilot")
+            care.after_save(db, project, wil, None, 5, hard=True)
+            care.before_next(db, project, wil)
+            sittings.hours(db, "pilot")
+            sittings.of_person(db, "pilot", ada)
+            check_ins.for_reader(db, wil)
+            check_ins.waiting(db, wil)
+            check_ins.of_person(db, ada)
+            messages.threads(db, "pilot", open_only=True)
+            messages.unread(db, "pilot", ada, columns.now())
+            responses.get(db, "pilot", ada, "survey")
+            code = codes.create(db, "pilot", "Soup", by=ada)
+            codes.put(db, "pilot", code.id, "p1", by=ada)
+            codes.on_posts(db, "pilot", ["p1"])
+            codes.everything(db, "pilot")
+            codes.posts_under(db, [code.id])
+            codes.coded_by(db, "pilot", ada, ["p1"])
+            codes.new_of_late(db, "pilot")
+            codes.has_post(db, "pilot", "p1")
+        with store.read() as db:
+            plans = {
+                said: [row[3] for row in db.exec_driver_sql(f"EXPLAIN QUERY PLAN {said}", given)]
+                for said, given in list(ran.items())
+                if said.startswith(("SELECT", "UPDATE", "DELETE")) and "EXPLAIN" not in said
+            }
+    big = ("sittings", "check_ins", "messages", "responses", "coded", "codes", "items", "posts")
+    scans = [
+        (step, said)
+        for said, plan in plans.items()
+        for step in plan
+        if step.startswith(tuple(f"SCAN {it}" for it in big))
+    ]
+    assert len(plans) > 20
+    assert scans == []

@@ -210,6 +210,20 @@ def coders(db: Connection, project_id: str) -> dict[str, int]:
     return {by: int(n) for by, n in rows}
 
 
+def new_of_late(db: Connection, project_id: str, *, last: int = 50) -> tuple[int, int]:
+    """Return how many posts were coded last (at most `last`), and how many codes were first used on one of them."""
+    ours = coded.join(codes, codes.c.id == coded.c.code)
+    begun = func.min(coded.c.at)
+    by_post = select(begun.label("at")).select_from(ours).where(codes.c.project == project_id).group_by(coded.c.post)
+    recent = list(db.scalars(by_post.order_by(begun.desc()).limit(last)))
+    if not recent:
+        return 0, 0
+    by_code = select(begun.label("at")).select_from(ours).where(codes.c.project == project_id).group_by(coded.c.code)
+    first_used = by_code.subquery()
+    new = select(func.count()).select_from(first_used).where(first_used.c.at >= min(recent))
+    return len(recent), db.execute(new).scalar_one()
+
+
 def _counts(db: Connection, ids: Sequence[str]) -> dict[str, tuple[int, int, int]]:
     if not ids:
         return {}

@@ -195,6 +195,7 @@ def _book(db: Connection, context: Context, place: Place, found: Sequence[Code])
         "often": sorted((it for it in found if it.posts), key=lambda it: (-it.posts, it.name))[:9],
         "coders": sorted((names.get(by, by), n) for by, n in coders.items()),
         "mine": coders.get(place.account.id, 0),
+        "late": codes.new_of_late(db, place.project.id),
     }
 
 
