@@ -186,6 +186,11 @@ def test_questions_are_asked_about_a_post_answered_and_marked_as_unread(team):
     assert post(team.as_("second"), answer, {"text": "no"}, page=f"{HOME}/channel").status_code == 403
     assert post(manager, answer, {"text": "Yes."}, page=f"{HOME}/channel").status_code == 303
     assert "/guideline/new?message=" in manager.get(f"{HOME}/channel").text
+    form = manager.get(
+        re.search(r'href="([^"]*guideline/new[^"]*)"', manager.get(f"{HOME}/channel").text).group(1)
+    ).text
+    assert form.count("Yes.</textarea>") >= 2  # in what changed, and at the end of the words in force
+    assert manager.get(f"{HOME}/guideline/new?message=nowhere").status_code == 404
     assert "/guideline/new?message=" not in asker.get(f"{HOME}/channel").text
     assert post(asker, f"{HOME}/channel/announce", {"text": "x"}, page=f"{HOME}/channel").status_code == 403
     for client in (manager, team.as_("admin")):

@@ -23,7 +23,7 @@ from davy.serve.membership import Place, in_project, project_page
 from davy.serve.prose import prose
 from davy.serve.questions import asked_of
 from davy.serve.visitor import Form, field
-from davy.store import schemes
+from davy.store import messages, schemes
 
 router = APIRouter(include_in_schema=False)
 
@@ -39,8 +39,8 @@ def guideline(request: Request, place: Here, version: Annotated[int | None, Quer
 
 @router.get("/projects/{project_id}/guideline/new")
 def new(request: Request, place: Changes, message: str = "") -> Response:
-    """Return the form for a new version, begun with the words in force; `message` is the question that it answers."""
-    return _form_page(request, place, message=message)
+    """Return the form for a new version, begun with the words in force; those of `message` stand at their end."""
+    return _form_page(request, place, message=message, typed=_begun(request, place, message) if message else None)
 
 
 @router.post("/projects/{project_id}/guideline/new")
@@ -92,6 +92,17 @@ def _again(form: FormData) -> guidelines.Again | None:
     if len(questions) != 1:
         raise Refused("one_question", status=422)
     return guidelines.Again(questions.pop(), tuple(label for _, _, label in picked if label))
+
+
+def _begun(request: Request, place: Place, message: str) -> dict[str, object]:
+    """Return what the form begins with where an answer from the channel goes into the guideline."""
+    with context_of(request).store.read() as db:
+        answer = messages.get(db, place.project.id, message).text
+        before = guidelines.current(db, place.project)
+    text = {lang: before.text.get(lang, "") if before else "" for lang in LANGUAGES}
+    wanted = [lang for lang in text if text[lang]] or ["en"]
+    text |= {lang: f"{text[lang]}\n\n{answer}".strip() for lang in wanted}
+    return {"text": text, "changes": answer[: guidelines.LONGEST_CHANGES], "again": "none"}
 
 
 def _page(request: Request, place: Place, version: int | None) -> Response:
