@@ -51,6 +51,23 @@ def test_a_snapshot_says_what_the_phase_says_and_the_next_one_goes_on_from_it(st
         assert watch.gate_of(db, project, phase).lines[0].metric.low is not None
 
 
+def test_a_sample_of_a_long_phase_is_read_post_by_post_and_not_by_reading_the_phase(store, begun):
+    from sqlalchemy import event
+
+    if not store.sqlite:
+        pytest.skip("the plan of a small table says nothing on PostgreSQL")
+    ran = {}
+    with store.read() as db:
+        event.listen(store.engine, "before_cursor_execute", lambda *it: ran.setdefault(it[2], it[3]))
+        assert list(watching.sampled(db, begun[1].id, 3))
+        plans = [
+            [row[3] for row in db.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+            for statement, parameters in list(ran.items())
+        ]
+    assert plans[0] == ["SEARCH items USING INDEX ix_items_place (phase=?)"]
+    assert plans[1][0] == "SEARCH annotations USING INDEX ix_annotations_post (post=?)"
+
+
 def test_a_gate_without_a_snapshot_is_measured_without_intervals(store, begun):
     project, phase, _ = begun
     with store.read() as db:
