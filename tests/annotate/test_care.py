@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from davy.annotate import care
+from davy.annotate import care, project_file, settings
 from davy.core import Annotation, Label, Member, Post, Project, Question, Scheme, UserError
-from davy.store import Store, members, projects, schemes, sittings, users
+from davy.store import Store, members, personal, projects, schemes, sittings, users
 
 SCHEME = Scheme(
     "grumble",
@@ -291,3 +291,14 @@ def test_a_time_zone_that_nobody_knows_is_named(store):
     for name in ("Moon/Tycho", "../etc/passwd", "\0"):
         with pytest.raises(UserError, match=r"care\.timezone"):
             care.zone_of(name)
+
+
+def test_a_project_file_says_whether_answers_go_with_a_persons_data(tmp_path):
+    path = tmp_path / "pilot.yaml"
+    path.write_text("name: pilot\ntitle: Pilot\npreset: edos\ndeletion: {answers: delete}\n")
+    kept = settings.to_dict(project_file.read(path).settings)
+    assert personal.answers_go(kept)
+    assert settings.to_dict(settings.from_dict(kept)) == kept
+    path.write_text(path.read_text().replace("delete", "burn"))
+    with pytest.raises(UserError, match=r"pilot\.yaml:4: .*keep, delete"):
+        project_file.read(path)

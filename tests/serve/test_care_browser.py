@@ -83,7 +83,7 @@ def test_posts_are_coded_by_keyboard_and_others_codes_wait_for_ones_own(team, br
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Take “Soup” off this post").wait_for()
     assert "Stew · 1" in first.inner_text()  # now that there is an opinion of one's own
-    assert page.locator("#code-book").get_by_text("2 codes").is_visible()  # came along with the post
+    assert page.locator("#code-book").get_by_role("heading", name="2 codes").is_visible()  # came along with the post
     assert page.evaluate("document.activeElement.name") == "name"  # ready for the next code
     page.keyboard.press("Escape")
     page.keyboard.press("j")

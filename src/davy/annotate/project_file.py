@@ -17,6 +17,7 @@ from davy.annotate.settings import (
     Batch,
     Care,
     Contact,
+    Deletion,
     Gate,
     Pass,
     Pay,
@@ -43,6 +44,7 @@ SETTINGS: tuple[str, ...] = (
     "consent",
     "debrief",
     "pay",
+    "deletion",
 )
 KEYS: tuple[str, ...] = ("name", "title", "preset", "scheme", *SETTINGS, "posts", "seed", "phases", "roster")
 REST = "rest"
@@ -240,6 +242,7 @@ def _settings(root: Map, problems: Problems) -> Settings | None:
         "consent": _wording(root, "consent", problems),
         "debrief": _wording(root, "debrief", problems),
         "pay": pay,
+        "deletion": _one(root, "deletion", Deletion, problems),
     }
     if languages := _texts(root, "languages", problems):
         values["languages"] = languages

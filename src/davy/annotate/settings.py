@@ -103,6 +103,16 @@ class Pay:
 
 
 @dataclass(frozen=True, slots=True)
+class Deletion:
+    """What goes when somebody has their data deleted: always their personal data, their answers where it says so."""
+
+    answers: str = "keep"
+
+    def __post_init__(self) -> None:
+        one_of(self.answers, ("keep", "delete"), "answers")
+
+
+@dataclass(frozen=True, slots=True)
 class Gate:
     """How far people must agree before a calibration phase is passed."""
 
@@ -167,6 +177,7 @@ class Settings:
     consent: Mapping[str, str] = field(default_factory=dict)
     debrief: Mapping[str, str] = field(default_factory=dict)
     pay: Pay | None = None
+    deletion: Deletion | None = None
 
     def __post_init__(self) -> None:
         for lang in self.languages:
@@ -210,6 +221,7 @@ def from_dict(kept: Mapping[str, Any]) -> Settings:
             consent=worded(kept.get("consent")),
             debrief=worded(kept.get("debrief")),
             pay=_made(Pay, kept["pay"]) if kept.get("pay") else None,
+            deletion=_made(Deletion, kept["deletion"]) if kept.get("deletion") else None,
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(f"The project's settings can't be read: {error}. Change them on the project's page.") from None
@@ -252,9 +264,25 @@ def to_yaml(settings: Settings) -> str:
         return writer.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Writer.add_representer(str, text)
-    kept = {name: value for name, value in to_dict(settings).items() if value not in ({}, [])}
+    kept = to_dict(settings)
+    usual = to_dict(Settings(care=Care(), pay=Pay()))
     for section in ("care", "pay"):
-        if section in kept:
-            kept[section] = {name.replace("_", "-"): value for name, value in kept[section].items()}
+        # What is empty as usual is left out; what was switched off is written down, or it would come back.
+        kept[section] = {
+            name.replace("_", "-"): _whole(value)
+            for name, value in (kept.get(section) or {}).items()
+            if value not in (None, {}) or usual[section][name] not in (None, {})
+        }
+    for rule in (*kept["adjudication"].values(), *kept["flags"].values()):
+        for name, needed in (("share", rule["rule"] == "share"), ("experts", rule["experts"] != 1)):
+            if not needed:
+                del rule[name]
+    kept["support"] = [{name: value for name, value in it.items() if value} for it in kept["support"]]
+    kept = {name: value for name, value in kept.items() if value not in ({}, [])}
     made: str = yaml.dump(kept, Dumper=Writer, allow_unicode=True, sort_keys=False, width=100)
     return made
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole number without its point."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

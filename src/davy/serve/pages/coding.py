@@ -64,7 +64,8 @@ def show(
         "coding.html",
         posts=shown,
         book=book,
-        here=here and {"name": context.mask(here.name), "words": context.mask(here.description)},
+        here=here and _here(context, here, found),
+        here_id=here.id if here else "",
         shows=SHOWS,
         chosen="" if here else chosen,
         others=others == "yes",
@@ -93,7 +94,7 @@ def change_post(request: Request, place: Codes, form: Form) -> Response:
         return render.see(request, _back(form, place) + f"#{_key(post)}")
     return render.page(
         request, "parts/coded_post.html", place=place, one=shown[0], book=book, back=_back(form, place),
-        others=field(form, "others") == "yes", swapped=True,
+        others=field(form, "others") == "yes", swapped=True, here_id="",
     )  # fmt: skip
 
 
@@ -130,7 +131,8 @@ def change(request: Request, place: Codes, code_id: str, form: Form) -> Response
                 parent=parent or None,
                 top=not parent,
             )
-    return render.see(request, f"{place.address}/coding", "merged" if into else "saved")
+    here = f"{place.address}/coding?{urlencode({'code': into or code_id})}"
+    return render.see(request, here, "merged" if into else "saved")
 
 
 @router.post("/projects/{project_id}/coding/begin")
@@ -174,6 +176,17 @@ def _posts(
             }
         )
     return made
+
+
+def _here(context: Context, code: Code, found: Sequence[Code]) -> dict[str, Any]:
+    """Return the code whose posts are shown, with its counts and what lies beneath it."""
+    counted = next(it for it in found if it.id == code.id)
+    return {
+        "code": counted,
+        "name": context.mask(code.name),
+        "words": context.mask(code.description),
+        "beneath": coding.beneath(found, code.id),
+    }
 
 
 def _theirs(on: Sequence[Coded], mine: set[str], names: dict[str, str], me: str) -> list[dict[str, Any]]:
