@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -20,6 +21,14 @@ def test_a_preset_fits_its_scheme_and_survives_being_stored(name):
     assert settings.from_dict(stored) == plan.settings
     assert set(plan.settings.consent) == {"en", "de"}
     assert plan.settings.support
+
+
+@pytest.mark.parametrize("name", ["edos", "gmhp7k", "hateful-memes", "hatemoji-check"])
+def test_settings_written_as_yaml_read_back_as_they_were(name):
+    plan = project_file.read(name)
+    off = replace(plan.settings.care, break_after_minutes=None, hard={"my_question": ("a_b",)})
+    for kept in (plan.settings, replace(plan.settings, care=off, adjudication={"my_question": settings.Rule()})):
+        assert project_file.parse_settings(settings.to_yaml(kept).encode(), "settings") == kept
 
 
 def test_gmhp7k_has_the_phases_of_the_papers_fifth_table():

@@ -152,16 +152,16 @@ def _standing(
     gates: dict[str, agreement.Gate],
 ) -> Standing:
     mine = [tally for tally in given if tally.phase == phase.id]
-    answers = sum(tally.given for tally in mine)
     active = [tally for tally in mine if tally.given]
     workers = [member for member in people if "annotator" in member.roles]
     done, out_of = _progress(db, phase, mine, workers)
+    # A discussion's answers are everybody's: one a post, and none of them one person's.
+    answers = done if phase.kind == "discussion" else sum(tally.given for tally in mine)
     closes = _closes(db, project, phase, mine, workers, done) if phase.state == "open" else None
     return Standing(
         phase,
         answers,
         len(active),
-        # A discussion's answers are everybody's, so that none of them is one person's.
         None if phase.kind == "discussion" or not active else answers / len(active),
         done,
         out_of,

@@ -151,7 +151,7 @@ def _form_page(
         status=status,
         typed=typed or {"text": words, "changes": "", "again": "none"},
         message=message,
-        version=1 + (now.version if now else 0),
+        number=1 + (now.version if now else 0),
         questions=asked_of(scheme, None, render.words_of(request).lang),
         longest=guidelines.LONGEST_CHANGES,
         wrong=wrong,

@@ -133,7 +133,7 @@ def _mine(db: Connection, place: Place, rows: list[going_on.Standing]) -> dict[s
         return found
     every = [it.phase for it in rows]
     for phase in every:
-        if place.may("label posts") and place.project.state == "open" and duty.may_work(member, phase, every):
+        if "annotator" in member.roles and place.project.state == "open" and duty.may_work(member, phase, every):
             did = tallies.get(db, phase.id, member.user)
             found["label"].append((phase, did.given + did.refused))
         if phase.kind == "discussion" and phase.state == "open":
