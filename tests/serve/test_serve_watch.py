@@ -44,8 +44,10 @@ def test_the_page_shows_progress_agreement_and_everyone_under_pseudonyms(site, t
     project, _, people = team
     open_and_label(site, team)
     manager = site.as_("expert")
-    before = manager.get(f"{PILOT}/watch").text
-    assert "There are no figures yet" in before
+    # The page itself measures what is small and at work.
+    assert "without" in manager.get(f"{PILOT}/watch").text
+    with site.store.read() as db:
+        assert agreements.count(db, phases.by_name(db, project.id, "2a").id) == 1
     assert post(manager, f"{PILOT}/watch/measure", page=f"{PILOT}/watch").headers["location"] == f"{PILOT}/watch"
     page = manager.get(f"{PILOT}/watch").text
     assert "Measured. The figures below are up to date." in page

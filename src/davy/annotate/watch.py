@@ -28,6 +28,8 @@ SNAPSHOT_MINUTES = 10
 """A snapshot is taken after so many new answers, or so many minutes after the last one if anything is new."""
 SMALL = 5_000
 """Answers up to which a phase is measured while its page waits: everyone's calibration, not a production."""
+LOOK_AGAIN = timedelta(seconds=20)
+"""How old a small phase's figures may be when somebody looks at them."""
 SOONEST = timedelta(hours=1)
 """How long a phase runs before its pace means anything."""
 MOST_POINTS = 120
@@ -217,6 +219,12 @@ def due_phases(db: Connection, *, at: datetime | None = None) -> list[Phase]:
     return found
 
 
+def keep(db: Connection, phase_id: str) -> Snapshot:
+    """Measure a phase inside a transaction that writes, and keep it as its newest snapshot."""
+    content, answers = figures(db, phases.get(db, phase_id))
+    return agreements.add(db, phase_id, answers=answers, content=content)
+
+
 def take(store: Store, phase_id: str) -> Snapshot:
     """Measure a phase now and keep it as its newest snapshot. Reads first, then writes one row."""
     with store.read() as db:
@@ -234,6 +242,21 @@ def fresh(store: Store, phase: Phase) -> Snapshot | None:
     if stale(newest, tallies) and sum(tally.given for tally in tallies) <= SMALL:
         return take(store, phase.id)
     return newest
+
+
+def catch_up(store: Store, board: Board, *, at: datetime | None = None) -> bool:
+    """Measure the last small phase that is at work and has new answers, and return whether there was one.
+
+    For a page that somebody looks at: one phase, and not more often than every `LOOK_AGAIN`.
+    """
+    for phase in reversed(board.phases):
+        snapshot = board.snapshots.get(phase.id)
+        mine = [tally for tally in board.tallies if tally.phase == phase.id]
+        waited = snapshot is None or (at or now()) - snapshot.at >= LOOK_AGAIN
+        if phase.state == "open" and waited and stale(snapshot, mine) and sum(t.given for t in mine) <= SMALL:
+            take(store, phase.id)
+            return True
+    return False
 
 
 def gate_of(db: Connection, project: Project, phase: Phase) -> agreement.Gate:

@@ -92,7 +92,7 @@ _WELCOME = {
 
 def _work(db: Connection, project: Project, team: list[Member], truth: Mapping[str, Answers], manager: str) -> None:
     """Let the colleagues work: what comes before production in full, of production a part."""
-    from davy.annotate import together
+    from davy.annotate import together, watch
     from davy.store import items, phases
 
     chance = random.Random(project.id)  # noqa: S311 — made-up people, not secrets
@@ -109,6 +109,8 @@ def _work(db: Connection, project: Project, team: list[Member], truth: Mapping[s
             _answer(db, project, phase, member, truth, chance, slips=slips, most=most)
         if phase.kind != "production":
             phases.close_phase(db, phase.id, by=manager)
+        if phase.kind != "discussion":
+            watch.keep(db, phase.id)
 
 
 def _answer(

@@ -51,9 +51,13 @@ def watching(request: Request, place: Watches, coefficient: str = "fleiss", phas
     """Return the page; `coefficient` and `phase` choose what its tables show."""
     words = render.words_of(request)
     chosen = coefficient if coefficient in COEFFICIENTS else COEFFICIENTS[0]
-    with context_of(request).store.read() as db:
+    store = context_of(request).store
+    with store.read() as db:
         board = watch.board(db, place.project)
         scheme = agreement.scheme_of(db, place.project)
+    if watch.catch_up(store, board):
+        with store.read() as db:
+            board = watch.board(db, place.project)
     at = shown_phase(board, phase)
     return project_page(
         request,
