@@ -7,6 +7,7 @@ it. Who decided or answered is never shown. A small phase is audited at once; a 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -140,6 +141,9 @@ def _shown(context: Context, scheme: Scheme, it: Settled, lang: str) -> dict[str
         }
         for name in stands
     ]
+    for above, line in reversed(list(pairwise(lines))):
+        if above["reason"] == line["reason"]:  # said once is enough
+            line["reason"] = None
     history = [
         (_title(scheme, name, lang), _labels(scheme, name, turn.labels, lang), turn)
         for name, found in it.turns.items()
