@@ -88,10 +88,20 @@ def allowed(act: str) -> Callable[[Visitor], User]:
     return check
 
 
-async def _form(request: Request) -> FormData:
-    fields = await request.form(max_files=0, max_fields=100)
+async def fields_of(request: Request) -> FormData:
+    """Return a form's fields as they were sent, before any check."""
+    return await request.form(max_files=0, max_fields=100)
+
+
+def check_form(request: Request, fields: FormData) -> None:
+    """Refuse a form that our own pages did not send."""
     token = request.headers.get("x-csrf-token") or fields.get("csrf")
     csrf.check(request, token if isinstance(token, str) else None)
+
+
+async def _form(request: Request) -> FormData:
+    fields = await fields_of(request)
+    check_form(request, fields)
     return fields
 
 

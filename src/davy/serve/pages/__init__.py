@@ -41,6 +41,7 @@ from davy.serve.pages import (
 from davy.serve.pages import static as static_files
 
 ROUTERS: tuple[APIRouter, ...] = (
+    label.router,  # first, because it is asked most
     home.router,
     projects.router,
     project.router,
@@ -48,7 +49,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     guideline.router,
     project_settings.router,
     consent.router,
-    label.router,
     discussion.router,
     rest.router,
     care.router,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import APIRouter, Depends
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -31,12 +32,13 @@ from davy.serve.pages.consent import member_of
 from davy.serve.questions import read_answers
 from davy.serve.sheets import Filled
 from davy.serve.turns import Turn, consent_first, go_on, show
-from davy.serve.visitor import Form, field
+from davy.serve.visitor import Form, check_form, field, fields_of
 from davy.store import Connection, picking
 
 router = APIRouter(include_in_schema=False)
 
-Labels = Annotated[Place, Depends(in_project("label posts"))]
+_labels = in_project("label posts")
+Labels = Annotated[Place, Depends(_labels)]
 
 LONGEST_COMMENT = 2_000
 
@@ -80,8 +82,18 @@ def undo(request: Request, place: Labels, form: Form) -> Response:
 
 
 @router.post("/projects/{project_id}/label/{assignment_id}")
-def answer(request: Request, place: Labels, assignment_id: str, form: Form) -> Response:
-    """Save an answer, refuse or skip a post, and go on to the next one."""
+async def answer(request: Request, project_id: str, assignment_id: str) -> Response:
+    """Save an answer, refuse or skip a post, and go on to the next one.
+
+    Everyone uses this route all day, so all of it happens in one visit to a worker thread instead of three.
+    """
+    form = await fields_of(request)
+    return await to_thread.run_sync(_answer, request, project_id, assignment_id, form)
+
+
+def _answer(request: Request, project_id: str, assignment_id: str, form: FormData) -> Response:
+    place = _labels(request, project_id)
+    check_form(request, form)
     if away := consent_first(request, place):
         return away
     store = context_of(request).store
