@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from davy.core import POST_COLUMNS, Annotation, Project
 from davy.store.annotations import NONE, current
@@ -46,8 +46,8 @@ def everything(db: Connection, project: Project, phase_ids: Sequence[str], *, pa
     """Yield each post that is an item of these phases, by id, with what was answered in them and what was settled."""
     last = ""
     while ids := _next_posts(db, phase_ids, last, page):
-        rows = db.execute(select(*(posts.c[name] for name in POST_COLUMNS)).where(posts.c.id.in_(ids)))
-        kept = {row.id: dict(row._mapping) for row in rows}
+        rows = db.execute(select(*(posts.c[name] for name in POST_COLUMNS)).where(posts.c.id.in_(ids))).all()
+        kept = {row[0]: dict(zip(POST_COLUMNS, row, strict=True)) for row in rows}
         given = _annotations(db, project.id, phase_ids, ids)
         settled = _verdicts(db, project, ids)
         for post_id in _dropped(db, phase_ids, ids):
@@ -87,19 +87,32 @@ def _annotations(
         current(),
     )
     labels: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
-    query = select(answers).join(annotations, answers.c.annotation == annotations.c.id).where(*where)
-    for row in db.execute(query.order_by(answers.c.annotation, answers.c.question, answers.c.position)):
-        before = labels[row.annotation].get(row.question, ())
-        labels[row.annotation][row.question] = before if row.label == NONE else (*before, row.label)
+    query = (
+        select(answers.c.annotation, answers.c.question, answers.c.label)
+        .join(annotations, answers.c.annotation == annotations.c.id)
+        .where(*where)
+        .order_by(answers.c.annotation, answers.c.question, answers.c.position)
+    )
+    for annotation, question, label in db.execute(query).all():
+        given = labels[annotation]
+        before = given.get(question, ())
+        given[question] = before if label == NONE else (*before, label)
     found: defaultdict[str, list[Annotation]] = defaultdict(list)
-    for row in db.execute(select(annotations).where(*where).order_by(annotations.c.id)):
-        found[row.post].append(_annotation(row, labels.get(row.id, {})))
+    for row in db.execute(select(*_OWN).where(*where).order_by(annotations.c.id)).all():
+        found[row[1]].append(_annotation(row, labels.get(row[0], {})))
     return found
 
 
-def _annotation(row: Row[Any], given: dict[str, tuple[str, ...]]) -> Annotation:
-    values = {**row._mapping, "flags": tuple(flag for flag in row.flags.split("|") if flag)}
-    return Annotation(**values, answers=given)
+_OWN = [annotations.c[name] for name in Annotation.__dataclass_fields__ if name != "answers"]
+_ANSWERS = list(Annotation.__dataclass_fields__).index("answers")
+_FLAGS = [column.name for column in _OWN].index("flags")
+
+
+def _annotation(row: Sequence[Any], given: dict[str, tuple[str, ...]]) -> Annotation:
+    values: list[Any] = list(row)
+    values[_FLAGS] = tuple(flag for flag in values[_FLAGS].split("|") if flag)
+    values.insert(_ANSWERS, given)
+    return Annotation(*values)
 
 
 def _dropped(db: Connection, phase_ids: Sequence[str], ids: Sequence[str]) -> list[str]:

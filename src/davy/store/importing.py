@@ -13,12 +13,12 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from davy.core import POST_COLUMNS, Annotation, Item, Phase
+from davy.core import POST_COLUMNS, Annotation, Item, Phase, Scheme, Verdict
 from davy.store import events, phases, tallies
 from davy.store.annotations import NONE
 from davy.store.columns import new_id, now
 from davy.store.items import COLUMNS, item_from
-from davy.store.tables import annotations, answers, assignments, items, posts
+from davy.store.tables import annotations, answers, assignments, items, posts, verdict_annotations, verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,51 @@ def add_answers(db: Connection, phase: Phase, incoming: Sequence[Incoming]) -> N
     given = Counter(it.item for it in incoming if not it.annotation.refused)
     if given:
         db.execute(_COUNT_LIMITED if phase.answers else _COUNT, [{"i": i, "n": n} for i, n in given.items()])
+
+
+def add_verdicts(db: Connection, project: str, scheme: Scheme, settled: Sequence[Verdict], *, by: str) -> None:
+    """Add a file's verdicts on some posts, each as the next turn; the caller has seen that their labels fit."""
+    if not settled:
+        return
+    query = select(verdicts.c.post, verdicts.c.question, func.max(verdicts.c.turn)).where(
+        verdicts.c.post.in_({it.post for it in settled}),
+        verdicts.c.scheme == scheme.name,
+        verdicts.c.scheme_version == scheme.version,
+    )
+    rows = db.execute(query.group_by(verdicts.c.post, verdicts.c.question))
+    turns: dict[tuple[str, str], int] = {(post, question): turn for post, question, turn in rows}
+    at = now()
+    made = [
+        {
+            "id": new_id(),
+            "post": it.post,
+            "scheme": scheme.name,
+            "scheme_version": scheme.version,
+            "question": it.question,
+            "labels": list(it.labels),
+            "basis": it.basis,
+            "reason": it.reason,
+            "at": at,
+            "by": by,
+            "turn": turns.get((it.post, it.question), 0) + 1,
+            "project": project,
+        }
+        for it in settled
+    ]
+    db.execute(insert(verdicts), made)
+    rests_on = [
+        {"verdict": row["id"], "annotation": annotation}
+        for row, it in zip(made, settled, strict=True)
+        for annotation in it.annotations
+    ]
+    if rests_on:
+        db.execute(insert(verdict_annotations), rests_on)
+
+
+def mark_settled(db: Connection, item_ids: Sequence[str]) -> None:
+    """Mark items as settled."""
+    if item_ids:
+        db.execute(update(items).where(items.c.id.in_(item_ids)).values(state="settled"))
 
 
 def count_people(db: Connection, phase: Phase, done: Mapping[str, tuple[int, int, float, datetime]]) -> None:

@@ -19,7 +19,7 @@ from davy.annotate import adjudicate
 from davy.annotate.exchange.fit import Plan, fitted
 from davy.annotate.exchange.rows import POST_FIELDS, Answered, Given
 from davy.core import Annotation, Item, Phase, UserError, Verdict
-from davy.store import Connection, importing, items, verdicts
+from davy.store import Connection, importing
 from davy.store.columns import new_id, now
 from davy.store.exporting import IMPORTED
 
@@ -213,20 +213,12 @@ class _Work:
             return
         full = importing.close_full(self._db, phase, [found[row.id].id for row in wanted])
         told = {row.id: row for row in wanted if row.settled}
-        for row in told.values():
-            found_verdicts = list(_verdicts(row, made.get(row.id, ())))
-            verdicts.add_settled(
-                self._db,
-                [(verdict, self._by) for verdict in found_verdicts],
-                self._plan.scheme,
-                project=self._plan.project.id,
-                post=row.id,
-            )
-            done.settled += len(found_verdicts)
+        found_verdicts = [it for row in told.values() for it in _verdicts(row, made.get(row.id, ()))]
+        importing.add_verdicts(self._db, self._plan.project.id, self._plan.scheme, found_verdicts, by=self._by)
+        done.settled += len(found_verdicts)
+        importing.mark_settled(self._db, [item.id for item in full if item.post in told])
         for item in full:
-            if item.post in told:
-                items.mark(self._db, item.id, "settled")
-            else:
+            if item.post not in told:
                 adjudicate.settle_item(self._db, self._plan.project, phase, item, self._plan.scheme)
 
 
