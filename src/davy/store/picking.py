@@ -67,11 +67,12 @@ _IN_HAND = (
 _NOT_PUT_OFF = _IN_HAND.where(text("(assignments.state = 'held' OR assignments.leased_until IS NULL)"))
 _LEFT_OVER = (
     _ALL.where(assignments.c.annotator == bindparam("me"), assignments.c.phase == bindparam("phase"))
-    .where(text("assignments.state IN ('skipped', 'lapsed')"), ROOM, _NOT_CLOSED)
+    .where(text("assignments.state IN ('skipped', 'lapsed')"), ROOM)
     .order_by(assignments.c.done_at, assignments.c.id)
     .limit(1)
     .with_for_update(of=[assignments, items], key_share=True, skip_locked=True)
 )
+_LEFT_OVER_OF_BATCHES = _LEFT_OVER.where(_NOT_CLOSED)
 _FRESH = (
     select(*ITEM, *POST)
     .select_from(items)
@@ -101,7 +102,8 @@ def in_hand(db: Connection, annotator: str, open_phases: Sequence[str], *, put_o
 
 def left_over(db: Connection, phase_id: str, annotator: str, closed: Sequence[str]) -> Held | None:
     """Return what a person skipped or let lapse and may have again, longest ago first."""
-    row = db.execute(_LEFT_OVER, {"me": annotator, "phase": phase_id, "closed": list(closed)}).one_or_none()
+    values: dict[str, Any] = {"me": annotator, "phase": phase_id} | ({"closed": list(closed)} if closed else {})
+    row = db.execute(_LEFT_OVER_OF_BATCHES if closed else _LEFT_OVER, values).one_or_none()
     return None if row is None else _held(row)
 
 
