@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import polars as pl
 import pytest
 
@@ -146,6 +148,25 @@ def test_the_next_calibration_set_comes_from_the_posts_that_wait_and_stands_befo
         phases.open_phase(db, found[2].id, by=events.SHELL)
     with pytest.raises(UserError, match="No production phase waits"), store.write() as db:
         create.next_set(db, made.project, made.phases[0], n=1, by=events.SHELL)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series("severity", [3 if i < 5 else 0 for i in range(50)]),
+        pl.Series("meta", ['{"severity": 2}' if i < 5 else None for i in range(50)]),
+        pl.Series("category.label", ["threats, plans to harm and incitement" if i < 5 else None for i in range(50)]),
+    ],
+    ids=lambda it: it.name,
+)
+def test_hard_posts_are_spread_out(store, column):
+    with store.write() as db:
+        asked = plan("name: s\npreset: edos\nphases: {screening: {posts: 0}}\n")
+        made = create.create(db, asked, by=events.SHELL, posts_in=[frame(50).with_columns(column)])
+        order = [item.post for item in items.of_phase(db, made.phases[1].id)]
+    places = [place for place, post in enumerate(order) if post in {f"p{i:03}" for i in range(5)}]
+    assert len(places) == 5
+    assert min(later - earlier for earlier, later in itertools.pairwise(places)) >= 4
 
 
 @pytest.mark.parametrize(

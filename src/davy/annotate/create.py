@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from davy import schemes as shipped
-from davy.annotate import dealing
+from davy.annotate import dealing, order
 from davy.annotate import settings as project_settings
 from davy.annotate.project_file import PhasePlan, Plan
 from davy.annotate.settings import Settings
+from davy.annotate.severity import severities
 from davy.core import Phase, Project, Scheme, UserError
 from davy.core.errors import nearest
 from davy.store import Connection, events, invitations, items, members, phases, pool, posts, projects, schemes, users
@@ -63,12 +64,11 @@ def create(
     links = _roster(db, project, plan, by=by)
     added = _add_all(db, project, posts_in, files or {}, by=by)
     rows = dealing.dealt(plan, asked, posts_in, files or {})
+    hard = severities((*posts_in, *(files or {}).values()), asked)
     made = []
     for phase_plan in plan.phases:
         phase = _phase(db, project, phase_plan, by=by)
-        if rows[phase_plan.name]:
-            # The pool was shuffled before it was dealt out; a phase's own file keeps its order.
-            items.add(db, phase, rows[phase_plan.name], by=by, shuffled=False)
+        _add_items(db, phase, rows[phase_plan.name], hard, by=by, seed=plan.seed)
         made.append(phases.get(db, phase.id))
     return Created(project, tuple(made), added, tuple(links))
 
@@ -83,7 +83,7 @@ def add_posts(
     rows = dealing.rows_of(frame, scheme, gold=phase.kind in dealing.WITH_GOLD)
     dealing.need_gold(phase.name, phase.kind, rows)
     random.Random(seed).shuffle(rows)  # noqa: S311 — an order, not a secret
-    return items.add(db, phase, rows, by=by, shuffled=False)
+    return _add_items(db, phase, rows, severities([frame], scheme), by=by, seed=seed)
 
 
 def next_set(
@@ -171,6 +171,18 @@ def _check_questions(used: Iterable[tuple[str, str]], scheme: Scheme) -> None:
                 f"{where} names the question {name!r}; scheme {scheme.name!r} asks {', '.join(names)}."
                 f"{nearest(name, names)}"
             )
+
+
+def _add_items(
+    db: Connection, phase: Phase, rows: list[dealing.Row], hard: Mapping[str, float], *, by: str, seed: int
+) -> int:
+    """Add rows to a phase in their order (the pool was shuffled before), but hard posts evenly spread out."""
+    if not rows:
+        return 0
+    places = None
+    if any(post in hard for post, _, _ in rows):
+        places = order.spread([hard.get(post, 0.0) for post, _, _ in rows], seed=seed)
+    return items.add(db, phase, rows, by=by, places=places, shuffled=False)
 
 
 def _add_all(
