@@ -142,7 +142,8 @@ def progress_of(
     """Return how far a phase is and when it ends at the present pace; `roster` is how many people could answer."""
     mine = [tally for tally in tallies if tally.phase == phase.id]
     given = sum(tally.given for tally in mine)
-    each = phase.answers if phase.answers is not None else max(roster, len(mine))
+    # Who joined after a phase was closed has no part in it.
+    each = phase.answers or (len(mine) if phase.state == "closed" else max(roster, len(mine)))
     wanted = phase.size * each or None
     a_day = _pace(given, phase, snapshot, at or now())
     left = None if wanted is None else max(0, wanted - given - sum(tally.refused for tally in mine))

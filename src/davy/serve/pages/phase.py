@@ -102,8 +102,11 @@ def _page(
 def _progress(phase: Phase, tallies: list[Any], roster: list[Any]) -> list[tuple[str, int, int]]:
     """Return (pseudonym, dealt with, posts) of everyone who has a part in the phase, by pseudonym."""
     did = {tally.annotator: tally.given + tally.refused for tally in tallies}
+    waited_for = phase.state != "closed"  # who joined later has no part in a closed phase
     asked = [
-        member for member in roster if member.user in did or (member.left_at is None and "annotator" in member.roles)
+        member
+        for member in roster
+        if member.user in did or (waited_for and member.left_at is None and "annotator" in member.roles)
     ]
     return sorted((member.pseudonym, did.get(member.user, 0), phase.size) for member in asked)
 

@@ -127,7 +127,11 @@ def distribution(measured: Sequence[watch.Measured], scheme: Scheme, lang: str) 
     found = []
     for it in measured:
         titles = {label.name: label.title.said_in(lang) or label.name for label in scheme.question(it.question).labels}
-        rows = [(titles.get(label, label), n, n / it.answers if it.answers else 0.0) for label, n in it.labels.items()]
+        order = [
+            *(label for label in titles if label in it.labels),
+            *(label for label in it.labels if label not in titles),
+        ]
+        rows = [(titles.get(label, label), it.labels[label], it.labels[label] / (it.answers or 1)) for label in order]
         found.append({"question": it.question, "level": it.level, "answers": it.answers, "rows": rows})
     return found
 
