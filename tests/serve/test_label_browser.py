@@ -100,6 +100,9 @@ def test_ten_posts_by_keys_alone_with_one_refused_one_undone_and_a_tab_closed_in
     }  # fmt: skip
     assert mine(lamps)[0].seconds > 0
     assert page.evaluate("document.activeElement.id") == "post"
+    page.locator(".question.current").wait_for()
+    assert page.locator("#q1 .option kbd").all_inner_texts() == ["1", "2"]
+    assert page.locator("#q1 .option kbd").first.is_visible()
 
     # Flags, a comment, the guideline, the list of keys.
     keys(page, "f", "1", "3", "c")

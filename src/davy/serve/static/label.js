@@ -234,6 +234,7 @@ function begin(swapped) {
 
 document.documentElement.classList.toggle("no-definitions", sessionStorage.getItem("davy:definitions") === "off");
 document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.id === "sheet") begin(true); });
+document.addEventListener("htmx:afterSettle", () => form() && refresh()); // htmx resets classes when it settles
 addEventListener("popstate", () => location.reload());
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 begin(false);
