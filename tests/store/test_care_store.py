@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import event
 
-from davy.annotate import care, coding
+from davy.annotate import care, coding, work
 from davy.core import Annotation, Label, Member, Post, Question, Scheme, UserError, Verdict
+from davy.schemes import to_yaml
 from davy.store import (
     Store,
     annotations,
@@ -33,6 +34,7 @@ from davy.store import (
     sittings,
     users,
     verdicts,
+    withdrawals,
 )
 from davy.store.tables import metadata
 
@@ -62,7 +64,7 @@ def team(store: Store) -> Team:
 def build(store: Store) -> Team:
     ids = {}
     with store.write() as db:
-        schemes.save(db, SCHEME, "name: grumble", by="shell")
+        schemes.save(db, SCHEME, to_yaml(SCHEME), by="shell")
         projects.create(db, id="pilot", title="Pilot", scheme="grumble", scheme_version=1, settings={}, by="shell")
         for name, role in PEOPLE.items():
             ids[name] = users.add(
@@ -354,6 +356,34 @@ def test_comments_stay_when_their_writer_wants_them_to(store, team):
         assert annotations.get(db, given).comment == "ada's own comment"
         with pytest.raises(UserError, match="not in the project"):
             personal.delete_in_project(db, "pilot", "nobody", by="shell")
+
+
+def test_a_withdrawn_post_takes_its_codes_and_questions_with_it(store, team):
+    fill(store, team)
+    with store.write() as db:
+        asked = messages.ask(db, "pilot", "about p1", by=team.ids["lin"], post="p1")
+        messages.answer(db, "pilot", asked.id, "an answer", by=team.ids["mia"])
+        withdrawals.withdraw(db, ["p1"], by="shell")
+        assert [it.first.text for it in messages.threads(db, "pilot")] == ["ada's own question"]
+        assert codes.everything(db, "pilot")[0].posts == 0
+    assert "an answer" not in everything(store)
+
+
+def test_one_whose_data_is_deleted_gives_back_what_they_hold(store, team):
+    ada = team.ids["ada"]
+    with store.write() as db:
+        phase = phases.add(db, "pilot", name="1", kind="production", answers=1, in_corpus=True, settings={}, by="shell")
+        items.add(db, phase, [("p1", None, None)], by="shell")
+        phase = phases.open_phase(db, phase.id, by="shell")
+        for name in ("ada", "lin"):
+            members.consent(db, "pilot", team.ids[name])
+    with store.write() as db:
+        held = work.next_sheet(db, projects.get(db, "pilot"), team.member("ada"))
+        assert held.post.id == "p1"
+        assert work.next_sheet(db, projects.get(db, "pilot"), team.member("lin")) is None
+        personal.delete_in_project(db, "pilot", ada, by=ada)
+    with store.write() as db:
+        assert work.next_sheet(db, projects.get(db, "pilot"), team.member("lin")).post.id == "p1"
 
 
 def test_the_last_admin_can_not_delete_themselves(store, team):

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Table, delete, func, or_, select, text, updat
 from davy.core import UserError
 from davy.store import annotations as annotations_store
 from davy.store import assignments as assignments_store
+from davy.store import cases as cases_store
 from davy.store import events, members, users
 from davy.store.columns import now
 from davy.store.tables import (
@@ -119,6 +120,7 @@ def _forget(db: Connection, project_id: str, user_id: str, pseudonym: str, *, by
     here = members.get(db, project_id, user_id)
     if here is not None and here.left_at is None:
         assignments_store.give_back(db, project_id, user_id)
+        cases_store.release(db, project_id, user_id)
         members.leave(db, project_id, user_id, by=_without_name(by, user_id))
     for table in (check_ins, responses):
         db.execute(delete(table).where(table.c.project == project_id, table.c.user_id == user_id))

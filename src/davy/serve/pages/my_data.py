@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import about_people
+from davy.annotate import about_people, care, work
 from davy.core.errors import UserError
 from davy.serve import cookies, render
 from davy.serve.context import context_of
@@ -23,7 +23,7 @@ from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.passwords import check_password
 from davy.serve.visitor import Form, allowed, field, limit
-from davy.store import assignments, members, personal, responses, withdrawals
+from davy.store import personal, responses, withdrawals
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -69,8 +69,8 @@ def about_me(request: Request, place: Mine, form: Form) -> Response:
 def leave(request: Request, place: Mine, form: Form) -> Response:
     """Leave the project at once; what you hold goes to others, what you did stays."""
     with context_of(request).store.write() as db:
-        assignments.give_back(db, place.project.id, place.account.id)
-        members.leave(db, place.project.id, place.account.id, by=place.account.id)
+        care.stop(db, member_of(place))
+        work.leave(db, place.project, place.account.id, by=place.account.id)
     return render.see(request, "/projects", "left", project=place.project.title)
 
 
