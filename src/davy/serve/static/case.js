@@ -2,14 +2,20 @@
    label.js does the rest; without scripts the form comes back with what is still open. */
 
 const open = document.querySelector("#open");
-const names = () => [...open.querySelectorAll(".question")].map((it) => it.dataset.question);
-let before = names();
+const sets = () => [...open.querySelectorAll(".question")];
+const answers = () => [...open.querySelectorAll("input:checked")].map((it) => it.id).join();
+let shown = sets().map((it) => it.dataset.question);
+let asked = "";
+
+/* A reply to older answers must not undo newer ones: htmx has the next request waiting, and its reply is used. */
+document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.elt === open) asked = answers(); });
+document.addEventListener("htmx:beforeSwap", (event) => { if (event.detail.target === open && answers() !== asked) event.detail.shouldSwap = false; });
 
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.detail.target !== open) return;
-  const fresh = [...open.querySelectorAll(".question")].find((it) => !before.includes(it.dataset.question));
-  before = names();
-  const target = fresh?.querySelector(".option:not([hidden]) input");
-  target?.focus({ preventScroll: true });
-  fresh?.scrollIntoView({ block: "nearest" });
+  const fresh = sets().find((it) => !shown.includes(it.dataset.question));
+  shown = sets().map((it) => it.dataset.question);
+  if (!fresh || document.activeElement?.matches("textarea")) return;
+  fresh.querySelector(".option:not([hidden]) input")?.focus({ preventScroll: true });
+  fresh.scrollIntoView({ block: "nearest" });
 });
