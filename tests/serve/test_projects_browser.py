@@ -1,0 +1,84 @@
+"""A project's life in a real Chromium: made from a preset and a file, staffed by a link; German, on a phone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from davy.store import members, phases, sessions, users
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PHONE = {"width": 390, "height": 844}
+
+
+def tab(browser: Any, live: Any, troubles: list[str], role: str | None = None, **options: Any) -> Any:
+    """Return a tab, of somebody signed in where a role is named; what its console complains of is noted."""
+    context = browser.new_context(base_url=live.url, **{"locale": "en", **options})
+    if role:
+        with live.site.store.write() as db:
+            _, token = sessions.start(db, live.site.people[role].id)
+        context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
+    page.on("pageerror", lambda it: troubles.append(str(it)))
+    return page
+
+
+def fits(page: Any) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live, tmp_path):
+    troubles: list[str] = []
+    rows = "".join(f"p{i},Beitrag {i}\n" for i in range(8))
+    (tmp_path / "posts.csv").write_text(f"id,text\n{rows}")
+    manager = tab(browser, live, troubles, "expert")
+    manager.goto("/projects")
+    manager.get_by_role("link", name="New project").click()
+    manager.get_by_role("link", name=re.compile("^gmhp7k German misogynistic hate: talk")).click()
+    manager.get_by_label("Title").fill("Am Fluss")
+    manager.get_by_label("Name in addresses").fill("am-fluss")
+    manager.get_by_label("File with posts").set_input_files(tmp_path / "posts.csv")
+    for phase, size in (("1", "0"), ("2a", "0"), ("2b", "0"), ("2c", "0")):
+        manager.get_by_label(f"Posts for phase {phase}").fill(size)
+    manager.get_by_role("button", name="Make the project").click()
+    manager.get_by_text("The project is ready.").wait_for()
+    manager.get_by_role("cell", name="Nobody on the roster may work in it yet; it takes 1 or more.").wait_for()
+
+    manager.get_by_role("link", name="Roster").click()
+    manager.get_by_label("Pool (optional)").fill("new")
+    manager.get_by_role("button", name="Invite").click()
+    link = manager.locator("#invitation-link").inner_text()
+
+    guest = tab(browser, live, troubles, locale="de", viewport=PHONE)
+    guest.goto(link)
+    assert fits(guest)
+    guest.get_by_label("Ihr Name").fill("Mo")
+    guest.get_by_label("Anmeldename").fill("mo")
+    guest.get_by_label("Passwort", exact=True).fill("four bright wicks")
+    guest.get_by_label("Passwort wiederholen").fill("four bright wicks")
+    guest.get_by_role("button", name="Konto anlegen").click()
+    guest.get_by_text("Im Augenblick wartet hier nichts auf Sie.").wait_for()
+    assert fits(guest)
+
+    manager.get_by_role("link", name="Overview").click()
+    manager.get_by_role("button", name="Open phase 3").click()
+    manager.get_by_text("Phase 3 is open.").wait_for()
+    guest.reload()
+    guest.get_by_role("link", name="Beiträge einordnen").click()
+    guest.get_by_role("heading", level=1).wait_for()
+    assert guest.url.endswith("/consent")
+    assert "TelefonSeelsorge" in guest.locator("footer").inner_text()
+
+    for page in ("", "/roster", "/guideline", "/guideline/new", "/settings", "/audit"):
+        manager.set_viewport_size(PHONE)
+        manager.goto(f"/projects/am-fluss{page}")
+        assert fits(manager), page
+    with live.site.store.read() as db:
+        assert phases.by_name(db, "am-fluss", "3").size == 8
+        assert members.get(db, "am-fluss", users.find(db, "mo").id).pool == "new"
+    assert troubles == []
