@@ -80,12 +80,9 @@ def _next_posts(db: Connection, phase_ids: Sequence[str], after: str, page: int)
 def _annotations(
     db: Connection, project_id: str, phase_ids: Sequence[str], ids: Sequence[str]
 ) -> dict[str, list[Annotation]]:
-    where = (
-        annotations.c.post.in_(ids),
-        annotations.c.project == project_id,
-        annotations.c.phase.in_(phase_ids),
-        current(),
-    )
+    # By post alone: told the phase too, SQLite would read the whole phase through for every page.
+    where = (annotations.c.post.in_(ids), current())
+    wanted = set(phase_ids)
     labels: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     query = (
         select(answers.c.annotation, answers.c.question, answers.c.label)
@@ -99,7 +96,8 @@ def _annotations(
         given[question] = before if label == NONE else (*before, label)
     found: defaultdict[str, list[Annotation]] = defaultdict(list)
     for row in db.execute(select(*_OWN).where(*where).order_by(annotations.c.id)).all():
-        found[row[1]].append(_annotation(row, labels.get(row[0], {})))
+        if row.project == project_id and row.phase in wanted:
+            found[row.post].append(_annotation(row, labels.get(row.id, {})))
     return found
 
 
@@ -117,22 +115,19 @@ def _annotation(row: Sequence[Any], given: dict[str, tuple[str, ...]]) -> Annota
 
 def _dropped(db: Connection, phase_ids: Sequence[str], ids: Sequence[str]) -> list[str]:
     """Return the posts that were dropped from the corpus: what was settled about them no longer counts."""
-    query = select(items.c.post).where(items.c.phase.in_(phase_ids), items.c.post.in_(ids), items.c.state == "dropped")
-    return list(db.scalars(query))
+    query = select(items.c.post, items.c.phase).where(items.c.post.in_(ids), items.c.state == "dropped")
+    return [row.post for row in db.execute(query) if row.phase in set(phase_ids)]
 
 
 def _verdicts(db: Connection, project: Project, ids: Sequence[str]) -> dict[str, list[Decided]]:
     """Return the newest verdicts that this project, or a published corpus, gave."""
-    query = select(verdicts).where(
-        verdicts.c.post.in_(ids),
-        verdicts.c.scheme == project.scheme,
-        verdicts.c.scheme_version == project.scheme_version,
-        (verdicts.c.project == project.id) | verdicts.c.project.is_(None),
-    )
+    key = (project.scheme, project.scheme_version)
     newest: dict[tuple[str, str], Decided] = {}
+    rows = db.execute(select(verdicts).where(verdicts.c.post.in_(ids))).all()
     # What this project decided comes last, whatever a published corpus says.
-    for row in sorted(db.execute(query), key=lambda row: (row.project is not None, row.turn)):
-        newest[row.post, row.question] = Decided(row.question, tuple(row.labels), row.basis, row.reason)
+    for row in sorted(rows, key=lambda row: (row.project is not None, row.turn)):
+        if (row.scheme, row.scheme_version) == key and row.project in (project.id, None):
+            newest[row.post, row.question] = Decided(row.question, tuple(row.labels), row.basis, row.reason)
     found: defaultdict[str, list[Decided]] = defaultdict(list)
     for (post, _), verdict in newest.items():
         found[post].append(verdict)

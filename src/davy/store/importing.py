@@ -100,13 +100,13 @@ def add_verdicts(db: Connection, project: str, scheme: Scheme, settled: Sequence
     """Add a file's verdicts on some posts, each as the next turn; the caller has seen that their labels fit."""
     if not settled:
         return
-    query = select(verdicts.c.post, verdicts.c.question, func.max(verdicts.c.turn)).where(
-        verdicts.c.post.in_({it.post for it in settled}),
-        verdicts.c.scheme == scheme.name,
-        verdicts.c.scheme_version == scheme.version,
-    )
-    rows = db.execute(query.group_by(verdicts.c.post, verdicts.c.question))
-    turns: dict[tuple[str, str], int] = {(post, question): turn for post, question, turn in rows}
+    columns = (verdicts.c.post, verdicts.c.question, verdicts.c.turn, verdicts.c.scheme, verdicts.c.scheme_version)
+    # By post alone: told the scheme too, SQLite would read all its verdicts through.
+    query = select(*columns).where(verdicts.c.post.in_({it.post for it in settled}))
+    turns: dict[tuple[str, str], int] = {}
+    for post, question, turn, name, version in db.execute(query.order_by(verdicts.c.turn)):
+        if (name, version) == (scheme.name, scheme.version):
+            turns[post, question] = turn
     at = now()
     made = [
         {

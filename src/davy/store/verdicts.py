@@ -58,10 +58,11 @@ def add_settled(
         return
     for verdict, _ in settled:
         _check(verdict, scheme)
-    query = select(verdicts.c.question, func.max(verdicts.c.turn)).where(
-        verdicts.c.post == post, verdicts.c.scheme == scheme.name, verdicts.c.scheme_version == scheme.version
-    )
-    turns: dict[str, int] = {row[0]: row[1] for row in db.execute(query.group_by(verdicts.c.question))}
+    columns = (verdicts.c.question, verdicts.c.turn, verdicts.c.scheme, verdicts.c.scheme_version)
+    turns: dict[str, int] = {}
+    for question, turn, name, version in db.execute(select(*columns).where(verdicts.c.post == post)):
+        if (name, version) == (scheme.name, scheme.version):
+            turns[question] = max(turn, turns.get(question, 0))
     at = now()
     rows = [_row(it, scheme, by=by, turn=turns.get(it.question, 0) + 1, at=at, project=project) for it, by in settled]
     try:
@@ -101,10 +102,9 @@ def add_published(db: Connection, published: Iterable[Verdict], scheme: Scheme, 
 
 def of_post(db: Connection, post: str, *, scheme: str, version: int, project: str | None = None) -> dict[str, Verdict]:
     """Return a post's verdicts that count, by question."""
-    query = select(verdicts).where(
-        verdicts.c.post == post, verdicts.c.scheme == scheme, verdicts.c.scheme_version == version, newest(project)
-    )
-    rows = db.execute(query).all()
+    # By post alone: told the scheme too, SQLite reads all of the scheme's verdicts through.
+    found = db.execute(select(verdicts).where(verdicts.c.post == post, newest(project))).all()
+    rows = [row for row in found if (row.scheme, row.scheme_version) == (scheme, version)]
     rests_on = _rests_on(db, [row.id for row in rows])
     return {row.question: _verdict(row, rests_on) for row in rows}
 
