@@ -34,6 +34,7 @@ from davy.store import (
     sittings,
     users,
     verdicts,
+    watching,
     withdrawals,
 )
 from davy.store.tables import metadata
@@ -347,6 +348,33 @@ def test_where_the_project_says_so_answers_and_what_rested_on_them_go_too(store,
             annotations.get(db, given)
         assert verdicts.of_post(db, "p1", scheme="grumble", version=1) == {}
         assert users.get(db, team.ids["ada"]).name == "ada whole name"  # the account stays
+
+
+def test_posts_open_again_for_others_when_an_answer_is_deleted(store, team):
+    ada, lin = team.ids["ada"], team.ids["lin"]
+    with store.write() as db:
+        projects.change_settings(db, "pilot", {"deletion": {"answers": "delete"}}, by="shell")
+        phase = phases.add(db, "pilot", name="1", kind="production", answers=2, in_corpus=True, settings={}, by="shell")
+        items.add(db, phase, [("p1", None, None), ("p2", None, None)], by="shell", shuffled=False)
+        phases.open_phase(db, phase.id, by="shell")
+        project = projects.get(db, "pilot")
+    for name in ("ada", "lin"):
+        with store.write() as db:
+            for _ in range(2 if name == "ada" else 1):
+                sheet = work.next_sheet(db, project, team.member(name))
+                work.save(db, sheet, {"grumpy": ("yes",)}, annotation_id=columns.new_id())
+    with store.read() as db:
+        before = {it.post: (it.given, it.room, it.state) for it in items.everything(db, phase.id)}
+    assert before["p2"] == (1, 1, "open")
+    assert before["p1"][:2] == (2, 0)
+    with store.write() as db:
+        assert personal.delete_in_project(db, "pilot", ada, by="shell").answers == 2
+    with store.read() as db:
+        after = {it.post: (it.given, it.room, it.state) for it in items.everything(db, phase.id)}
+        assert verdicts.of_post(db, "p1", scheme="grumble", version=1, project="pilot") == {}
+        assert sum(it.given for it in watching.tallies_of(db, [phase.id])) == 1
+        assert [it.annotator for it in annotations.of_post(db, "p1", scheme="grumble", version=1)] == [lin]
+    assert after == {"p1": (1, 1, "open"), "p2": (0, 2, "open")}
 
 
 def test_comments_stay_when_their_writer_wants_them_to(store, team):

@@ -15,7 +15,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import Refused
 from davy.serve.visitor import Form, allowed, field
-from davy.store import invitations, sessions, users
+from davy.store import invitations, personal, sessions, users
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -90,7 +90,8 @@ def end_sessions(request: Request, user_id: str, who: Disables, form: Form) -> R
 
 def _page(request: Request, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200) -> Response:
     with context_of(request).store.read() as db:
-        everyone, unused = users.everyone(db), invitations.unused(db)
+        everyone = [it for it in users.everyone(db) if not personal.is_deleted(it)]
+        unused = invitations.unused(db)
     return render.page(
         request, "people.html", status=status, people=everyone, invitations=unused, link=link, wrong=wrong
     )

@@ -1,0 +1,47 @@
+"""What people told their contacts, a survey or the team is in no export; about themselves, only counts are."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from exchange_case import fill, written
+
+from davy.annotate.exchange.formats import FORMATS
+from davy.serve.exchange import Wish, export
+from davy.store import check_ins, members, messages, responses, sittings, users
+from davy.store.columns import now
+
+PRIVATE = "a private grumblefop"
+
+
+def everything_in(path: Path) -> bytes:
+    """Return what is written, zips unpacked."""
+    if path.is_file() and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as packed:
+            return b"".join(packed.read(name) for name in packed.namelist())
+    return written(path)
+
+
+def test_no_export_holds_anything_that_belongs_to_care(store, tmp_path):
+    project = fill(store)
+    with store.write() as db:
+        ann = users.find(db, "ann@example.org")
+        contact = users.add(db, login="wil", name="Wil", role="annotator", by="shell")
+        members.add(db, project.id, contact.id, ["wellbeing"], by="shell")
+        check_ins.add(db, project.id, ann.id, mood=1, words=PRIVATE)
+        responses.put(db, project.id, ann.id, "survey", {"better": PRIVATE})
+        responses.put(db, project.id, ann.id, "about me", {"gender": PRIVATE})
+        messages.ask(db, project.id, PRIVATE, by=ann.id)
+        members.choose(db, project.id, ann.id, break_after_minutes=777001)
+        at = now()
+        sittings.begin(db, sittings.fresh(project.id, ann.id, started_at=at, at=at, seconds=987650.0))
+    for name, format in FORMATS.items():
+        out = tmp_path / (name if format.folder else f"{name}.{format.endings[0]}")
+        statement = tmp_path / f"{name}.md"
+        question = "hate" if name in ("crowd", "codabench", "doccano") else None
+        export(store, Wish(project=project.id, format=name, question=question), out, statement=statement)
+        said = everything_in(out) + statement.read_bytes()
+        assert len(said) > 500
+        for secret in (PRIVATE, "777001", "987650", "Ann Secret", "ann@example.org", ann.id):
+            assert secret.encode() not in said, (name, secret)
