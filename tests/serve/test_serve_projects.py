@@ -12,7 +12,8 @@ import pytest
 from web_site import PASSWORD, Site, post, token_in
 
 from davy.annotate import create, project_file
-from davy.serve.membership import ADMINS_MAY, PROJECT_MAY
+from davy.core import PROJECT_ROLES
+from davy.serve.membership import ADMINS_MAY, PROJECT_MAY, ROOMS
 from davy.store import events, invitations, items, members, messages, phases, posts, projects, schemes, users
 from davy.store.tables import invitations as invitation_table
 
@@ -115,6 +116,20 @@ def test_a_manager_opens_a_phase_and_cannot_close_it_before_its_rule_without_a_r
     assert post(manager, f"{home}/state", {"do": "close project"}, page=home).status_code == 303
     with site.store.read() as db:
         assert projects.get(db, "pilot").state == "closed"
+
+
+def test_every_room_that_the_navigation_names_answers(site, project):
+    manager, annotator = site.as_("expert"), site.as_("annotator")
+    with site.store.write() as db:
+        members.set_roles(db, "pilot", site.people["expert"].id, PROJECT_ROLES, by=events.SHELL)
+    assert set(re.findall(r'href="/projects/pilot/(\w+)"', manager.get("/projects/pilot").text)) >= {
+        room for room, _ in ROOMS if room
+    }
+    for client in (manager, annotator):
+        html = client.get("/projects/pilot").text
+        rooms = re.search(r'<nav class="rooms".*?</nav>', html, re.S).group(0)
+        for address in re.findall(r'href="([^"]+)"', rooms):
+            assert client.get(address, follow_redirects=True).status_code == 200, address
 
 
 # ---- making one ----------------------------------------------------------------------------------

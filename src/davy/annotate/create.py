@@ -15,6 +15,7 @@ from davy import schemes as shipped
 from davy.annotate import dealing, order
 from davy.annotate import settings as project_settings
 from davy.annotate.project_file import PhasePlan, Plan
+from davy.annotate.rules import check_rules
 from davy.annotate.settings import Settings
 from davy.annotate.severity import severities
 from davy.core import Phase, Project, Scheme, UserError
@@ -153,9 +154,8 @@ def check(plan: Plan, scheme: Scheme) -> None:
 
 def check_settings(settings: Settings, scheme: Scheme) -> None:
     """Refuse settings that name questions or labels which the scheme does not have."""
-    used = [(name, "adjudication") for name in settings.adjudication]
-    used += [(name, "care: hard") for name in settings.care.hard]
-    _check_questions(used, scheme)
+    check_rules(scheme, settings.adjudication)
+    _check_questions([(name, "care: hard") for name in settings.care.hard], scheme)
     for name, labels in settings.care.hard.items():
         known = list(scheme.question(name).label_names)
         for label in labels:

@@ -15,13 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core import Member, Project, Wording
-from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import Refused, SignInNeeded
 from davy.serve.marks import marks_of
 from davy.serve.visitor import touch, visitor
-from davy.store import Connection, members, projects
+from davy.store import Connection, projects
 from davy.store.users import User
 
 PROJECT_MAY: dict[str, tuple[str, ...]] = {
@@ -118,13 +117,12 @@ def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
 
 def find(db: Connection, project_id: str, account: User) -> Place:
     """Return where an account stands in a project; one that they have no part in is refused like one there isn't."""
-    member = members.get(db, project_id, account.id)
-    if member is None and account.role != "admin":
+    found = projects.with_member(db, project_id, account.id)
+    if (found is None or found[1] is None) and account.role != "admin":
         raise Refused("not_in_project", status=403)
-    try:
-        return Place(projects.get(db, project_id), member, account)
-    except UserError:
-        raise Refused("no_project", status=404) from None
+    if found is None:
+        raise Refused("no_project", status=404)
+    return Place(*found, account)
 
 
 def project_page(request: Request, place: Place, template: str, *, status: int = 200, **values: Any) -> Response:
@@ -145,15 +143,11 @@ def project_page(request: Request, place: Place, template: str, *, status: int =
 
 def rooms_of(place: Place) -> list[tuple[str, str]]:
     """Return the pages of the project that this person may open, as (name, address)."""
-    from davy.serve.pages import ROUTERS
-
-    # Not `app.routes`: FastAPI keeps an included router there as one entry without its paths.
-    there = {getattr(route, "path", "") for router in ROUTERS for route in router.routes}
-    found = []
-    for room, act in ROOMS:
-        if place.may(act) and f"/projects/{{project_id}}{'/' + room if room else ''}" in there:
-            found.append((room or "overview", place.address + (f"/{room}" if room else "")))
-    return found
+    return [
+        (room or "overview", f"{place.address}/{room}" if room else place.address)
+        for room, act in ROOMS
+        if place.may(act)
+    ]
 
 
 def _contact(kept: dict[str, Any], lang: str) -> dict[str, str]:

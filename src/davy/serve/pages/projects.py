@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from davy import schemes as shipped
 from davy.annotate import create, project_file
-from davy.annotate.settings import Person
+from davy.annotate.settings import Contact, Person, Settings
 from davy.core import PROJECT_ROLES
 from davy.core.errors import UserError
 from davy.serve import render
@@ -115,8 +115,7 @@ def _plan(typed: dict[str, str], form: FormData) -> project_file.Plan:
     elif kind == "scheme" and chosen:
         answers = field(form, "answers") or "3"
         phase = project_file.PhasePlan("main", "production", project_file.REST, answers if answers.isdigit() else "3")
-        plan = replace(project_file.read("hatemoji-check"), scheme=chosen, phases=(phase,))
-        plan = replace(plan, settings=replace(plan.settings, adjudication={}))
+        plan = project_file.Plan("", "", chosen, Settings(support=_contacts()), (phase,))
     else:
         raise Refused("choose_start", status=422)
     return replace(plan, name=typed["name"], title=typed["title"], roster=roster_of(typed["roster"]))
@@ -162,6 +161,11 @@ def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: i
         schemes=[(it, titles.get(it, it)) for it in sorted(stored | set(titles))],
         langs=langs,
     )
+
+
+def _contacts() -> tuple[Contact, ...]:
+    """Return whom a project from a bare scheme begins with, until its manager names others."""
+    return tuple(it for preset in ("edos", "gmhp7k") for it in project_file.read(preset).settings.support)
 
 
 @cache
