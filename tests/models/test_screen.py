@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnxruntime
 import polars as pl
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from test_onnx import WORDS, network, tokenizer
 
 from davy.cli.app import run
@@ -15,11 +17,35 @@ from davy.core import Label, Question, UserError
 from davy.models import folder as folders
 from davy.models.embedded import Routed
 from davy.models.onnx import OnnxScorer
-from davy.models.screen import Screen, pair_places, screened
+from davy.models.screen import Screen, screened
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("yes",)))
-WARY = WORDS.index("lobster")
+
+
+def write_screen(folder: Path, weights: np.ndarray, bias: float) -> None:
+    """Write a screen that adds up a weight for each word."""
+    steps = [
+        helper.make_node("Gather", ["table", "ids"], ["each"]),
+        helper.make_node("Unsqueeze", ["mask", "last"], ["wide"]),
+        helper.make_node("Mul", ["each", "wide"], ["kept"]),
+        helper.make_node("ReduceSum", ["kept", "middle"], ["sum"], keepdims=0),
+        helper.make_node("Add", ["sum", "bias"], ["logits"]),
+    ]
+    constants = [
+        numpy_helper.from_array(weights.astype(np.float32), "table"),
+        numpy_helper.from_array(np.array([bias], dtype=np.float32), "bias"),
+        numpy_helper.from_array(np.array([2], dtype=np.int64), "last"),
+        numpy_helper.from_array(np.array([1], dtype=np.int64), "middle"),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("ids", TensorProto.INT64, ["n", "m"]),
+        helper.make_tensor_value_info("mask", TensorProto.FLOAT, ["n", "m"]),
+    ]
+    output = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", weights.shape[1]])
+    graph = helper.make_graph(steps, "screen", inputs, [output], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.save(model, str(folder / "screen.onnx"))
 
 
 @pytest.fixture
@@ -27,13 +53,10 @@ def cascade(tmp_path: Path) -> OnnxScorer:
     """A tiny detector whose screen minds "grumblefop" and is wary of "lobster"."""
     network(tmp_path, (HATE, TYPE))
     tokenizer(tmp_path)
-    pieces = np.zeros((len(WORDS), 1), dtype=np.float16)
-    pieces[WORDS.index("grumblefop")] = 8
-    wary = np.zeros(len(WORDS), dtype=np.uint8)
-    wary[WARY] = 1
-    pairs = np.zeros((64, 1), dtype=np.float16)
-    bias = np.array([-2.0], dtype=np.float32)
-    np.savez(tmp_path / "screen.npz", pieces=pieces, pairs=pairs, bias=bias, wary=wary)
+    weights = np.zeros((len(WORDS), 1))
+    weights[WORDS.index("grumblefop")] = 8
+    weights[WORDS.index("lobster")] = 3e4
+    write_screen(tmp_path, weights, bias=-2)
     manifest = folders.Manifest("onnx", "tiny", (HATE, TYPE), settings={"screen": {"hate": 0.5}})
     return OnnxScorer(tmp_path, folders.write(tmp_path, manifest)).screened()
 
@@ -60,18 +83,16 @@ def test_what_the_screen_does_not_clear_scores_as_without_it(cascade):
         assert np.array_equal(sifted.probabilities[question][:3], plain.probabilities[question][:3])
 
 
-def test_a_screen_adds_pieces_and_neighbours_of_one_post_only():
+def test_a_screen_reads_posts_of_all_lengths_in_any_order_as_each_alone(tmp_path):
     chance = np.random.default_rng(3)
-    pieces, pairs = chance.normal(size=(50, 2)).astype(np.float32), chance.normal(size=(97, 2)).astype(np.float32)
-    bias = np.array([0.5, -0.5], dtype=np.float32)
-    screen = Screen(("a", "b"), np.zeros(2), bias, pieces, pairs, np.zeros(50, dtype=bool))
-    rows = [chance.integers(0, 50, size=n).tolist() for n in (1, 2, 7, 30, 1)]
-    _, logits = screen.read(rows)
-    for row, found in zip(rows, logits, strict=True):
-        summed = sum(pieces[i] for i in row)
-        for one, other in pairwise(row):
-            summed = summed + pairs[int(pair_places(np.array([one]), np.array([other]), 97)[0])]
-        assert found == pytest.approx(summed / np.sqrt(len(row)) + bias, abs=1e-4)
+    weights = chance.normal(size=(50, 2))
+    write_screen(tmp_path, weights, bias=0.25)
+    screen = Screen.open(tmp_path, {"screen": {"a": 0.0, "b": 1.0}}, lambda path: onnxruntime.InferenceSession(path))
+    rows = [chance.integers(0, 50, size=n).tolist() for n in chance.integers(1, 120, size=1500)]
+    read, logits = screen.read(rows)
+    expected = np.array([weights[row].sum(axis=0) + 0.25 for row in rows])
+    assert logits == pytest.approx(expected, abs=1e-3)
+    assert read.tolist() == ((logits[:, 0] >= 0) | (logits[:, 1] >= 1)).tolist()
 
 
 def test_a_cleared_post_never_says_yes_even_where_the_threshold_is_lower(cascade):

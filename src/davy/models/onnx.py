@@ -50,9 +50,9 @@ class OnnxScorer:
         self._steps = _steps(folder, manifest)
         self._tail = manifest.settings.get("truncate", "head+tail") == "head+tail"
         self._tokenizer, self._padding = _tokenizer(folder)
-        self._session = _session(folder, threads)
+        self._session = _session(folder / "model.onnx", threads)
         self._inputs = {given.name for given in self._session.get_inputs()}
-        self._screen = Screen.open(folder, manifest.settings)
+        self._screen = Screen.open(folder, manifest.settings, lambda path: _session(path, threads))
         self.cascaded = False
         self._check_graph()
 
@@ -217,14 +217,13 @@ def _tokenizer(folder: Path) -> tuple[Any, int]:
     return tokenizer, int(padding)
 
 
-def _session(folder: Path, threads: int | None) -> Any:
+def _session(path: Path, threads: int | None) -> Any:
     # Its builds can report usage to their maker; what people score here is nobody else's business.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
-    path = folder / "model.onnx"
     if not path.is_file():
-        raise UserError(f"{folder} has no model.onnx. Export the model again.")
+        raise UserError(f"{path.parent} has no {path.name}. Export the model again.")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     # Threads that spin while they wait halve the throughput of a machine that does anything else beside.
