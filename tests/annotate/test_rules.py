@@ -207,6 +207,26 @@ def test_every_split_of_three_answers_goes_where_the_edos_rules_send_it():
     assert set(seen) == {(), ("A",), ("B",), ("C",)}
 
 
+def test_who_answered_beneath_another_parent_has_no_vote_but_breaks_unanimity():
+    scheme = load("edos")
+    rules = read_rules(scheme, EDOS_RULES)
+    said_so = {
+        label.code: {"sexist": "sexist", "category": label.under[0], "vector": label.name}
+        for label in scheme.question("vector").labels
+    }
+    outcome = settle(scheme, rules, said(said_so["2.1"], said_so["2.1"], said_so["3.1"], scheme=scheme))
+    assert [(it.basis, len(it.annotations)) for it in outcome.verdicts.values()] == [
+        ("unanimous", 3),
+        ("majority", 3),
+        ("majority", 3),
+    ]
+    # Two agree on a vector, but an expert put the post under another category: their vectors are out.
+    decided = {"category": ("prejudiced discussions",)}
+    assert settle(
+        scheme, rules, said(said_so["2.1"], said_so["2.1"], said_so["3.1"], scheme=scheme), decided
+    ).unsettled == {"vector": "nobody"}
+
+
 def test_an_older_verdict_on_a_child_falls_when_its_parents_changes():
     verdicts = {
         "grumpy": Verdict("p", "grumpy", ("yes",), "expert"),

@@ -155,12 +155,13 @@ def _derived(question: Question, verdicts: Mapping[str, Verdict]) -> dict[str, V
 def _settled(
     scheme: Scheme, question: Question, rule: Rule, panel: Sequence[Annotation], verdicts: Mapping[str, Verdict]
 ) -> Verdict | str:
-    votes = _votes(scheme, question, panel, _above(question, verdicts))
-    if not votes:
+    full = {it.id: scheme.completed(it.answers) for it in panel}
+    said = {id_: tuple(answers[question.name]) for id_, answers in full.items() if question.name in answers}
+    given = _possible(question, said.values(), _above(question, verdicts))
+    if not given:
         return "nobody"
-    if len(votes) == 1 and len(panel) > 1 and rule.rule != "single":
+    if len(given) == 1 and len(panel) > 1 and rule.rule != "single":
         return "one voice"
-    given = list(votes.values())
     if rule.rule == "severe" and question.kind == "scale":
         found = _scale(scheme, question, [labels[0] for labels in given])
     elif question.kind == "many":
@@ -169,22 +170,15 @@ def _settled(
         found = _one(rule, given, len(panel))
     if isinstance(found, str):
         return found
-    return Verdict(panel[0].post, question.name, found, _basis(rule, found, given), tuple(sorted(votes)))
+    # Who answered beneath another parent has no vote here, but is no part of a unanimous answer either.
+    basis = _basis(rule, found, list(said.values()))
+    return Verdict(panel[0].post, question.name, found, basis, tuple(sorted(said)))
 
 
-def _votes(
-    scheme: Scheme, question: Question, panel: Sequence[Annotation], above: set[str]
-) -> dict[str, tuple[str, ...]]:
-    """Return annotation id → labels, of those whose answer is possible beneath what was settled above."""
-    votes = {}
-    for it in panel:
-        full = scheme.completed(it.answers)
-        if question.name not in full:
-            continue
-        labels = tuple(label for label in full[question.name] if _allowed(question, label, above))
-        if labels or not full[question.name]:
-            votes[it.id] = labels
-    return votes
+def _possible(question: Question, said: Iterable[tuple[str, ...]], above: set[str]) -> list[tuple[str, ...]]:
+    """Return the answers that are possible beneath what was settled above, without the labels that are not."""
+    kept = [(labels, tuple(it for it in labels if _allowed(question, it, above))) for labels in said]
+    return [possible for labels, possible in kept if possible or not labels]
 
 
 def _passes(rule: Rule, n: int, voters: int, panel: int) -> bool:
