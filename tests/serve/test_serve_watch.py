@@ -219,6 +219,33 @@ def test_a_manager_decides_otherwise_with_a_reason_that_is_kept(site, team, scre
     assert (kept.by, kept.details["reason"]) == (site.people["expert"].id, "The gold was wrong.")
 
 
+def test_a_phase_may_have_an_odd_name(site, team):
+    from urllib.parse import quote
+
+    project, _, people = team
+    name = 'a ?#&% "<b>'
+    with site.store.write() as db:
+        phase = phases.add(
+            db, project.id, name=name, kind="calibration", answers=None, in_corpus=False,
+            settings={"gate": {"at_least": 0.9}}, by=events.SHELL,
+        )  # fmt: skip
+        items.add(db, phase, [(f"post{n}", None, None) for n in range(20)], by=events.SHELL)
+        phase = phases.open_phase(db, phase.id, by=events.SHELL)
+    people[0].confusion = careful(0.4)
+    label(site.store, project, phase, people, seed=2)
+    manager, here = site.as_("expert"), f"{PILOT}/phases/{quote(name, safe='')}"
+    watched = manager.get(f"{PILOT}/watch").text
+    assert "<b>" not in watched
+    address = re.search(r'href="([^"]*/phases/a[^"]*)"', watched).group(1)
+    assert manager.get(address).status_code == 200
+    answer = post(manager, f"{here}/go-on", {"do": "close"}, page=here)
+    assert manager.get(answer.headers["location"]).status_code == 200
+    with site.store.read() as db:
+        first = review.divided(db, project, phase, scheme_of(db, project))[0].post
+    answer = post(manager, f"{here}/notes", {"post": first, "text": "So."}, page=f"{here}/review")
+    assert "So." in manager.get(answer.headers["location"]).text
+
+
 def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
     project, _, _ = team
     phase = open_and_label(site, team, most=40)

@@ -46,9 +46,17 @@ class Chart:
 
 
 def over_time(
-    series: Sequence[Mapping[str, Any]], coefficient: str, words: Words, *, gate: float | None = None
+    series: Sequence[Mapping[str, Any]],
+    coefficient: str,
+    words: Words,
+    *,
+    gate: float | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> Chart | None:
-    """Return agreement over time from a snapshot's series, or None where this coefficient was never defined."""
+    """Return agreement over time from a snapshot's series, or None where this coefficient was never defined.
+
+    `gate` is drawn as a line; `titles` say what a question is called in the legend.
+    """
     points: dict[str, list[tuple[datetime, list[float | None]]]] = {}
     for point in series:
         at = datetime.fromisoformat(point["at"])
@@ -62,7 +70,10 @@ def over_time(
     floor = 0.0 if lowest >= 0 else -1.0  # a band that reaches below is cut; its figures are in words
     place = _Place(min(times), max(times), floor)
     steps = [1 - n * (1 - floor) / 4 for n in range(5)]
-    lines = tuple(_line(name, number, line, place, words) for number, (name, line) in enumerate(points.items()))
+    called = titles or {}
+    lines = tuple(
+        _line(called.get(name, name), number, line, place, words) for number, (name, line) in enumerate(points.items())
+    )
     return Chart(
         lines,
         tuple(decimal(words, step, 2) for step in steps),

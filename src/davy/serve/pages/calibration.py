@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends
 from starlette.requests import Request
@@ -92,7 +93,12 @@ def add_note(request: Request, place: Here, name: str, form: Form) -> Response:
             raise Refused("no_such_post", status=404)
         messages.note(db, place.project.id, text, by=place.account.id, post=post)
     number = page if page.isascii() and page.isdigit() else "1"
-    return render.see(request, f"{request.url.path.removesuffix('/notes')}/review?page={number}", "note_kept")
+    return render.see(request, f"{address_of(place, phase)}/review?page={number}", "note_kept")
+
+
+def address_of(place: Place, phase: Phase) -> str:
+    """Return where a phase's page is; a name may have any characters but a slash."""
+    return f"{place.address}/phases/{quote(phase.name, safe='')}"
 
 
 def may_review(place: Place, phase: Phase) -> None:

@@ -43,14 +43,14 @@ def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
             phase = phases.by_name(db, place.project.id, name)
             if act == "close":
                 going_on.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
-                return render.see(request, _address(place, phase), "phase_closed", phase=phase.name)
+                return render.see(request, calibration.address_of(place, phase), "phase_closed", phase=phase.name)
             following = _following(phases.of_project(db, place.project.id), phase, act)
             if following is None and act == "next set":
                 following = create.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
             if following is None:
                 raise Refused("nothing_next", status=409)
             going_on.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
-            return render.see(request, _address(place, following), "phase_opened", phase=following.name)
+            return render.see(request, calibration.address_of(place, following), "phase_opened", phase=following.name)
     except going_on.NotYet as error:
         words = render.words_of(request)
         wrong = words(f"going.{error.reason.key}", **error.reason.values)
@@ -132,9 +132,3 @@ def _following(every: list[Phase], phase: Phase, act: str) -> Phase | None:
         return next((it for it in later if it.kind == "calibration"), None)
     passed = [it for it in later if phase.kind != "calibration" or it.kind != "calibration"]
     return passed[0] if act == "open" and passed else None
-
-
-def _address(place: Place, phase: Phase) -> str:
-    from urllib.parse import quote
-
-    return f"{place.address}/phases/{quote(phase.name, safe='')}"

@@ -17,6 +17,7 @@ from davy.core import Phase, Scheme
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.membership import Place, in_project
+from davy.serve.pages.calibration import address_of
 from davy.serve.visitor import Form, field
 from davy.store import Connection, members, phases
 
@@ -55,7 +56,7 @@ def decide(request: Request, place: Manages, name: str, form: Form) -> Response:
             (it.user for it in members.of_project(db, place.project.id, left=True) if it.pseudonym == pseudonym), ""
         )
         screening.decide(db, place.project, phase, user, state, reason=reason, by=place.account.id)
-    return render.see(request, request.url.path.removesuffix("/decide"), "decided", person=pseudonym)
+    return render.see(request, address_of(place, phase), "decided", person=pseudonym)
 
 
 def shade(n: int, among: Sequence[int]) -> int:

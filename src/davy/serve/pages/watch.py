@@ -146,7 +146,11 @@ def _pictures(board: watch.Board, coefficient: str, words: Any) -> list[tuple[Ph
         gate = phase.settings.get("gate") or {}
         asked = agreement.coefficient(str(gate.get("coefficient", "fleiss kappa"))) if gate else ""
         mark = float(gate["at_least"]) if asked == coefficient and "at_least" in gate else None
-        chart = charts.over_time(snapshot.content["series"], coefficient, words, gate=mark)
+        titles = {
+            it.question: f"{it.question} ({words('watch.level', n=it.level)})" if it.level > 1 else it.question
+            for it in board.measured[phase.id]
+        }
+        chart = charts.over_time(snapshot.content["series"], coefficient, words, gate=mark, titles=titles)
         if chart:
             found.append((phase, chart, int(snapshot.content["every"])))
     return found
