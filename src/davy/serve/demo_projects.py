@@ -28,6 +28,13 @@ preset: edos
 phases:
   - {name: try-out, kind: calibration, posts: 8, gate: {at-least: 0.6, questions: [sexist]}}
   - {name: main, kind: production, posts: rest, answers: 3}
+consent:
+  en: |
+    You will read posts from a made-up valley and say whether they are sexist, and in which way. They are mild, and the
+    insults in them are no real words. You can **stop at any time**, skip a post or refuse it, and nobody asks why.
+  de: |
+    Sie lesen Beiträge aus einem erfundenen Tal und sagen, ob und auf welche Weise sie sexistisch sind. Sie sind mild, und
+    die Schimpfwörter darin gibt es nicht. Sie können **jederzeit aufhören**, überspringen oder ablehnen.
 """
 
 GERMAN = b"""
