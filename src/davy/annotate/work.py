@@ -72,14 +72,23 @@ class Saved:
     annotation: Annotation
     filled: bool
     feedback: Mapping[str, Feedback] | None = None
+    tally: Tally | None = None
+    scheme: Scheme | None = None
 
 
 def next_sheet(
-    db: Connection, project: Project, member: Member, *, phase_id: str | None = None, at: datetime | None = None
+    db: Connection,
+    project: Project,
+    member: Member,
+    *,
+    phase_id: str | None = None,
+    at: datetime | None = None,
+    after: Saved | None = None,
 ) -> Sheet | None:
     """Return the next post for a person, kept for them for a while; None where there is nothing for them now.
 
     First what they hold, then what they are to look at again, then a fresh one, phase by phase.
+    `after` is what was saved just before in the same transaction: what it knows is not read again.
     """
     at = at or now()
     open_to = _phases_for(db, project, member, phase_id)
@@ -91,8 +100,8 @@ def next_sheet(
         lease = duty.lease_of(held.phase)
         return _sheet(db, project, member, assignments.renew(db, held, lease=lease, at=at))
     for phase in open_to:
-        if held := _take(db, phase, member, at):
-            return _sheet(db, project, member, held)
+        if held := _take(db, phase, member, at, after):
+            return _sheet(db, project, member, held, after.scheme if after else None)
     put_off = picking.in_hand(db, member.user, ids, put_off=True)
     return None if put_off is None else _sheet(db, project, member, put_off)
 
@@ -137,12 +146,13 @@ def save(
         raise UserError(f"The answers don't fit the questions: {faults[0]}.")
     held = _in_hand_again(db, sheet, given.at)
     annotations.write(db, given, sheet.scheme)
-    item, filled = assignments.finish(
+    done = assignments.finish(
         db, held, given.id, wanted=_wanted(db, sheet), seconds=seconds, at=_after_last(sheet, given.at)
     )
-    if filled or (held.assignment.state == "again" and item.state != "open"):
-        adjudicate.settle_item(db, sheet.project, sheet.phase, item, sheet.scheme)
-    return Saved(given, filled, feedback_on(sheet.phase, item, sheet.scheme, answers))
+    if done.filled or (held.assignment.state == "again" and done.item.state != "open"):
+        adjudicate.settle_item(db, sheet.project, sheet.phase, done.item, sheet.scheme)
+    feedback = feedback_on(sheet.phase, done.item, sheet.scheme, answers)
+    return Saved(given, done.filled, feedback, done.tally, sheet.scheme)
 
 
 def refuse(db: Connection, sheet: Sheet, *, annotation_id: str) -> Saved:
@@ -162,16 +172,21 @@ def skip(db: Connection, sheet: Sheet) -> None:
         assignments.skip(db, sheet.held, at=_after_last(sheet, now()))
 
 
-def undo(db: Connection, project: Project, member: Member) -> Sheet:
-    """Open the last post again that a person answered, refused or skipped, and return its sheet.
+def undo(db: Connection, project: Project, member: Member, assignment_id: str | None = None) -> Sheet:
+    """Open the last post again that a person answered, refused or skipped, or the one named, and return its sheet.
 
     An answer counts until the new one replaces it.
     """
     at = now()
-    found = assignments.last(db, member.user, [phase.id for phase in _phases_for(db, project, member, None)])
+    open_to = [phase.id for phase in _phases_for(db, project, member, None)]
+    found = assignment_id or assignments.last(db, member.user, open_to)
     held = None if found is None else picking.one(db, found, lock=True)
-    if held is None:
+    if held is None or held.phase.id not in open_to:
         raise UserError("There is nothing to take back in the phases that are open.", status=409)
+    if held.assignment.annotator != member.user:
+        raise UserError("This post is before somebody else. Go on with your own next one.", status=403)
+    if held.assignment.state in ("held", "again"):
+        return _sheet(db, project, member, held)
     if held.assignment.state == "done":
         if feedback_on(held.phase, held.item, None, {}) is not None:
             raise UserError("The right answer has been shown, so this one stays as it is.", status=409)
@@ -219,7 +234,7 @@ def _screened(db: Connection, project: Project, member: Member, every: Sequence[
     return members.choose(db, project.id, member.user, **{duty.SCREENED: state})
 
 
-def _take(db: Connection, phase: Phase, member: Member, at: datetime) -> Held | None:
+def _take(db: Connection, phase: Phase, member: Member, at: datetime, after: Saved | None) -> Held | None:
     if not duty.has_time(phase, at):
         return None
     done = assignments.in_batches(db, phase.id, member.user) if duty.counts_batches(phase) else {}
@@ -231,11 +246,12 @@ def _take(db: Connection, phase: Phase, member: Member, at: datetime) -> Held | 
         at=at,
         closed=duty.closed_batches(phase, member, done, at),
         quota=duty.quota(phase),
+        tally=after.tally if after and after.tally and after.tally.phase == phase.id else None,
     )
 
 
-def _sheet(db: Connection, project: Project, member: Member, held: Held) -> Sheet:
-    scheme = scheme_of(db, project)
+def _sheet(db: Connection, project: Project, member: Member, held: Held, scheme: Scheme | None = None) -> Sheet:
+    scheme = scheme or scheme_of(db, project)
     earlier = held.assignment.annotation
     done = held.assignment.state in ("done", "again")
     return Sheet(

@@ -11,7 +11,7 @@ are as they must be.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from davy.store.columns import new_id
 from davy.store.items import ROOM
 from davy.store.picking import Held
 from davy.store.tables import annotations, answers, assignments, items, members, phases
+from davy.store.tallies import Tally
 
 LONGEST_LEASE = timedelta(days=1)
 
@@ -65,6 +66,15 @@ _DONE = _CHANGE.values(
 _HOLD = _CHANGE.values(state="held", taken_at=bindparam("taken"), leased_until=bindparam("until"), done_at=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An item after an answer, whether this answer made it full, and the person's tally."""
+
+    item: Item
+    filled: bool
+    tally: Tally
+
+
 def take(
     db: Connection,
     phase: Phase,
@@ -74,14 +84,16 @@ def take(
     at: datetime,
     closed: Sequence[str] = (),
     quota: int | None = None,
+    tally: Tally | None = None,
 ) -> Held | None:
     """Give a person their next item of a phase, for as long as `lease`, and return it; None where there is none.
 
     First one that they never had, in the phase's order from where they are, then from the top;
     then one that they skipped or let lapse.
     `closed` names the batches that are not for them; `quota` is how many answers they give at most.
+    Who counted for them in this transaction brings the `tally`, which is locked then.
     """
-    tally = tallies.lock(db, phase.id, annotator)
+    tally = tally or tallies.lock(db, phase.id, annotator)
     if quota is not None and tally.given >= quota:
         return None
     if phase.answers is None and tally.given + tally.refused >= phase.size:
@@ -128,19 +140,18 @@ def renew(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held
 
 def finish(
     db: Connection, held: Held, annotation: str, *, wanted: int | None, seconds: float | None, at: datetime
-) -> tuple[Item, bool]:
-    """Note that a held item is answered, or looked at again; return the item and whether this made it full.
+) -> Finished:
+    """Note that a held item is answered, or looked at again; return what became of it.
 
     `wanted` is how many answers make it full; None where that can't be said.
     """
     was = held.assignment
     _done(db, held, "done", annotation, at=at)
     if was.state == "again":
-        tallies.count(db, was.phase, was.annotator, at=at, seconds=seconds or 0.0)
-        return held.item, False
+        return Finished(held.item, False, tallies.count(db, was.phase, was.annotator, at=at, seconds=seconds or 0.0))
     row = db.execute(_GIVEN, {"i": was.item, "wanted": wanted or 2**31 - 1}).one()
     filled = bool(row.state == "full" and held.item.state == "open")
-    tallies.count(
+    tally = tallies.count(
         db,
         was.phase,
         was.annotator,
@@ -150,7 +161,7 @@ def finish(
         seconds=seconds or 0.0,
         place=held.item.position,
     )
-    return replace(held.item, given=row.given, room=row.room, state=row.state), filled
+    return Finished(replace(held.item, given=row.given, room=row.room, state=row.state), filled, tally)
 
 
 def refuse(db: Connection, held: Held, annotation: str, *, at: datetime) -> None:

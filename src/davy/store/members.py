@@ -6,7 +6,7 @@ nobody can tell from it who joined first.
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -123,6 +123,15 @@ def choose(db: Connection, project_id: str, user_id: str, **choices: Any) -> Mem
 def read_until(db: Connection, project_id: str, user_id: str, at: datetime) -> None:
     """Note up to when a person has read the project's messages."""
     db.execute(update(members).where(*_key(project_id, user_id)).values(read_until=at))
+
+
+COLUMNS = [members.c[{"user": "user_id"}.get(name, name)] for name in Member.__dataclass_fields__]
+
+
+def member_from(values: Sequence[Any]) -> Member:
+    """Return the membership of a row that has the columns of `COLUMNS`."""
+    project, user, roles, *rest = values
+    return Member(project, user, tuple(roles.split("|")), *rest)
 
 
 def member_of(row: Row[Any]) -> Member:

@@ -9,6 +9,7 @@ every commit. One writer at a time holds SQLite, others queue in order.
 from __future__ import annotations
 
 import re
+import select
 import sqlite3
 import threading
 import time
@@ -19,7 +20,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, StatementError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, StatementError
 
 from davy.core.errors import UserError
 from davy.store.url import shown
@@ -104,14 +105,15 @@ def make_engine(url: URL) -> Engine:
     Parameters stay out of error texts: they may be a post's words or a hash.
     """
     if url.get_backend_name() != "sqlite":
-        return create_engine(
+        engine = create_engine(
             url,
             hide_parameters=True,
-            pool_pre_ping=True,
             pool_size=20,
             max_overflow=20,
             connect_args={"connect_timeout": 10, "application_name": "davy"},
         )
+        event.listen(engine, "checkout", _still_there)
+        return engine
     engine = create_engine(
         url,
         hide_parameters=True,
@@ -122,6 +124,12 @@ def make_engine(url: URL) -> Engine:
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _still_there(raw: Any, _record: object, _proxy: object) -> None:
+    # A server that ended the connection has said so on the socket; looking costs no round trip, unlike a ping.
+    if raw.closed or select.select([raw.fileno()], [], [], 0)[0]:
+        raise DisconnectionError
 
 
 def _prepare_sqlite(raw: sqlite3.Connection, _record: object) -> None:

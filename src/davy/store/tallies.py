@@ -52,6 +52,7 @@ _COUNT = (
         # A clock that was put back must not make the last deed look older than the one before it.
         last_at=case((or_(tallies.c.last_at.is_(None), tallies.c.last_at < _AT), _AT), else_=tallies.c.last_at),
     )
+    .returning(*COLUMNS)
 )
 
 
@@ -80,8 +81,8 @@ def count(
     filled: int = 0,
     seconds: float = 0.0,
     place: int | None = None,
-) -> None:
-    """Add to a person's tally; `place` is where they are now."""
+) -> Tally:
+    """Add to a person's tally and return it, held until the transaction ends; `place` is where they are now."""
     values: dict[str, Any] = {
         "p": phase_id,
         "a": annotator,
@@ -93,9 +94,11 @@ def count(
         "d_seconds": seconds,
         "to_place": place,
     }
-    if db.execute(_COUNT, values).rowcount != 1:
+    row = db.execute(_COUNT, values).one_or_none()
+    if row is None:
         lock(db, phase_id, annotator)
-        db.execute(_COUNT, values)
+        row = db.execute(_COUNT, values).one()
+    return Tally(*row)
 
 
 def get(db: Connection, phase_id: str, annotator: str) -> Tally:
