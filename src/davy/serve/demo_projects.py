@@ -21,28 +21,7 @@ if TYPE_CHECKING:
 
 COLLEAGUES = {"ada": "Ada", "karl": "Karl", "lena": "Lena"}
 
-ENGLISH = b"""
-name: mill-valley
-title: Talk in Mill Valley
-preset: edos
-phases:
-  - {name: try-out, kind: calibration, posts: 8, gate: {at-least: 0.6, questions: [sexist]}}
-  - {name: main, kind: production, posts: rest, answers: 3}
-consent:
-  en: |
-    You will read posts from a made-up valley and say whether they are sexist, and in which way. They are mild, and the
-    insults in them are no real words. You can **stop at any time**, skip a post or refuse it, and nobody asks why.
-  de: |
-    Sie lesen Beiträge aus einem erfundenen Tal und sagen, ob und auf welche Weise sie sexistisch sind. Sie sind mild, und
-    die Schimpfwörter darin gibt es nicht. Sie können **jederzeit aufhören**, überspringen oder ablehnen.
-"""
-
-GERMAN = b"""
-name: am-fluss
-title: Am Fluss
-preset: gmhp7k
-phases: {"1": {posts: 3}, 2a: {posts: 7}, 2b: {posts: 7}}
-"""
+PLANS: tuple[str, ...] = ("mill-valley", "am-fluss")
 
 
 def add(db: Connection, people: Mapping[str, str], folder: Path) -> None:
@@ -55,19 +34,19 @@ def add(db: Connection, people: Mapping[str, str], folder: Path) -> None:
     ]
     text = (folder / "project_posts.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
-    for file in (ENGLISH, GERMAN):
-        _project(db, file, rows, colleagues, people)
+    for name in PLANS:
+        _project(db, folder / f"{name}.yaml", rows, colleagues, people)
 
 
 def _project(
-    db: Connection, file: bytes, rows: list[dict[str, Any]], colleagues: list[str], people: Mapping[str, str]
+    db: Connection, file: Path, rows: list[dict[str, Any]], colleagues: list[str], people: Mapping[str, str]
 ) -> None:
     import polars as pl
 
     from davy.annotate import create, project_file
     from davy.store import events, members, messages
 
-    plan = project_file.parse(file, "demo")
+    plan = project_file.read(file)
     # Their second calibration passes, so the German team needs no third.
     plan = replace(plan, phases=tuple(phase for phase in plan.phases if phase.name != "2c"))
     mine = [row for row in rows if row["project"] == plan.name]
