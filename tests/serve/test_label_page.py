@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from labelling import RUDE, form_of, make_lamps, send
+from labelling import RUDE, add_phase, form_of, make_lamps, send
 from web_site import post, token_in
 
 from davy.core import Guideline, Wording
@@ -160,6 +160,17 @@ def test_the_way_back_shows_what_was_answered_and_how_to_change_it(site):
     assert "loud one" in back
     assert 'id="answer"' not in back
     assert "Change this answer" in back
+    html = send(client, client.get(lamps.path).text, POLITE).text  # it is no longer the last one
+    named = re.search(r'name="assignment" value="(\w+)"', back).group(1)
+    form = {"csrf": form_of(html)["csrf"], "assignment": named}
+    again = client.post(f"{lamps.path}/undo", data=form, headers={"hx-request": "true"})
+    assert shown(again.text) == 1
+    assert re.search(r'value="loud" checked', again.text)
+    assert shown(send(client, again.text, POLITE).text) == 3
+    assert site.as_("expert").get(address).status_code == 403
+    theirs = site.as_("expert")
+    form["csrf"] = form_of(theirs.get(lamps.path).text)["csrf"]
+    assert theirs.post(f"{lamps.path}/undo", data=form).status_code == 403
 
 
 def test_undo_opens_the_last_answer_and_the_new_one_replaces_it(site):
@@ -374,6 +385,16 @@ def test_empty_pages_say_why_and_what_is_next(site):
             db, "lamps", name="two", kind="production", answers=1, in_corpus=True, settings={}, by=lamps.user("admin")
         )
     assert "“two” has not been opened yet" in client.get(lamps.path).text
+    with site.store.write() as db:
+        by = lamps.user("admin")
+        add_phase(db, "gate", TEXTS[:1], by, kind="screening", answers=None, gold=POLITE)
+        add_phase(db, "after", TEXTS[:1], by)
+        members.choose(db, "lamps", lamps.user("annotator"), screening="failed")
+    assert "Thank you for taking part" in client.get(lamps.path).text
+    with site.store.write() as db:
+        phases.close_phase(db, phases.by_name(db, "lamps", "gate").id, by=by)
+        members.choose(db, "lamps", lamps.user("annotator"), screening=None)
+    assert "Nothing for you right now" in client.get(lamps.path).text
 
 
 def test_the_page_speaks_german_with_the_schemes_german_words(site):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from davy.annotate import duty
 from davy.core import Member, Phase, Project
 from davy.serve.i18n import Words
 from davy.store import Connection, phases, tallies
@@ -15,6 +16,7 @@ class Nothing:
     """What was found: all phases, and how much this person did in the one that is open."""
 
     project: Project
+    member: Member
     phases: tuple[Phase, ...]
     done: int = 0
     refused: int = 0
@@ -29,7 +31,7 @@ def nothing_left(db: Connection, project: Project, member: Member) -> Nothing:
     """Return what explains that there is nothing for this person."""
     found = tuple(phases.of_project(db, project.id))
     mine = [tallies.get(db, phase.id, member.user) for phase in found if phase.state == "open"]
-    return Nothing(project, found, sum(it.given for it in mine), sum(it.refused for it in mine))
+    return Nothing(project, member, found, sum(it.given for it in mine), sum(it.refused for it in mine))
 
 
 def nothing_values(words: Words, it: Nothing) -> dict[str, Any]:
@@ -47,6 +49,11 @@ def nothing_values(words: Words, it: Nothing) -> dict[str, Any]:
         text = words("label.none.discussion_text", phase=together[0].name)
         on = {"href": f"{address}/discussion", "do": words("label.none.discuss"), "progress": None}
         return {"title": words("label.none.discussion"), "lines": [text], **on}
+    if open_ones and not any(duty.may_work(it.member, phase, it.phases) for phase in open_ones):
+        if it.member.choices.get(duty.SCREENED) == "failed":
+            return {"title": words("label.none.thanks"), "lines": [words("label.none.thanks_text")], **overview}
+        text = words("label.none.not_yours_text", phase=open_ones[0].name)
+        return {"title": words("label.none.not_yours"), "lines": [text], **again}
     if open_ones:
         text = words("label.none.all_done_text", phase=open_ones[0].name)
         total = sum(phase.size for phase in open_ones)

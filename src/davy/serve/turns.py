@@ -122,12 +122,13 @@ def _part(request: Request, words: Words, turn: Turn) -> tuple[str, Any]:
     raise AssertionError(turn.what)
 
 
-def _may_undo(turn: Turn) -> bool:
+def _may_undo(turn: Turn) -> bool | str:
+    """Return whether there is an undo button; on a post that was answered, the assignment that it opens."""
     match turn.what:
         case Sheet() as sheet:
             return sheet.number > 1 or sheet.tally.refused + sheet.tally.skipped > 0 or bool(turn.said)
         case Answered() as it:
-            return it.feedback is None
+            return it.sheet.assignment.id if it.feedback is None else False
         case Nothing() as it:
             return it.done + it.refused > 0 and it.is_open
     return False

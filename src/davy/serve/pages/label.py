@@ -5,7 +5,6 @@ the page is made after it. htmx gets the next post as a part, a browser without 
 is sent on to its address. An answer is known by the id that its form carries, so a
 form that is sent twice counts once.
 """
-# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
@@ -72,11 +71,14 @@ def one(request: Request, place: Labels, assignment_id: str) -> Response:
 
 @router.post("/projects/{project_id}/label/undo")
 def undo(request: Request, place: Labels, form: Form) -> Response:
-    """Open this person's last answer again; saving it makes a new one that replaces it."""
+    """Open this person's last answer again, or the one named; saving it makes a new one that replaces it."""
+    which = field(form, "assignment") or None
     try:
         with context_of(request).store.write() as db:
-            sheet = work.undo(db, place.project, member_of(place))
+            sheet = work.undo(db, place.project, member_of(place), which)
     except UserError as error:
+        if error.status == 403:
+            raise Refused("other_person", status=403) from None
         raise Refused("cant_undo", status=409) if error.status == 409 else error from None
     return go_on(request, place, Turn(sheet, said="undone"))
 
@@ -153,7 +155,7 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: Filled) -> Turn:
         care.after_save(db, place.project, member_of(place), saved.annotation, seconds, hard=hard)
     if saved.feedback is not None:
         return Turn(Answered(sheet, saved.annotation, saved.feedback), said="saved")
-    return _next(db, place, said="saved")
+    return _next(db, place, said="saved", after=saved)
 
 
 def read_form(scheme: Scheme, form: FormData) -> Filled:
@@ -186,12 +188,12 @@ def _seconds(written: str) -> float:
 # ---- what comes next ---------------------------------------------------------------------------
 
 
-def _next(db: Connection, place: Place, *, said: str = "", kindly: str = "") -> Turn:
+def _next(db: Connection, place: Place, *, said: str = "", kindly: str = "", after: work.Saved | None = None) -> Turn:
     member = member_of(place)
     rest = care.before_next(db, place.project, member)
     if rest is not None:
         return Turn(rest, said, kindly)
-    sheet = work.next_sheet(db, place.project, member)
+    sheet = work.next_sheet(db, place.project, member, after=after)
     return Turn(sheet or nothing_left(db, place.project, member), said, kindly)
 
 

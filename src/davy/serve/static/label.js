@@ -118,7 +118,7 @@ function lift() {
 
 /* What is blurred is not read aloud either. */
 function unblur() {
-  for (const veil of $$("#post [data-unblur]")) $(".words", veil.closest(".veil")).toggleAttribute("aria-hidden", !veil.checked);
+  for (const veil of $$("#post [data-unblur]")) $(".words", veil.closest(".veil")).setAttribute("aria-hidden", String(!veil.checked));
 }
 
 function guide() {
@@ -153,6 +153,7 @@ const COMMANDS = {
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;
   if (!$("#sheet") || $("#keys")?.open || event.altKey || event.isComposing) return;
+  if (form()?.ariaBusy === "true") { event.preventDefault(); return; } // it is on its way: no key may change it now
   if (key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); save(); return; }
   if (event.ctrlKey || event.metaKey) return;
   if (isTyping(target)) { typed(event); return; }
