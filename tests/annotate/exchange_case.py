@@ -74,6 +74,7 @@ def rows() -> list[Answered]:
         settled = {"hate": Settled(("hateful",), "majority", None)} if mean else {}
         if number % 4 == 0:
             settled["target"] = Settled(_targets(number), "expert", 'because, "so"\nand so')
+            settled["severity"] = Settled(("2",), "single", None)
         meta = {"likes": number, "tags": ["a", "ü"], "deep": {"x": None, "y": 1.5}} if number % 3 == 0 else {}
         known = {"lang": "de", "image": "m/1.png", "source": "tea talk", "licence": "CC-BY-4.0"} if mean else {}
         if number % 3 == 1:

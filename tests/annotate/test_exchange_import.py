@@ -97,7 +97,7 @@ def test_what_is_settled_becomes_the_gold_of_a_training_phase(store, project, tm
     with store.read() as db:
         found = items.of_phase(db, phases.by_name(db, "tea-2", "1").id)
     assert counts(store)[1:] == [0, 0, 0]
-    assert found[0].gold == {"hate": ("hateful",), "target": ()}
+    assert found[0].gold == {"hate": ("hateful",), "target": (), "severity": ("2",)}
     assert found[1].gold is None
 
 

@@ -26,7 +26,7 @@ def card(about: About, splits: dict[str, int], langs: list[str]) -> str:
         'answers = load_dataset("PATH", "annotations", split="train")\n```',
     ]
     if statement := about.statement():
-        parts.append(statement.strip())
+        parts.append("\n".join(f"#{line}" if line.startswith("#") else line for line in statement.strip().splitlines()))
     return f"---\n{header}---\n\n" + "\n\n".join(parts) + "\n"
 
 
@@ -55,7 +55,7 @@ def _rows_table(splits: dict[str, int]) -> str:
     lines = ["| configuration | split | rows |", "| --- | --- | ---: |"]
     lines.append(f"| `default` | `train`: settled posts | {splits['train']:,} |")
     if splits["unsettled"]:
-        lines.append(f"| `default` | `unsettled`: posts without a verdict yet, or dropped | {splits['unsettled']:,} |")
+        lines.append(f"| `default` | `unsettled`: posts with a question open, or dropped | {splits['unsettled']:,} |")
     lines.append(f"| `annotations` | `train`: one row an answer | {splits['annotations']:,} |")
     return "\n".join(lines)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from davy.annotate.exchange.rows import Answered, Given, Settled
+from davy.annotate.together import TOGETHER
 from davy.core import Annotation, Phase, Project, Scheme, UserError
 from davy.store import Connection, exporting, phases
 
@@ -96,7 +97,7 @@ class People:
             name = annotator.removeprefix(exporting.IMPORTED)
             # Someone who came later may have drawn the same name by chance: two people must not become one.
             return f"{name}~" if name in self.pseudonyms.values() else name
-        return _unknown(annotator)
+        return annotator if annotator == TOGETHER else _unknown(annotator)
 
     def without_ids(self, value: Any) -> Any:
         """Return a post's meta with accounts' ids replaced by pseudonyms; people outside the project are left out."""

@@ -1,8 +1,8 @@
 """A Hugging Face dataset: settled labels as configuration `default`, everyone's answers as `annotations`.
 
-A folder of Parquet parts with a card. Posts whose labels are not settled, or
-that were dropped, are the split `unsettled` of `default`: who trains on `train`
-never meets an empty label.
+A folder of Parquet parts with a card. Posts with a question that is not settled
+yet, or that were dropped, are the split `unsettled` of `default`: who trains on
+`train` never meets a label that is missing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def write(rows: Rows, path: Path, about: About) -> None:
     langs: set[str] = set()
     for row in rows:
         langs |= {row.lang} if row.lang else set()
-        (settled if row.settled else unsettled).add(_post_row(row, questions))
+        (settled if _complete(row, about) else unsettled).add(_post_row(row, questions))
         for given in row.given:
             answers.add(_given_row(row.id, given, questions))
     splits = {
@@ -111,6 +111,15 @@ class Parts:
         pl.DataFrame(self._rows, schema=self._schema, orient="row").write_parquet(file)
         self._files.append(file)
         self._rows = []
+
+
+def _complete(row: Answered, about: About) -> bool:
+    """Return whether every question that applies is settled; where one is asked for, that one."""
+    if about.question is not None:
+        return about.question in row.settled
+    return bool(row.settled) and not about.scheme.faults(
+        {name: it.labels for name, it in row.settled.items()}, complete=True
+    )
 
 
 def _check_names(questions: list[Question]) -> None:
