@@ -201,6 +201,7 @@ def test_wrong_fields_are_said_at_the_form(site):
     client = site.as_("expert")
     for fields, said in (
         ({"name": "A B"}, "name a project"),
+        ({"name": "new"}, "address of a page"),
         ({"title": ""}, "title"),
         ({"start": "preset:nothing"}, "preset or a scheme"),
         ({"start": "scheme:nothing"}, "no scheme"),

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+RESERVED: tuple[str, ...] = ("new",)
+"""Names that no project can have, since `/projects/NAME` is something else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Created:
     """A new project; `links` are (login, token) of the invitations for people who have no account yet."""
@@ -50,6 +54,8 @@ def create(
     `scheme` brings a scheme and its YAML where the plan names a file; else the store's or a shipped one is used.
     Whoever makes it is its manager, unless that is the shell.
     """
+    if plan.name in RESERVED:
+        raise UserError(f"{plan.name!r} is the address of a page. Choose another name for the project.")
     asked = _scheme(db, plan.scheme, scheme, by=by)
     check(plan, asked)
     kept = project_settings.to_dict(plan.settings)

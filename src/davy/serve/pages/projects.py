@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anyio import to_thread
@@ -72,7 +72,8 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
             raise Refused("no_file", status=422)
         made = await to_thread.run_sync(_make, request, who, plan, frame, typed)
     except UserError as error:
-        return _page(request, typed, wrong=render.said(request, error), status=error.status)
+        again = partial(_page, request, typed, wrong=render.said(request, error), status=error.status)
+        return await to_thread.run_sync(again)
     base = context_of(request).settings.base_url.rstrip("/")
     if made.links:
         links = [(login, f"{base}/invitation/{token}") for login, token in made.links]
