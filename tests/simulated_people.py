@@ -5,7 +5,7 @@ They work over the real store, through the same functions as the labelling page.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,11 +55,23 @@ def posts_frame(n: int) -> Any:
     ).with_columns(pl.lit("de").alias("lang"))
 
 
-def gmhp7k(store: Store, *, posts: int = 206, people: int = 6, right: float = 0.9, by: str | None = None) -> tuple[
-    Project, list[Phase], list[Person]
-]:  # fmt: skip
-    """Make a project from the gmhp7k preset with so many simulated people; the second of them reads things oddly."""
+def gmhp7k(
+    store: Store,
+    *,
+    posts: int = 206,
+    people: int = 6,
+    right: float = 0.9,
+    by: str | None = None,
+    each: int | None = None,
+) -> tuple[Project, list[Phase], list[Person]]:
+    """Make a project from the gmhp7k preset with so many simulated people; the second of them reads things oddly.
+
+    `each` makes every calibration set that small, where the paper's sizes don't matter.
+    """
     plan = project_file.read("gmhp7k")
+    if each is not None:
+        sets = (replace(it, posts=str(each)) if it.kind == "calibration" else it for it in plan.phases)
+        plan = replace(plan, phases=tuple(sets))
     with store.write() as db:
         manager = by or users.add(db, login="manager", name="Mo", role="expert", by="shell").id
         made = create.create(db, plan, by=manager, posts_in=[posts_frame(posts)])

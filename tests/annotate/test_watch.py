@@ -19,7 +19,7 @@ AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 @pytest.fixture
 def begun(store):
     """The gmhp7k project with sixty answers of three people to the first calibration set, some posts refused."""
-    project, every, people = gmhp7k(store, posts=150, people=3)
+    project, every, people = gmhp7k(store, posts=80, people=3, each=22)
     people[2].refuses = 0.2
     with store.write() as db:
         phase = phases.open_phase(db, every[1].id, by="shell")
@@ -39,7 +39,7 @@ def test_a_snapshot_says_what_the_phase_says_and_the_next_one_goes_on_from_it(st
         assert set(ours.one_out) == {person.pseudonym for person in people}
         assert sum(ours.labels.values()) == ours.answers == 60
     progress = board.progress[phase.id]
-    assert (progress.given, progress.wanted, progress.people) == (60, 46 * 3, 3)
+    assert (progress.given, progress.wanted, progress.people) == (60, 22 * 3, 3)
     assert progress.refused == sum(tally.refused for tally in board.tallies) > 0
     label(store, project, phase, people, seed=2)
     second = watch.take(store, phase.id)

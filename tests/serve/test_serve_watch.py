@@ -21,7 +21,7 @@ PILOT = "/projects/gmhp7k"
 @pytest.fixture
 def team(site: Site):
     """The gmhp7k project: the site's expert manages it, three label 2a, and the site's annotator is one of them."""
-    project, every, people = gmhp7k(site.store, posts=150, people=2, right=0.97, by=site.people["expert"].id)
+    project, every, people = gmhp7k(site.store, posts=70, people=2, right=0.97, by=site.people["expert"].id, each=16)
     with site.store.write() as db:
         me = members.add(db, project.id, site.people["annotator"].id, ["annotator"], by=events.SHELL)
         phases.open_phase(db, every[0].id, by=events.SHELL)
@@ -53,7 +53,7 @@ def test_the_page_shows_progress_agreement_and_everyone_under_pseudonyms(site, t
     assert "Measured. The figures below are up to date." in page
     for person in people:
         assert page.count(f"without {person.pseudonym}") == 1
-    for word in ("138", "Fleiss", "Labels given in phase 2a", "n = 138 answers", 'class="band"', "κ with others, hate"):
+    for word in ("48", "Fleiss", "Labels given in phase 2a", "n = 48 answers", 'class="band"', "κ with others, hate"):
         assert word in page
     assert not re.search(r"person0|Person 0|annotator person|style=", page)
     order = re.findall(r'<td data-name="Pseudonym">(A\d+)</td>', page)
@@ -74,7 +74,7 @@ def test_only_managers_see_people_and_annotators_see_only_themselves(site, team)
     assert re.search(r"hate 0\.\d\d|hate 1\.00", mine)
     assert not any(other.pseudonym in mine for other in others)
     phase = annotator.get(f"{PILOT}/phases/2a").text
-    assert "You have dealt with 46 of 46 posts." in phase
+    assert "You have dealt with 16 of 16 posts." in phase
     assert not any(other.pseudonym in phase for other in others)
     with site.store.write() as db:
         members.set_roles(db, project.id, site.people["expert"].id, ["expert"], by=events.SHELL)
@@ -84,7 +84,7 @@ def test_only_managers_see_people_and_annotators_see_only_themselves(site, team)
 
 
 def test_odd_choices_of_coefficient_and_phase_fall_back(site, team):
-    open_and_label(site, team, most=60)
+    open_and_label(site, team, most=40)
     client = site.as_("expert")
     post(client, f"{PILOT}/watch/measure", page=f"{PILOT}/watch")
     for query in ("coefficient=%3Cscript%3E", "phase=nowhere", "coefficient=&phase=", "coefficient=alpha&phase=2a"):
@@ -98,7 +98,7 @@ def test_odd_choices_of_coefficient_and_phase_fall_back(site, team):
 def test_a_calibration_closes_when_all_are_done_and_its_gate_opens_the_next_phase(site, team):
     project, _, people = team
     people[1].confusion = careful(0.97)
-    open_and_label(site, team, most=100)
+    open_and_label(site, team, most=30)
     manager, here = site.as_("expert"), f"{PILOT}/phases/2a"
     refused = post(manager, f"{here}/go-on", {"do": "close"}, page=here)
     assert refused.status_code == 409
@@ -154,7 +154,7 @@ def test_the_review_has_the_most_divided_post_first_and_keeps_notes(site, team):
     assert post(annotator, f"{here}/notes", note, page=f"{here}/review").status_code == 303
     again = manager.get(f"{here}/review").text
     assert "Irony &lt;b&gt;counts&lt;/b&gt;." in again
-    assert post(annotator, f"{here}/notes", {**note, "post": "post149x"}, page=f"{here}/review").status_code == 404
+    assert post(annotator, f"{here}/notes", {**note, "post": "post69x"}, page=f"{here}/review").status_code == 404
     with site.store.read() as db:
         assert len(messages.notes_of(db, project.id, found[0].post)) == 1
 
@@ -248,7 +248,7 @@ def test_a_phase_may_have_an_odd_name(site, team):
 
 def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
     project, _, _ = team
-    phase = open_and_label(site, team, most=40)
+    phase = open_and_label(site, team, most=30)
     assert look(site.store) == 1
     assert look(site.store) == 1
     with site.store.read() as db:
@@ -261,10 +261,10 @@ def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
         time.sleep(0.1)
     with site.store.read() as db:
         made = agreements.newest(db, phase.id)
-        assert made.answers == 40
+        assert made.answers == 30
     assert look(site.store) == 0
-    open_and_label(site, team, seed=7, most=20)
-    assert look(site.store) == 0, "twenty answers within ten minutes are no reason to measure again"
+    open_and_label(site, team, seed=7, most=10)
+    assert look(site.store) == 0, "ten answers within ten minutes are no reason to measure again"
     with site.store.read() as db:
         late = made.at + watch.timedelta(minutes=11)
         assert [it.id for it in watch.due_phases(db, at=late)] == [phase.id]
