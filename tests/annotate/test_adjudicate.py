@@ -1,20 +1,16 @@
 """Settling posts in a real store: by rules, by experts, and never by somebody who labelled the post."""
 
 import threading
-from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from itertools import combinations_with_replacement
 
 import pytest
 from adjudication_case import GRUMBLE, make
 
-from davy.annotate import expert, project_file
+from davy.annotate import expert
 from davy.annotate.adjudicate import answers_of
 from davy.annotate.rules import standing
-from davy.annotate.settings import to_dict
 from davy.core import UserError
-from davy.schemes import load
 from davy.store import cases, items, verdicts
 from davy.store.columns import now
 
@@ -263,30 +259,3 @@ def test_a_case_of_another_project_is_not_found(store):
         with pytest.raises(UserError) as caught:
             expert.open_case(db, elsewhere, case.people["xena"], found.id, GRUMBLE)
         assert caught.value.status == 404
-
-
-def test_an_edos_project_asks_experts_about_exactly_the_posts_that_its_rules_name(store):
-    scheme = load("edos")
-    case = make(store, scheme, **to_dict(project_file.read("edos").settings))
-    some = [label for label in scheme.question("vector").labels if label.code in ("2.1", "2.2", "3.1", "4.1")]
-    options = [{"sexist": "not sexist"}] + [
-        {"sexist": "sexist", "category": label.under[0], "vector": label.name} for label in some
-    ]
-    wanted = {}
-    with store.write() as db:
-        for number, given in enumerate(combinations_with_replacement(options, 3)):
-            case.put(db, f"p{number}", given)
-            level_a = {it["sexist"] for it in given}
-            top = {
-                level: max(sum(it.get(level) == x.get(level) for it in given) for x in given)
-                for level in ("category", "vector")
-            }
-            if len(level_a) > 1:
-                wanted[f"p{number}"] = ("sexist",)
-            elif level_a == {"sexist"} and min(top.values()) < 2:
-                wanted[f"p{number}"] = ("category",) if top["category"] < 2 else ("vector",)
-        found = {it.post: it.questions for it in cases.waiting(db, "pilot", case.people["xena"].user)}
-        assert found == wanted
-        assert Counter(wanted.values()) == {("sexist",): 14, ("category",): 2, ("vector",): 2}
-        unsettled = {it.post for it in items.everything(db, case.phase.id) if it.state != "settled"}
-        assert unsettled == set(wanted)

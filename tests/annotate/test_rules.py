@@ -97,6 +97,14 @@ def test_several_labels_are_settled_one_by_one_from_those_who_were_asked():
     assert lone.unsettled == {"about": "one voice"}
 
 
+def test_a_share_is_counted_among_those_who_answered_the_question():
+    rules = read_rules(GRUMBLE, {"about": {"rule": "share", "share": "2/3"}})
+    yes = [{"grumpy": "yes", "about": about} for about in (("tea",), ("tea",), ("wind",))]
+    outcome = settle(GRUMBLE, rules, said(*yes, {"grumpy": "no"}, {"grumpy": "no"}))
+    assert outcome.verdicts["about"].labels == ("tea",)
+    assert settle(GRUMBLE, rules, said(yes[0], *yes, {"grumpy": "no"}, yes[2])).unsettled == {"about": "split"}
+
+
 def test_what_happens_otherwise_is_the_rules_to_say():
     for otherwise in ("expert", "drop", "open"):
         rules = read_rules(GRUMBLE, {"grumpy": {"otherwise": otherwise}})

@@ -2,8 +2,8 @@
 
 Each question has a rule. A child is settled only under its parent's settled answer, from those who answered it;
 derived questions follow; a question with several labels is settled label by label. A refused post is no answer.
-The one thing to know: a `share` such as 2/3 is counted over everybody who labelled the post, so one lone voice on a
-child question never passes for agreement.
+The one thing to know: where several people labelled a post, one lone voice on a child question never passes for
+agreement, so that 2/3 means at least two people who say the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -115,7 +115,7 @@ def flag_votes(annotations: Iterable[Annotation]) -> dict[str, tuple[int, int]]:
 def flag_holds(rule: Rule, votes: tuple[int, int]) -> bool:
     """Return whether a flag holds: by majority unless its rule says otherwise; with `single` one voice is enough."""
     raised, panel = votes
-    return raised > 0 and (rule.rule == "single" or _passes(rule, raised, panel, panel))
+    return raised > 0 and (rule.rule == "single" or _passes(rule, raised, panel))
 
 
 def _applies(question: Question, verdicts: Mapping[str, Verdict]) -> bool:
@@ -165,9 +165,9 @@ def _settled(
     if rule.rule == "severe" and question.kind == "scale":
         found = _scale(scheme, question, [labels[0] for labels in given])
     elif question.kind == "many":
-        found = _many(question, rule, given, len(panel))
+        found = _many(question, rule, given)
     else:
-        found = _one(rule, given, len(panel))
+        found = _one(rule, given)
     if isinstance(found, str):
         return found
     # Who answered beneath another parent has no vote here, but is no part of a unanimous answer either.
@@ -181,29 +181,29 @@ def _possible(question: Question, said: Iterable[tuple[str, ...]], above: set[st
     return [possible for labels, possible in kept if possible or not labels]
 
 
-def _passes(rule: Rule, n: int, voters: int, panel: int) -> bool:
+def _passes(rule: Rule, n: int, voters: int) -> bool:
     if rule.rule in ("unanimous", "single"):
         return n == voters
     if rule.rule == "share":
-        return n >= Fraction(rule.share) * panel
+        return n >= Fraction(rule.share) * voters
     return 2 * n > voters
 
 
-def _one(rule: Rule, given: Sequence[tuple[str, ...]], panel: int) -> tuple[str, ...] | str:
+def _one(rule: Rule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
     counts = {labels: given.count(labels) for labels in given}
     best = max(counts, key=lambda labels: counts[labels])
     alone = list(counts.values()).count(counts[best]) == 1
-    return best if alone and _passes(rule, counts[best], len(given), panel) else "split"
+    return best if alone and _passes(rule, counts[best], len(given)) else "split"
 
 
-def _many(question: Question, rule: Rule, given: Sequence[tuple[str, ...]], panel: int) -> tuple[str, ...] | str:
+def _many(question: Question, rule: Rule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
     """Return the labels that are in; each label has to be settled as in or out."""
     chosen = []
     for label in dict.fromkeys((*question.label_names, *(label for labels in given for label in labels))):
         n = sum(label in labels for labels in given)
-        if _passes(rule, n, len(given), panel):
+        if _passes(rule, n, len(given)):
             chosen.append(label)
-        elif not _passes(rule, len(given) - n, len(given), panel):
+        elif not _passes(rule, len(given) - n, len(given)):
             return "split"
     return "split" if question.required and not chosen else tuple(chosen)
 
