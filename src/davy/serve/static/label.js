@@ -192,6 +192,7 @@ function sieve(box) {
   const wanted = box.value.trim().toLocaleLowerCase();
   const set = box.closest("fieldset");
   for (const option of $$(".option", set)) option.classList.toggle("sieved", Boolean(wanted) && !option.textContent.toLocaleLowerCase().includes(wanted));
+  for (const heading of $$(".group", set)) heading.hidden = !$(".option:not(.sieved, [hidden])", heading.nextElementSibling);
   mark();
 }
 
