@@ -259,6 +259,7 @@ def test_a_second_look_shows_the_earlier_answer_and_what_changed(site):
     # The guideline beside it is new, too: it comes along, once.
     assert '<aside id="guide"' in after
     assert "thrice" in after
+    assert "The guideline is new, version 2." in after
     again = send(client, after, RUDE).text
     assert shown(again) == 3
     assert '<aside id="guide"' not in again

@@ -85,6 +85,8 @@ def show(request: Request, place: Place, turn: Turn) -> Response:
         seen = str(sheet.guideline.version if sheet and sheet.guideline else 0)
         stale = bool(sheet and turn.guideline and turn.guideline != seen)
         guide = guide_of(sheet.scheme, sheet.guideline, words) if sheet and stale else None
+        if guide and not values["kindly"]:
+            values["kindly"] = f"{words('label.guideline_new', n=guide.version)} {guide.changes}".strip()
         return render.page(request, part, status=turn.status, oob=True, guide=guide, guide_changed=stale, **values)
     guide = guide_of(sheet.scheme, sheet.guideline, words) if sheet else None
     return project_page(

@@ -110,7 +110,7 @@ addEventListener("online", () => waiting && retry(waiting));
 document.addEventListener("click", (event) => { if (event.target.closest("[data-try-now]")) retry(waiting); });
 addEventListener("beforeunload", (event) => { if (waiting === form() && form()) event.preventDefault(); });
 
-/* The server answered: what it says counts. A refusal is shown below the post, and the answer stays where it is. */
+/* The server answered: what it says counts. A refusal is shown above the post, and the answer stays where it is. */
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { xhr, target, requestConfig } = event.detail;
   if (target.id !== "sheet") return;
@@ -121,9 +121,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   sessionStorage.removeItem(place());
   if (xhr.status >= 400 && !xhr.responseText.includes('id="sheet"')) {
     keep(null);
-    event.detail.target = $("#trouble");
+    event.detail.target = $("#refusal");
     event.detail.swapOverride = "innerHTML";
-    $("#trouble").className = "";
   }
 });
 
@@ -139,6 +138,7 @@ function settle() {
   tries = 0;
   waiting = null;
   $("#kept").hidden = true;
+  $("#refusal")?.replaceChildren();
 }
 
 document.addEventListener("davy:sheet", () => {
