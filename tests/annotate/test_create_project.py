@@ -130,6 +130,10 @@ roster: [{login: ada}]
         batches = [item.batch for item in items.of_phase(db, made.phases[0].id)]
     assert (batches.count("north"), batches.count("south")) == (7, 3)
     assert made.phases[0].settings["batches"]["north"]["people"] == [ada.id]
+    pooled = text.replace("[ada]", "[trained]").replace("{login: ada}", "{login: ada, pool: trained}")
+    with store.write() as db:
+        made = create.create(db, plan(pooled.replace("name: b", "name: d")), by=events.SHELL, posts_in=[frame(10)])
+    assert made.phases[0].settings["batches"]["north"]["people"] == ["trained"]
     with pytest.raises(UserError, match="'bob'"), store.write() as db:
         create.create(db, plan(text.replace("[ada]", "[bob]").replace("name: b", "name: c")), by=events.SHELL)
 

@@ -89,3 +89,19 @@ def test_posts_are_added_to_a_phase_and_gold_is_asked_for_where_it_is_needed(she
     assert (code, "20 posts" in err) == (0, True)
     code, _, err = shell("project", "add-posts", "s", "main", "posts.jsonl")
     assert (code, "twice" in err) == (2, True)
+
+
+def test_a_phase_is_added_from_the_shell(shell):
+    assert shell("project", "create", "hatemoji-check", "--name", "s")[0] == 0
+    added = ("project", "add-phase", "s", "2a", "--kind", "calibration", "--at-least", "0.6", "--posts", "posts.jsonl")
+    assert shell(*added)[0] == 0
+    code, out, _ = shell("project", "show", "s", "--json")
+    assert [(it["name"], it["posts"]) for it in json.loads(out)["phases"]] == [("validation", 0), ("2a", 20)]
+    for words, said in (
+        (("2a", "--kind", "calibration"), "already"),
+        (("x", "--kind", "calibraton"), "Did you mean 'calibration'?"),
+        (("x", "--kind", "production", "--answers", "none"), "how many people"),
+        (("x", "--kind", "calibration", "--at-least", "2"), "between -1 and 1"),
+    ):
+        code, _, err = shell("project", "add-phase", "s", *words)
+        assert (code, said in err, err.count("\n")) == (2, True, 1), (words, err)

@@ -239,6 +239,27 @@ def test_posts_are_added_to_a_phase_and_a_repeated_upload_changes_nothing(site, 
         assert phases.by_name(db, "pilot", "validation").size == 5
 
 
+def test_a_phase_is_added_after_the_others_with_or_without_posts(site, project):
+    manager = site.as_("expert")
+    token = token_in(manager.get("/projects/pilot").text)
+    send = lambda files=None, **data: manager.post(  # noqa: E731
+        "/projects/pilot/phases/upload", data={"csrf": token, "kind": "production", "answers": "", **data}, files=files
+    )
+    assert send(name="more", answers="2", files={"file": ("m.csv", b"id,text\ne,words e\n")}).status_code == 303
+    assert send(name="check", kind="calibration").status_code == 303
+    for data, status in (
+        ({"name": "more"}, 409),
+        ({"name": "a/b"}, 400),
+        ({"name": "x", "kind": "party"}, 400),
+        ({"name": "x", "answers": "0"}, 422),
+        ({"name": "x", "kind": "screening", "files": {"file": ("m.csv", b"id,text\nf,words f\n")}}, 400),
+    ):
+        assert send(**data).status_code == status, data
+    with site.store.read() as db:
+        found = [(it.name, it.kind, it.answers, it.size) for it in phases.of_project(db, "pilot")]
+    assert found[1:] == [("more", "production", 2, 1), ("check", "calibration", None, 0)]
+
+
 # ---- the roster ------------------------------------------------------------------------------------
 
 

@@ -80,6 +80,16 @@ def create(
     return Created(project, tuple(made), added, tuple(links))
 
 
+def add_phase(
+    db: Connection, project: Project, plan: PhasePlan, scheme: Scheme, *, by: str, frame: pl.DataFrame | None = None
+) -> Phase:
+    """Add a phase after those that a project has, with the posts of a frame where there is one; return it."""
+    phase = _phase(db, project, plan, by=by)
+    if frame is not None:
+        add_posts(db, project, phase, frame, scheme, by=by)
+    return phases.get(db, phase.id)
+
+
 def add_posts(
     db: Connection, project: Project, phase: Phase, frame: pl.DataFrame, scheme: Scheme, *, by: str, seed: int = 0
 ) -> int:
@@ -214,12 +224,16 @@ def _phase(db: Connection, project: Project, plan: PhasePlan, *, by: str) -> Pha
     )
 
 
-def _person(db: Connection, project: Project, login: str) -> str:
-    """Return the id of somebody on the roster who is named in a batch."""
-    user = users.by_login(db, login)
-    if user is None or members.get(db, project.id, user.id) is None:
-        raise UserError(f"A batch names {login!r}, who has no account on the roster. Add them to `roster:` first.")
-    return user.id
+def _person(db: Connection, project: Project, name: str) -> str:
+    """Return who a batch names: somebody on the roster by their id, a pool by its name."""
+    user = users.by_login(db, name)
+    if user is not None and members.get(db, project.id, user.id) is not None:
+        return user.id
+    pools = {it.pool for it in members.of_project(db, project.id)}
+    pools |= {it.pool for it in invitations.unused(db, project=project.id)}
+    if name in pools:
+        return name
+    raise UserError(f"A batch names {name!r}, who is neither on the roster with an account nor a pool of it.")
 
 
 def _roster(db: Connection, project: Project, plan: Plan, *, by: str) -> list[tuple[str, str]]:

@@ -210,6 +210,52 @@ def next_set(
     )
 
 
+@app.command("add-phase")
+def add_phase(
+    project: Name,
+    phase: PhaseName,
+    kind: Annotated[
+        str, typer.Option("--kind", help="training, discussion, calibration, screening, production or expert.")
+    ],
+    answers: Annotated[
+        str | None, typer.Option("--answers", help="How many people answer each post, or everyone.")
+    ] = None,
+    posts: Annotated[Path | None, typer.Option("--posts", help="A file of posts for it.")] = None,
+    at_least: Annotated[
+        float | None, typer.Option("--at-least", help="A calibration's gate: the Fleiss kappa to reach.")
+    ] = None,
+    deadline: Annotated[str | None, typer.Option("--deadline", help="The last day, such as 2026-12-31.")] = None,
+    database: Database = None,
+) -> None:
+    """Add a phase after those that a project has. It waits until it is opened.
+
+    Examples:
+
+        davy project add-phase pilot 4 --kind production --answers 3 --posts more.jsonl
+
+        davy project add-phase pilot check --kind calibration --at-least 0.6 --posts set.csv
+    """
+    from davy.annotate import create as make
+    from davy.annotate.current import scheme_of
+    from davy.annotate.project_file import PhasePlan
+    from davy.annotate.settings import Gate
+    from davy.collect.whole import posts_in
+    from davy.store import events, open_store, projects
+
+    try:
+        gate = Gate(at_least=at_least) if at_least is not None else None
+        plan = PhasePlan(phase, kind, answers=answers, gate=gate, deadline=deadline)
+    except ValueError as error:
+        raise UserError(f"{error}.") from None
+    frame = posts_in(posts) if posts else None
+    with open_store(database) as store, store.write() as db:
+        found = projects.get(db, project)
+        made = make.add_phase(db, found, plan, scheme_of(db, found), by=events.SHELL, frame=frame)
+    console.note(
+        f"Phase {made.name} has {made.size:,} posts and waits. Open it: davy project open {project} {made.name}"
+    )
+
+
 @app.command("add-posts")
 def add_posts(
     project: Name,

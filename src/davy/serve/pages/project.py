@@ -5,6 +5,7 @@ Phases are opened and closed here and on their own pages (`phase.py`); posts are
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -15,6 +16,8 @@ from starlette.responses import Response
 
 from davy.annotate import create, duty, going_on
 from davy.annotate.current import scheme_of
+from davy.annotate.project_file import PhasePlan
+from davy.core import PHASE_KINDS
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
@@ -64,6 +67,23 @@ async def upload(request: Request, place: Manages, name: str, form: UploadForm) 
     return render.see(request, place.address, "posts_added", n=render.words_of(request).number(n), phase=name)
 
 
+@router.post("/projects/{project_id}/phases/upload")
+async def add_phase(request: Request, place: Manages, form: UploadForm) -> Response:
+    """Add a phase after the others, with the posts of a file where one was chosen."""
+    name, kind, answers = field(form, "name", most=40), field(form, "kind"), field(form, "answers", most=20)
+    try:
+        if kind not in PHASE_KINDS:
+            raise Refused("choice")
+        if answers and not re.fullmatch(r"[1-9][0-9]?", answers):
+            raise Refused("whole_number", status=422)
+        frame = await posts_of(request, form)
+        plan = PhasePlan(name, kind, answers=answers or None)
+        await to_thread.run_sync(_new_phase, request, place, plan, frame)
+    except UserError as error:
+        return await to_thread.run_sync(_failed, request, place, error)
+    return render.see(request, place.address, "phase_added", phase=name)
+
+
 @router.get("/projects/{project_id}/audit")
 def audit(request: Request, place: Manages, before: Annotated[int | None, Query(ge=1, le=2**62)] = None) -> Response:
     """Return who changed what in this project, newest first."""
@@ -82,6 +102,12 @@ def _add(request: Request, place: Place, name: str, frame: Any) -> int:
     with context_of(request).store.write() as db:
         phase = phases.by_name(db, place.project.id, name)
         return create.add_posts(db, place.project, phase, frame, scheme_of(db, place.project), by=place.account.id)
+
+
+def _new_phase(request: Request, place: Place, plan: PhasePlan, frame: Any) -> None:
+    with context_of(request).store.write() as db:
+        scheme = scheme_of(db, place.project)
+        create.add_phase(db, place.project, plan, scheme, by=place.account.id, frame=frame)
 
 
 def _change(db: Connection, place: Place, act: str, name: str, anyway: str | None) -> str:
@@ -122,6 +148,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         people=len(people),
         mine=mine,
         step=_step(place, rows),
+        kinds=PHASE_KINDS,
     )
 
 
