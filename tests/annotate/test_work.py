@@ -109,6 +109,26 @@ def test_answers_that_do_not_fit_change_nothing(store: Store, answers, said):
     assert bench.next("ada").assignment == sheet.assignment
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"seconds": float("nan")}, "is no number"),
+        ({"seconds": -1.0}, "below zero"),
+        ({"annotation_id": ""}, "no id of its own"),
+        ({"comment": "x" * 6000}, "the most is 5,000"),
+        ({"comment": "a\0b"}, "NUL character"),
+        ({"flags": ("odd",)}, "unknown flag"),
+        ({"flags": ("refused",)}, "has no answers"),
+    ],
+)
+def test_what_no_page_sends_is_one_line_and_changes_nothing(store: Store, options, said):
+    bench = make_bench(store)
+    sheet = bench.next("ada")
+    with pytest.raises(UserError, match=said):
+        bench.save("ada", sheet, **options)
+    assert bench.item(sheet).given == 0
+
+
 def test_a_refused_post_goes_to_somebody_else_and_never_back(store: Store):
     bench = make_bench(store, n=1, answers=1)
     sheet = bench.next("ada")

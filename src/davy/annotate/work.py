@@ -6,6 +6,7 @@ one. An answer carries an id that its form was given: sending a form twice is
 harmless. What was answered is never changed; a second thought replaces it.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -95,15 +96,15 @@ def next_sheet(
     if not open_to:
         return None
     ids = [phase.id for phase in open_to]
-    held = picking.in_hand(db, member.user, ids)
-    if held is not None:
+    held = picking.in_hand(db, member.user, project.id)
+    if held is not None and held.phase.id in ids:
         lease = duty.lease_of(held.phase)
         return _sheet(db, project, member, assignments.renew(db, held, lease=lease, at=at))
     for phase in open_to:
         if held := _take(db, phase, member, at, after):
             return _sheet(db, project, member, held, after.scheme if after else None)
-    put_off = picking.in_hand(db, member.user, ids, put_off=True)
-    return None if put_off is None else _sheet(db, project, member, put_off)
+    put_off = picking.in_hand(db, member.user, project.id, put_off=True)
+    return None if put_off is None or put_off.phase.id not in ids else _sheet(db, project, member, put_off)
 
 
 def open_sheet(db: Connection, project: Project, member: Member, assignment_id: str) -> Sheet:
@@ -145,7 +146,7 @@ def save(
     if faults:
         raise UserError(f"The answers don't fit the questions: {faults[0]}.")
     held = _in_hand_again(db, sheet, given.at)
-    annotations.write(db, given, sheet.scheme)
+    annotations.write(db, given)
     done = assignments.finish(
         db, held, given.id, wanted=_wanted(db, sheet), seconds=seconds, at=_after_last(sheet, given.at)
     )
@@ -161,7 +162,7 @@ def refuse(db: Connection, sheet: Sheet, *, annotation_id: str) -> Saved:
     if sheet.assignment.state == "refused" or sheet.assignment.annotation == annotation_id:
         return Saved(given, filled=False)
     held = _in_hand_again(db, sheet, given.at)
-    annotations.write(db, given, sheet.scheme)
+    annotations.write(db, given)
     assignments.refuse(db, held, given.id, at=_after_last(sheet, given.at))
     return Saved(given, filled=False)
 
@@ -279,6 +280,8 @@ def _annotation(
     seconds: float | None,
 ) -> Annotation:
     comment = (comment or "").strip() or None
+    if seconds is not None and not math.isfinite(seconds):
+        raise UserError("The time that the browser measured is no number. Load the page again.")
     if not annotation_id or len(annotation_id) > 64:
         raise UserError("The form has no id of its own. Load the page again.")
     if comment and len(comment) > MOST_COMMENT:

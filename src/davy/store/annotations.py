@@ -33,16 +33,15 @@ def add(db: Connection, annotation: Annotation, scheme: Scheme) -> bool:
             return False
         raise UserError(f"Annotation {annotation.id!r} is there already, with other answers.", status=409)
     _check_references(db, annotation)
-    write(db, annotation, scheme)
+    write(db, annotation)
     return True
 
 
-def write(db: Connection, annotation: Annotation, scheme: Scheme) -> None:
-    """Add an annotation whose post, scheme, guideline and predecessor the caller has just read in this transaction.
+def write(db: Connection, annotation: Annotation) -> None:
+    """Add an annotation that the caller has checked against its scheme, and whose references it has just read.
 
-    That saves five queries an answer. Answers are checked, and the database refuses an id or a predecessor twice.
+    That saves five queries an answer. The database refuses an id or a predecessor twice.
     """
-    _check(annotation, scheme)
     values = {name: getattr(annotation, name) for name in _OWN} | {"flags": "|".join(annotation.flags)}
     try:
         db.execute(insert(annotations), values)

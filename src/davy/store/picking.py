@@ -58,8 +58,8 @@ _ONE = _ALL.where(assignments.c.id == bindparam("id"))
 _ONE_LOCKED = _ONE.with_for_update(of=[assignments, items], key_share=True)
 # States are written out in these, because neither database uses a partial index for a value that it learns later.
 _IN_HAND = (
-    _ALL.where(assignments.c.annotator == bindparam("me"), assignments.c.phase.in_(bindparam("open", expanding=True)))
-    .where(text("assignments.state IN ('held', 'again')"))
+    _ALL.where(assignments.c.annotator == bindparam("me"), phases.c.project == bindparam("project"))
+    .where(text("assignments.state IN ('held', 'again')"), text("phases.state = 'open'"))
     # What is held first, then second looks from the oldest on; one that was put off comes last.
     .order_by(text("assignments.state DESC"), text("assignments.leased_until IS NOT NULL"), assignments.c.done_at)
     .limit(1)
@@ -93,10 +93,10 @@ def one(db: Connection, assignment_id: str, *, lock: bool) -> Held | None:
     return None if row is None else _held(row)
 
 
-def in_hand(db: Connection, annotator: str, open_phases: Sequence[str], *, put_off: bool = False) -> Held | None:
-    """Return what a person holds or is to look at again; `put_off` counts what they wanted to see later."""
+def in_hand(db: Connection, annotator: str, project_id: str, *, put_off: bool = False) -> Held | None:
+    """Return what a person holds or is to look at again in open phases; `put_off` counts what they put off, too."""
     query = _IN_HAND if put_off else _NOT_PUT_OFF
-    row = db.execute(query, {"me": annotator, "open": list(open_phases)}).one_or_none()
+    row = db.execute(query, {"me": annotator, "project": project_id}).one_or_none()
     return None if row is None else _held(row)
 
 
