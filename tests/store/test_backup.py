@@ -7,7 +7,7 @@ import shutil
 import stat
 import threading
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,16 +15,29 @@ from sqlalchemy import text
 
 from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, Source, UserError, Verdict, Wording
 from davy.store import (
+    Connection,
     Store,
+    agreements,
     annotations,
+    assignments,
+    cases,
+    check_ins,
+    codes,
     events,
     invitations,
+    items,
     jobs,
     keys,
+    members,
+    messages,
     open_store,
+    phases,
     posts,
+    projects,
+    responses,
     schemes,
     sessions,
+    sittings,
     users,
     verdicts,
     versions,
@@ -62,7 +75,30 @@ def fill(store: Store) -> dict[str, str]:
         job = jobs.lease(db, ["count"], worker="w", seconds=60)
         jobs.log(db, job, "a line")
         jobs.save_checkpoint(db, job, {"at": 2**40})
+        fill_project(db, ada.id)
     return {"session": session, "key": key, "invitation": invitation}
+
+
+def fill_project(db: Connection, ada: str) -> None:
+    """Put something into every table of a project."""
+    projects.create(db, id="pilot", title="Pilot ß", scheme="grumble", scheme_version=1, settings={"a": [1]}, by=ada)
+    lin = users.add(db, login="lin", name="Lin", role="annotator", by=ada).id
+    members.add(db, "pilot", ada, ["annotator"], by=ada)
+    members.add(db, "pilot", lin, ["wellbeing"], by=ada)
+    phase = phases.add(db, "pilot", name="1", kind="production", answers=2, in_corpus=True, settings={}, by=ada)
+    items.add(db, phase, [("p0", {"grumpy": ("no",)}, None), ("p1", None, "b")], by=ada)
+    phase = phases.open_phase(db, phase.id, by=ada)
+    held = assignments.take(db, phase, ada, lease=timedelta(minutes=30), at=AT)
+    assert held is not None
+    cases.add(db, project="pilot", item=held.item.id, post=held.item.post, kind="audit", by=ada, questions=["grumpy"])
+    agreements.add(db, phase.id, answers=1, content={"fleiss": None})
+    sittings.begin(db, sittings.fresh("pilot", ada, started_at=AT, at=AT, seconds=0.1, rest_until=AT, postponed=True))
+    check_ins.add(db, "pilot", ada, mood=3, words="ü")
+    asked = messages.ask(db, "pilot", "Warum? ß", by=ada, post="p0")
+    messages.answer(db, "pilot", asked.id, "Darum.", by=lin)
+    responses.put(db, "pilot", ada, "survey", {"clarity": 4})
+    code = codes.create(db, "pilot", "Soße", by=ada)
+    codes.put(db, "pilot", code.id, "p0", by=ada, note="n")
 
 
 def everything(store: Store) -> dict[str, list]:
