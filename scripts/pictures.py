@@ -100,6 +100,27 @@ def take(browser: Browser, url: str) -> None:
     phone = opened(browser, url, "annotator", viewport={"width": 390, "height": 844}, locale="en", color_scheme="light")
     phone.goto("/posts?label=hateful")
     save(phone, "posts-phone")
+    label(browser, url, desktop)
+
+
+def label(browser: Browser, url: str, desktop: dict[str, Any]) -> None:
+    """Take the labelling page: a post with masked words, answered half, and the same on a phone in the dark."""
+    page = opened(browser, url, "annotator", **desktop)
+    page.goto("/projects/mill-valley/consent")
+    page.locator("#agree").check()
+    page.locator("form.card button.primary").click()
+    page.locator("#answer").wait_for()
+    while not page.locator(".masked-text").count():
+        path = page.locator("#sheet").get_attribute("data-path")
+        page.keyboard.press("1")
+        page.keyboard.press("Enter")
+        page.wait_for_function("was => document.querySelector('#sheet').dataset.path !== was", arg=path)
+    page.keyboard.press("2")
+    save(page, "labelling")
+    phone = opened(browser, url, "annotator", viewport={"width": 390, "height": 844}, locale="en", color_scheme="dark")
+    phone.goto("/projects/mill-valley/label")
+    phone.locator("#answer").wait_for()
+    save(phone, "labelling-phone-dark")
 
 
 def main() -> None:
