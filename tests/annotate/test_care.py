@@ -291,6 +291,8 @@ def test_a_time_zone_that_nobody_knows_is_named(store):
     for name in ("Moon/Tycho", "../etc/passwd", "\0"):
         with pytest.raises(UserError, match=r"care\.timezone"):
             care.zone_of(name)
+        with pytest.raises(ValueError, match=r"timezone is .* Europe/Berlin"):
+            settings.Care(timezone=name)
 
 
 def test_a_project_file_says_whether_answers_go_with_a_persons_data(tmp_path):

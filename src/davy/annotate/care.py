@@ -91,8 +91,8 @@ def zone_of(name: str | None) -> tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise UserError(
-            f"care.timezone is {name!r}, which is no time zone this machine knows. "
-            "Use a name such as Europe/Berlin, or UTC."
+            f"care.timezone is {name!r}, which is no time zone that this machine knows. "
+            "Use a name such as Europe/Berlin, or UTC; or install the machine's time zones (tzdata)."
         ) from None
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 from davy.core import FLAGS, PROJECT_ROLES
 from davy.core.errors import UserError, nearest
@@ -70,6 +71,7 @@ class Care:
 
     def __post_init__(self) -> None:
         one_of(self.veil, VEILS, "veil")
+        check_zone(self.timezone)
         for name in ("break_after_minutes", "break_minutes", "break_after_hard", "daily_minutes", "daily_items"):
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -184,6 +186,14 @@ class Settings:
             one_of(lang, LANGUAGES, "language")
         for flag in self.flags:
             one_of(flag, FLAGS, "flag")
+
+
+def check_zone(name: str) -> None:
+    """Refuse a time zone that this machine does not know."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"timezone is {name[:40]!r}, which is not known; write a name such as Europe/Berlin") from None
 
 
 def check_date(value: str | None) -> None:
