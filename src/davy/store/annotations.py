@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, exists, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, exists, func, insert, select
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 
@@ -76,10 +76,14 @@ def find(db: Connection, annotation_id: str) -> Annotation | None:
 def of_post(db: Connection, post: str, *, scheme: str, version: int, replaced: bool = False) -> list[Annotation]:
     """Return a post's current annotations under a version of a scheme, oldest first; `replaced` adds the others."""
     # By post alone: told the scheme too, SQLite takes that index and reads all of the scheme's answers through.
-    query = select(annotations).where(annotations.c.post == post)
-    query = query if replaced else query.where(current())
-    rows = db.execute(query.order_by(annotations.c.id)).all()
+    rows = db.execute(_of_post(replaced=replaced), {"of": post}).all()
     return _filled(db, [row for row in rows if (row.scheme, row.scheme_version) == (scheme, version)])
+
+
+@cache
+def _of_post(*, replaced: bool) -> Select[Any]:
+    query = select(annotations).where(annotations.c.post == bindparam("of")).order_by(annotations.c.id)
+    return query if replaced else query.where(current())
 
 
 def of_annotator(db: Connection, annotator: str, *, before: str | None = None, limit: int = 50) -> list[Annotation]:
@@ -186,13 +190,17 @@ def _replaced(annotation: Annotation) -> UserError:
     )
 
 
+_ANSWERS = (
+    select(answers)
+    .where(answers.c.annotation.in_(bindparam("of", expanding=True)))
+    .order_by(answers.c.question, answers.c.position)
+)
+
+
 def _filled(db: Connection, rows: Sequence[Row[Any]]) -> list[Annotation]:
     """Return the annotations of these rows with their answers, in one more query."""
     given: dict[str, dict[str, tuple[str, ...]]] = {row.id: {} for row in rows}
-    query = (
-        select(answers).where(answers.c.annotation.in_(list(given))).order_by(answers.c.question, answers.c.position)
-    )
-    for row in db.execute(query) if rows else ():
+    for row in db.execute(_ANSWERS, {"of": list(given)}) if rows else ():
         before = given[row.annotation].get(row.question, ())
         given[row.annotation][row.question] = before if row.label == NONE else (*before, row.label)
     return [
