@@ -6,6 +6,7 @@ The stage that makes rows and formats must not read or write tables itself
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -100,7 +101,8 @@ def export(
         )
         count = _Count(progress, size_of(chosen))
         rows = gather(db, project, scheme, chosen, comments=wish.comments)
-        _write(format, count.through(told.through(rows)), out, about)
+        with _room_for(out):
+            _write(format, count.through(told.through(rows)), out, about)
         if statement is not None:
             with atomic(statement) as hidden:
                 hidden.write_text(told.text(), encoding="utf-8")
@@ -198,6 +200,22 @@ def about_files(scheme: Scheme, **more: Any) -> About:
         files.write(frames, path, format=kind)
 
     return About(scheme=scheme, read_table=read_table, write_table=write_table, **more)
+
+
+@contextmanager
+def _room_for(out: Path) -> Iterator[None]:
+    """Turn a full disk into one line, also where it is polars that met it: its errors carry the number in words."""
+    import polars as pl
+
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if getattr(error, "errno", None) in full or any(f"(os error {number})" in str(error) for number in full):
+            raise UserError(
+                f"No room left to write {out}. Nothing was written. Free some space.", status=507
+            ) from error
+        raise
 
 
 def _write(format: Format, rows: Iterable[Answered], out: Path, about: About) -> None:

@@ -185,7 +185,7 @@ def _frames(path: Path, config: str, split: str) -> Iterator[tuple[str, pl.DataF
     for file in sorted((path / config).glob(f"{split}-*.parquet")):
         try:
             frame = pl.read_parquet(file)
-        except (pl.exceptions.PolarsError, OSError):
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):  # hostile files make it panic
             raise UserError(f"{config}/{file.name} can't be read as Parquet. Copy or make it again.") from None
         if "id" not in frame.columns:
             raise UserError(f"{config}/{file.name} has no column 'id'; it has {', '.join(frame.columns[:20])}.")

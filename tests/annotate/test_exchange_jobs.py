@@ -1,0 +1,102 @@
+"""Exports and imports in the background, on both databases; and what happens when the disk is full."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from exchange_case import about, fill, rows
+
+from davy.annotate.exchange.formats import find
+from davy.serve import exchange_jobs, files
+from davy.serve.jobs import Worker
+from davy.store import jobs, phases
+
+LINE = {"id": "n1", "text": "words", "label": ["not hateful"], "annotator": "w1"}
+
+
+def settled(store, job_id: str) -> jobs.Job:
+    """Wait until a job has ended."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        with store.read() as db:
+            job = jobs.get(db, job_id)
+        if job.state in ("done", "failed", "cancelled"):
+            return job
+        time.sleep(0.02)
+    raise AssertionError(f"job is {job.state} after 30 s")
+
+
+def test_a_job_makes_the_file_and_another_brings_one_in(store, tmp_path):
+    fill(store)
+    folder = tmp_path / "kept"
+    upload = files.make(folder, "upload1")
+    (upload / "new.jsonl").write_text(json.dumps(LINE) + "\n")
+    told = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "upload1"}
+    wish = {"project": "tea-1", "format": "label-studio", "phases": ["3"], "file": "tea.json"}
+    with store.write() as db:
+        going_in = jobs.enqueue(db, exchange_jobs.IMPORT, told, owner="x")
+        going_out = jobs.enqueue(db, exchange_jobs.EXPORT, wish, owner="x")
+    with Worker(store, exchange_jobs.kinds(folder), poll_seconds=0.05):
+        came, went = settled(store, going_in.id), settled(store, going_out.id)
+    assert (came.state, came.result["answers"]) == ("done", 1), came.error
+    assert (went.state, went.result["posts"]) == ("done", len(rows()) + 1), went.error
+    read = list(find("label-studio").read(folder / going_out.id / "tea.json", about()))
+    assert [row.id for row in read] == ["n1", *(row.id for row in rows())]
+    with store.read() as db:
+        assert phases.by_name(db, "tea-1", "3").size == len(rows()) + 1
+
+
+def test_an_upload_that_is_gone_and_a_project_that_is_not_there_fail_at_once(store, tmp_path):
+    told = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "nothing"}
+    wish = {"project": "nowhere", "format": "long", "file": "x.csv"}
+    with store.write() as db:
+        first = jobs.enqueue(db, exchange_jobs.IMPORT, told, owner="x")
+        second = jobs.enqueue(db, exchange_jobs.EXPORT, wish, owner="x")
+    with Worker(store, exchange_jobs.kinds(tmp_path / "kept"), poll_seconds=0.05):
+        gone, missing = settled(store, first.id), settled(store, second.id)
+    assert (gone.state, gone.attempts) == ("failed", 1)
+    assert "no longer here" in gone.error
+    assert (missing.state, missing.attempts) == ("failed", 1)
+    assert missing.error == "There is no project 'nowhere'."
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+@pytest.mark.parametrize("out", ["full.csv", "full.parquet", "full.json", "full.zip"])
+def test_a_full_disk_is_one_line_and_leaves_no_file(tmp_path, sqlite_template, out):
+    """Files are capped at 8 kB in a process of its own, which is what a full disk looks like to a writer."""
+    import shutil
+
+    from davy.store import open_store
+
+    shutil.copy(sqlite_template, tmp_path / "davy.sqlite")
+    with open_store(f"sqlite:///{tmp_path / 'davy.sqlite'}") as store:
+        fill(store)
+    formats = {"full.json": "label-studio", "full.zip": "codabench"}
+    (tmp_path / "out").mkdir()
+    wish = f"Wish('tea-1', {formats.get(out, 'long')!r})"
+    program = f"""
+import resource, signal
+from pathlib import Path
+from davy.core import UserError
+from davy.serve.exchange import Wish, export
+from davy.store import open_store
+import davy.collect.writing, davy.annotate.exchange.gather, davy.serve.statement, polars
+store = open_store("sqlite:///{tmp_path / "davy.sqlite"}")
+with store.read() as db:
+    db.exec_driver_sql("SELECT 1 FROM posts").all()
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
+    try:
+        export(store, {wish}, Path({str(tmp_path / "out" / out)!r}))
+    except UserError as error:
+        print(error.message)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=Path.cwd())
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("No room left to write"), ran.stdout + ran.stderr
+    assert list((tmp_path / "out").iterdir()) == []
