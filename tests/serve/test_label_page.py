@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import pytest
 from labelling import RUDE, add_phase, form_of, make_lamps, send
-from web_site import post, token_in
+from web_site import Site, hashed_password, post, token_in
 
 from davy.core import Guideline, Wording
-from davy.store import annotations, assignments, members, phases, schemes, sittings, tallies
+from davy.serve.app import create_app
+from davy.store import annotations, assignments, members, phases, schemes, sittings, tallies, users
 
 POLITE = {"rude": ("not rude",)}
 TEXTS = [f"post number {n} shines" for n in range(1, 7)]
@@ -457,3 +460,26 @@ def test_a_discussion_has_one_shared_answer_with_notes_whoever_records_it(site):
         kept = [annotations.of_post(db, f"one-{n}", scheme="lamps", version=1) for n in (1, 2)]
     assert [[(dict(it.answers), it.comment) for it in each] for each in kept] == [[(RUDE, notes)], [(POLITE, None)]]
     assert {it.annotator for each in kept for it in each} == {"together"}
+
+
+@pytest.mark.postgres
+def test_labelling_works_over_postgres(settings, postgres_url):
+    app = create_app(replace(settings, database=postgres_url))
+    store = app.state.context.store
+    with store.write() as db:
+        people = {
+            role: users.add(db, login=role, name=role, role=role, by="shell", password_hash=hashed_password())
+            for role in ("admin", "expert", "annotator")
+        }
+    with Site(app, settings, store, people).started() as site:
+        lamps = make_lamps(site, TEXTS)
+        client = site.as_("annotator")
+        html = send(client, client.get(lamps.path).text, RUDE, comment="a remark", flag=["unsure"]).text
+        assert shown(html) == 2
+        undone = client.post(f"{lamps.path}/undo", data={"csrf": form_of(html)["csrf"]}, headers={"hx-request": "true"})
+        assert shown(send(client, undone.text, POLITE).text) == 2
+        html = send(client, client.get(lamps.path).text, do="refuse", sure="yes").text
+        html = send(client, html, do="skip").text
+        assert shown(html) == 4
+        assert [it.refused for it in mine(lamps)] == [False, False, True]
+        assert mine(lamps)[1].replaces == mine(lamps)[0].id

@@ -77,6 +77,8 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   form().setAttribute("aria-busy", "true");
 });
 
+document.addEventListener("htmx:afterRequest", (event) => { if (event.target === form()) form().removeAttribute("aria-busy"); });
+
 function again(button) {
   const target = form();
   if (!target) return;

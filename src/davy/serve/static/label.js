@@ -121,11 +121,14 @@ function unblur() {
   for (const veil of $$("#post [data-unblur]")) $(".words", veil.closest(".veil")).setAttribute("aria-hidden", String(!veil.checked));
 }
 
+/* Where there is room the guideline is always open; browsers that can't do that in CSS get it from here. */
+const beside = () => matchMedia("(min-width: 60rem)").matches;
+
 function guide() {
   const place = $("#guide > details");
   if (!place) return;
   const away = $("#guide").contains(document.activeElement);
-  place.open = !away;
+  place.open = !away || beside();
   if (away) $("#post").focus();
   else { $(".guide-text", place).focus({ preventScroll: true }); place.scrollIntoView({ block: "nearest" }); }
 }
@@ -230,6 +233,7 @@ function begin(swapped) {
   else if (path !== location.pathname) history.replaceState({}, "", path);
   refresh();
   unblur();
+  if (beside() && $("#guide > details")) $("#guide > details").open = true;
   if (swapped) { scrollTo(0, 0); (sheet.querySelector(".wrong")?.closest("fieldset")?.querySelector("input:not([type=hidden])") ?? $("#post")).focus({ preventScroll: true }); }
   document.dispatchEvent(new CustomEvent("davy:sheet"));
 }
