@@ -30,6 +30,15 @@ def test_hard_posts_keep_their_distance_where_chance_would_put_them_in_a_row():
     assert min(gaps(by_chance(1000, 1))) == 1
 
 
+def test_fine_severities_are_taken_in_steps():
+    chance = random.Random(2)
+    severities = [chance.random() for _ in range(20_000)]
+    places = spread(severities, seed=1)
+    assert sorted(places) == list(range(20_000))
+    hardest = sorted(place for place, severity in zip(places, severities, strict=True) if severity > 7 / 8)
+    assert max(after - before for before, after in pairwise(hardest)) < 16
+
+
 def test_other_seeds_give_other_orders_and_the_rest_is_by_chance():
     severities = [0] * 200 + [1] * 20
     one, two = spread(severities, seed=1), spread(severities, seed=2)

@@ -8,17 +8,20 @@ import random
 from array import array
 from collections.abc import Sequence
 
+LEVELS = 8
+
 
 def spread(severities: Sequence[float], *, seed: int) -> Sequence[int]:
     """Return places in which posts of each severity are by chance but evenly spaced, the hardest most evenly.
 
-    Of n posts with h hard ones, no stretch of n/h posts has more than two hard ones.
+    Of n posts with h hard ones, no stretch of n/h posts has more than two hard ones. Finer severities than
+    eight levels are put into eight of equal width.
     """
     chance = random.Random(seed)  # noqa: S311 — an order, not a secret
     n = len(severities)
     places = array("i", bytes(4 * n))
     by_severity: dict[float, list[int]] = {}
-    for number, severity in enumerate(severities):
+    for number, severity in enumerate(_levels(severities)):
         by_severity.setdefault(severity, []).append(number)
     free = array("i", range(n))
     for severity in sorted(by_severity, reverse=True):
@@ -35,3 +38,11 @@ def spread(severities: Sequence[float], *, seed: int) -> Sequence[int]:
         taken = set(chosen)
         free = array("i", (place for number, place in enumerate(free) if number not in taken))
     return places
+
+
+def _levels(severities: Sequence[float]) -> Sequence[float]:
+    """Return severities in at most `LEVELS` steps, since each step is spread out by a pass over all places."""
+    if len(set(severities)) <= LEVELS:
+        return severities
+    low, high = min(severities), max(severities)
+    return [min(LEVELS - 1, int((it - low) / (high - low) * LEVELS)) for it in severities]
