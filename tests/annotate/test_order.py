@@ -9,11 +9,21 @@ from davy.annotate.order import spread
 from davy.store.items import by_chance
 
 
-@pytest.mark.parametrize("severities", [[], [1], [0, 0], [1, 1, 1], [0] * 97 + [1] * 3, [0, 1] * 50, [2, 1, 0] * 40])
+@pytest.mark.parametrize(
+    "severities", [[], [1], [0, 0], [1, 1, 1], [0] * 97 + [1] * 3, [0, 1] * 50, [2, 1, 0] * 40, [0] + [1] * 9]
+)
 def test_each_place_is_given_once(severities):
-    places = spread(severities, seed=3)
-    assert sorted(places) == list(range(len(severities)))
-    assert list(places) == list(spread(severities, seed=3))
+    for seed in range(20):
+        places = spread(severities, seed=seed)
+        assert sorted(places) == list(range(len(severities)))
+        assert list(places) == list(spread(severities, seed=seed))
+
+
+def test_each_place_is_given_once_whatever_the_shares():
+    chance = random.Random(4)
+    for _ in range(300):
+        severities = [chance.choice([0, 0, 1, 2, 3]) for _ in range(chance.randrange(1, 60))]
+        assert sorted(spread(severities, seed=1)) == list(range(len(severities)))
 
 
 def test_hard_posts_keep_their_distance_where_chance_would_put_them_in_a_row():

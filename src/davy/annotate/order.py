@@ -27,12 +27,10 @@ def spread(severities: Sequence[float], *, seed: int) -> Sequence[int]:
     for severity in sorted(by_severity, reverse=True):
         rows = by_severity[severity]
         chance.shuffle(rows)
-        if len(rows) == len(free):
-            chosen = range(len(free))
-        else:
-            step = len(free) / len(rows)
-            # One in each stretch of the free places, anywhere in its middle half.
-            chosen = [int((number + chance.uniform(0.25, 0.75)) * step) for number in range(len(rows))]
+        step = len(free) / len(rows)
+        # One in each stretch of the free places, in its middle half; where stretches are short, so that no two meet.
+        wide = min(0.25, (1 - 1 / step) / 2)
+        chosen = [int((number + chance.uniform(0.5 - wide, 0.5 + wide)) * step) for number in range(len(rows))]
         for row, place in zip(rows, chosen, strict=True):
             places[row] = free[place]
         taken = set(chosen)
