@@ -29,7 +29,7 @@ def spread(severities: Sequence[float], *, seed: int) -> Sequence[int]:
         chance.shuffle(rows)
         step = len(free) / len(rows)
         # One in each stretch of the free places, in its middle half; where stretches are short, so that no two meet.
-        wide = min(0.25, (1 - 1 / step) / 2)
+        wide = min(0.25, 0.499 * (1 - 1 / step))
         chosen = [int((number + chance.uniform(0.5 - wide, 0.5 + wide)) * step) for number in range(len(rows))]
         for row, place in zip(rows, chosen, strict=True):
             places[row] = free[place]
