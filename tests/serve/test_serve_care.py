@@ -180,6 +180,7 @@ def test_questions_are_asked_about_a_post_answered_and_marked_as_unread(team):
     seen = manager.get(f"{HOME}/channel").text
     assert "Is &lt;b&gt;this&lt;/b&gt; one?" in seen
     assert 'class="unread"' in seen
+    assert 'class="mark"' not in seen  # read now, so nothing waits any more
     assert 'class="unread"' not in manager.get(f"{HOME}/channel").text
     assert "annotator person" not in seen
     answer = f"{HOME}/channel/{asked.id}/answer"

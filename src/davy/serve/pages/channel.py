@@ -7,7 +7,7 @@ about must be in the project. Opening the page marks everything as read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -60,9 +60,11 @@ def show(request: Request, place: Here, post: str = "", before: str = "", show: 
         shown = [_thread(db, context, place, it, who) for it in found[:PAGE]]
         since = place.member.read_until if place.member else None
         fresh = messages.unread(db, place.project.id, place.account.id, since) if place.member else 0
-    if fresh and not before:
+    if fresh and not before and place.member is not None:
+        read_until = now()
         with context.store.write() as db:
-            members.read_until(db, place.project.id, place.account.id, now())
+            members.read_until(db, place.project.id, place.account.id, read_until)
+        place = replace(place, member=replace(place.member, read_until=read_until))
     older = f"{place.address}/channel?show={wanted}&before={found[PAGE - 1].first.id}" if len(found) > PAGE else None
     return project_page(
         request,
