@@ -47,7 +47,8 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
         chosen = Place(place.project, _with_choices(member, text, pictures), place.account)
         return _page(request, chosen, wrong=True)
     if first:
-        return RedirectResponse(f"{place.address}/label", 303)
+        room = "label" if "annotator" in member.roles else "expert"
+        return RedirectResponse(f"{place.address}/{room}", 303)
     return render.see(request, f"{place.address}/label", "saved")
 
 
