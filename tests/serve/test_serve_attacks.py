@@ -8,8 +8,10 @@ import re
 import pytest
 from web_site import post, token_in
 
+from davy.annotate import create, project_file
+from davy.core import PROJECT_ROLES
 from davy.serve.pages import ROUTERS
-from davy.store import jobs, keys, sessions, users
+from davy.store import events, jobs, keys, members, sessions, users
 
 FORMS = (
     "/sign-in",
@@ -28,14 +30,48 @@ FORMS = (
     "/jobs/x/cancel",
     "/score",
     "/invitation/x",
+    "/invitation/x/join",
+    "/account/delete",
+    "/projects/new/upload",
 )
+
+
+def posted() -> set[str]:
+    """Return the address of every form that the app takes, with x for what varies."""
+    routes = [route for router in ROUTERS for route in router.routes]
+    paths = {route.path for route in routes if "POST" in route.methods} - {"/v1/score"}
+    return {re.sub(r"\{\w+\}", "x", path) for path in paths}
+
+
+IN_A_PROJECT = sorted(path for path in posted() if path.startswith("/projects/x/"))
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
 def test_every_form_of_the_app_is_in_the_list_above():
-    routes = [route for router in ROUTERS for route in router.routes]
-    posted = {route.path for route in routes if "POST" in route.methods} - {"/v1/score"}
-    assert {re.sub(r"\{\w+\}", "x", path) for path in posted} == set(FORMS)
+    assert posted() - set(IN_A_PROJECT) == set(FORMS)
+
+
+@pytest.fixture
+def project(site):
+    """A project called x, in which the admin has every role and nobody else has any."""
+    with site.store.write() as db:
+        plan = project_file.parse(b"name: x\ntitle: X\npreset: hatemoji-check\n", "x.yaml")
+        create.create(db, plan, by=site.people["admin"].id)
+        members.set_roles(db, "x", site.people["admin"].id, PROJECT_ROLES, by=events.SHELL)
+
+
+def test_no_form_of_a_project_takes_a_missing_token_another_site_or_a_stranger(site, project):
+    admin, stranger = site.as_("admin"), site.as_("expert")
+    token = token_in(admin.get("/").text)
+    assert len(IN_A_PROJECT) > 20
+    for path in IN_A_PROJECT:
+        bare = admin.post(path, data={"do": "save"})
+        assert (bare.status_code, "too old" in bare.text) == (403, True), path
+        foreign = admin.post(path, data={"csrf": token}, headers={"origin": "https://evil.example"})
+        assert (foreign.status_code, "another site" in foreign.text) == (403, True), path
+        outside = post(stranger, path)
+        assert (outside.status_code, "not in such a project" in outside.text) == (403, True), path
+        assert site.visitor().post(path).status_code in (401, 403), path
 
 
 @pytest.mark.parametrize("path", FORMS)
