@@ -47,7 +47,7 @@ def main() -> None:
     kinds = [kind for kind in ("SQLite", "PostgreSQL") if f"--{kind.lower()}" in sys.argv] or ["SQLite", "PostgreSQL"]
     missed: list[str] = []
     print(
-        f"{'':12}{'people':>8}{'answers':>9}{'p50':>9}{'p95':>9}{'p99':>9}{'answers/s':>11}{'CPU ms':>8}{'errors':>8}"
+        f"{'':12}{'people':>8}{'answers':>9}{'p50':>11}{'p95':>11}{'p99':>11}{'answers/s':>11}{'CPU ms':>8}{'errors':>8}"
     )
     for kind in kinds:
         with (
@@ -91,7 +91,7 @@ def _row(kind: str, server: Server, bench: Bench, people: int, answers: int, *, 
     p50, p95, p99 = (f"{1000 * _percentile(heard.seconds, level):.1f} ms" for level in (50, 95, 99))
     cpu = 1000 * used / max(n, 1)
     print(
-        f"{kind:12}{people:>8}{n:>9,}{p50:>9}{p95:>9}{p99:>9}{n / took:>11.0f}{cpu:>8.1f}{len(heard.errors):>8}",
+        f"{kind:12}{people:>8}{n:>9,}{p50:>11}{p95:>11}{p99:>11}{n / took:>11.0f}{cpu:>8.1f}{len(heard.errors):>8}",
         flush=True,
     )
     return heard
