@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from exchange_case import about, rows, scheme
 from sqlalchemy import func, select
 
 from davy import schemes as scheme_files
@@ -16,6 +15,7 @@ from davy.core import UserError
 from davy.serve.exchange import Bring, Wish, bring_in, export
 from davy.store import items, members, phases, projects, schemes, tallies, users
 from davy.store.tables import annotations, assignments, posts, verdicts
+from exchange_case import about, rows, scheme
 
 
 @pytest.fixture

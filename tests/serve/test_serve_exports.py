@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from web_site import Site, post, token_in
 
+import exchange_case
 from davy.serve import exchange_jobs, files
 from davy.serve.jobs import Worker
 from davy.store import jobs, members, phases
-
-sys.path.append(str(Path(__file__).parent.parent / "annotate"))
-import exchange_case
 
 EXPORTS = "/projects/tea-1/exports"
 

@@ -1,17 +1,13 @@
 """What is asked about a post, or a page of posts, is found by the posts: no scheme or phase is read through."""
 
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event
 
+import exchange_case
 from davy.core import Verdict
 from davy.store import Store, annotations, exporting, importing, phases, verdicts
-
-sys.path.append(str(Path(__file__).parent.parent / "annotate"))
-import exchange_case
 
 
 @pytest.fixture

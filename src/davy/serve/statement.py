@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from davy.store import Connection
 
 MOST_LISTED = 12
+MOST_COUNTED = 10_000
+"""Different sources that are counted; some corpora have one for every post."""
 
 
 class Statement:
@@ -54,7 +56,8 @@ class Statement:
             self._images += row.image is not None
             self._words += len((row.text or "").split())
             for name, counter in self._counts.items():
-                if value := getattr(row, name):
+                value = getattr(row, name)
+                if value and (value in counter or len(counter) < MOST_COUNTED):
                     counter[value] += 1
             for given in row.given:
                 self._who.add(given.annotator)
