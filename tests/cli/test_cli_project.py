@@ -105,3 +105,18 @@ def test_a_phase_is_added_from_the_shell(shell):
     ):
         code, _, err = shell("project", "add-phase", "s", *words)
         assert (code, said in err, err.count("\n")) == (2, True, 1), (words, err)
+
+
+def test_right_answers_are_read_from_the_column_that_is_named(shell, tmp_path):
+    rows = "".join(f"g{i},text {i},{'sexist' if i % 2 else 'not sexist'}\n" for i in range(200))
+    (tmp_path / "gold.csv").write_text(f"id,text,label_sexist\n{rows}")
+    command = ("project", "create", "edos", "--name", "g", "--posts", "gold.csv")
+    for gold, said in (
+        ("sexist", "Write a question"),
+        ("sexist=lable", "none of the files"),
+        ("sexst=label_sexist", ""),
+    ):
+        code, _, err = shell(*command, "--gold", gold)
+        assert (code, said in err, err.count("\n")) == (2, True, 1), gold
+    assert "with right answers" in shell(*command)[2]
+    assert shell(*command, "--gold", "sexist=label_sexist")[0] == 0

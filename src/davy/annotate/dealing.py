@@ -56,7 +56,7 @@ def _take(phase: PhasePlan, left: list[Row]) -> list[Row]:
     wanted = phase.count or 0
     usable = [row for row in left if row[1]] if phase.kind in WITH_GOLD else left
     if len(usable) < wanted:
-        which = " with gold answers" if phase.kind in WITH_GOLD else ""
+        which = " with right answers (columns such as QUESTION.gold)" if phase.kind in WITH_GOLD else ""
         raise UserError(
             f"Phase {phase.name!r} takes {wanted:,} posts{which}, and the pool has {len(usable):,} left for it. "
             f"Give more posts, or change the phase: phases: {{{phase.name}: {{posts: {len(usable)}}}}}"

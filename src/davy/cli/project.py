@@ -32,10 +32,17 @@ Posts = Annotated[
 ]
 
 
+Gold = Annotated[
+    list[str] | None,
+    typer.Option("--gold", help="QUESTION=COLUMN: where the right answers are, unless the column is QUESTION.gold."),
+]
+
+
 @app.command()
 def create(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A project's YAML file, or the name of a preset.")],
     posts: Posts = None,
+    gold: Gold = None,
     name: Annotated[str | None, typer.Option("--name", help="Another name than the file's.")] = None,
     title: Annotated[str | None, typer.Option("--title", help="Another title than the file's.")] = None,
     manager: Annotated[str | None, typer.Option("--manager", help="The login of who will run it.")] = None,
@@ -50,19 +57,22 @@ def create(
         davy project create pilot.yaml --posts sample.jsonl
 
         davy project create gmhp7k --name our-corpus --posts posts.csv --manager lin
+
+        davy project create edos --name pilot --posts edos.csv --gold sexist=label_sexist
     """
     from dataclasses import replace
 
     from davy.annotate import create as make
     from davy.annotate import project_file
-    from davy.collect.whole import posts_in
     from davy.store import events, members, open_store, users
 
     plan = project_file.read(file)
     plan = replace(plan, name=name or plan.name, title=title or plan.title)
     folder = Path(file).parent if file not in project_file.presets() else Path()
-    pool = [posts_in(path) for path in (*(folder / it for it in plan.posts), *(posts or ()))]
-    own = {it.file: posts_in(folder / it.file) for it in plan.phases if it.file}
+    files = [folder / it.file for it in plan.phases if it.file]
+    frames = _posts([*files, *(folder / it for it in plan.posts), *(posts or ())], gold)
+    own = dict(zip((it.file for it in plan.phases if it.file), frames, strict=False))
+    pool = frames[len(files) :]
     scheme = _scheme_file(plan, folder)
     with open_store(database) as store, store.write() as db:
         by = users.find(db, manager).id if manager else events.SHELL
@@ -261,6 +271,7 @@ def add_posts(
     project: Name,
     phase: PhaseName,
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files of posts.")],
+    gold: Gold = None,
     seed: Annotated[int, typer.Option("--seed", help="For the order of the posts.")] = 0,
     database: Database = None,
 ) -> None:
@@ -272,10 +283,9 @@ def add_posts(
     """
     from davy.annotate import create as make
     from davy.annotate.current import scheme_of
-    from davy.collect.whole import posts_in
     from davy.store import events, open_store, phases, projects
 
-    frames = [posts_in(path) for path in files]
+    frames = _posts(files, gold)
     with open_store(database) as store, store.write() as db:
         found = projects.get(db, project)
         into, asked = phases.by_name(db, project, phase), scheme_of(db, found)
@@ -384,6 +394,21 @@ def roster(project: Name, database: Database = None, json: Json = False) -> None
         for it in links
     ]
     console.table(["login", "pseudonym", "roles", "pool", "state"], rows)
+
+
+def _posts(paths: list[Path], gold: list[str] | None) -> list[Any]:
+    """Return the posts of files, with the columns that hold right answers under the names that we know."""
+    from davy.collect.whole import posts_in
+
+    frames = [posts_in(path) for path in paths]
+    for pair in gold or ():
+        question, equals, column = pair.partition("=")
+        if not equals or not question or not column:
+            raise UserError(f"--gold is {pair!r}. Write a question and its column: --gold sexist=label_sexist")
+        if not any(column in frame.columns for frame in frames):
+            raise UserError(f"--gold names the column {column!r}, which none of the files has.")
+        frames = [frame.rename({column: f"{question}.gold"}) if column in frame.columns else frame for frame in frames]
+    return frames
 
 
 def _go(project: str, name: str, what: str, anyway: str | None, database: str | None) -> None:
