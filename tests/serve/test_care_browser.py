@@ -92,7 +92,7 @@ def test_posts_are_coded_by_keyboard_and_others_codes_wait_for_ones_own(team, br
     second.get_by_role("button", name="Take").wait_for()
     page.keyboard.press("j")
     page.keyboard.press("k")
-    assert "soup number 1" in page.locator(".coded-post.current").inner_text()
+    assert "soup number 1" in page.locator(".coded-post[aria-current]").inner_text()
     second.get_by_role("button", name="Take").click()
     second.get_by_text("Others' codes show once").wait_for()
     with team.site.store.read() as db:

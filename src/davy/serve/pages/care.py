@@ -102,6 +102,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         today=today,
         limits=[(name, getattr(care.rules_of(place.project), name), member.choices.get(name)) for name in _LIMITS],
         waiting=waiting,
+        mask=context_of(request).mask,
         wrong=wrong,
     )
 

@@ -42,6 +42,7 @@ def show(request: Request, place: Here) -> Response:
         scale=survey.SCALE,
         answered=answered,
         fewest=survey.FEWEST,
+        mask=context_of(request).mask,
         results=None if results is None else [(it, it.question.words.said_in(lang)) for it in results],
         own="\n".join(_line(it) for it in questions) if questions is not survey.DEFAULT else "",
     )

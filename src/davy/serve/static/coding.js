@@ -5,19 +5,27 @@ const page = document.querySelector("[data-coding]");
 
 const posts = () => [...page.querySelectorAll(".coded-post")];
 
-const current = () => {
-  const inside = document.activeElement?.closest?.(".coded-post");
-  return inside ?? page.querySelector(".coded-post.current") ?? posts()[0];
+// The id of the current post. htmx puts a new element in the place of one whose codes changed; the id stays.
+let here = "";
+let typed = false;
+
+const show = (post) => {
+  if (!post) return;
+  here = post.id;
+  // Not a class: htmx gives new elements their classes a moment later, and would take this one away again.
+  page.querySelector(".coded-post[aria-current]")?.removeAttribute("aria-current");
+  post.setAttribute("aria-current", "true");
 };
+
+const current = () => document.getElementById(here) ?? posts()[0];
 
 const go = (step) => {
   const all = posts();
-  const place = all.findIndex((post) => post.classList.contains("current"));
+  const place = all.findIndex((post) => post.id === here);
   const next = all[Math.min(Math.max(place + step, 0), all.length - 1)];
-  if (!next) return;
-  all.forEach((post) => post.classList.toggle("current", post === next));
-  next.focus({ preventScroll: true });
-  next.scrollIntoView({ block: "nearest" });
+  show(next);
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "nearest" });
 };
 
 const put = (number) => {
@@ -42,16 +50,16 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-page.addEventListener("focusin", (event) => {
-  const here = event.target.closest(".coded-post");
-  if (here) posts().forEach((post) => post.classList.toggle("current", post === here));
+page.addEventListener("focusin", (event) => show(event.target.closest(".coded-post")));
+
+// After a code was put or taken, the post is new on the page. Whoever typed it goes on typing there.
+document.addEventListener("htmx:afterSwap", (event) => {
+  const post = document.getElementById(event.detail.target?.id);
+  if (!post?.classList.contains("coded-post") || post.id !== here) return;
+  show(post);
+  (typed ? post.querySelector(".add-code input[name=name]") : post).focus({ preventScroll: true });
 });
 
-// After a code was put or taken, the post is new on the page: it stays the current one, and the field is ready.
-document.addEventListener("htmx:afterSwap", (event) => {
-  const post = event.detail.elt?.closest?.(".coded-post") ?? document.getElementById(event.detail.target?.id);
-  if (!post?.classList?.contains("coded-post")) return;
-  const typed = event.detail.requestConfig?.elt?.classList?.contains("add-code");
-  post.classList.add("current");
-  (typed && document.activeElement?.tagName !== "LI" ? post.querySelector(".add-code input[name=name]") : post).focus();
+page.addEventListener("submit", (event) => {
+  typed = event.target.matches(".add-code") && event.target.contains(document.activeElement);
 });
