@@ -344,6 +344,11 @@ def test_roles_change_people_leave_and_come_back_and_a_manager_always_stays(site
     assert change(them, do="rejoin").status_code == 303
     with site.store.read() as db:
         assert members.get(db, "pilot", them).pseudonym == name
+    assert change(them, do="save", roles="annotator", pool="").status_code == 303
+    for page in ("/projects/pilot/audit", "/audit"):
+        shown = site.as_("admin").get(page)
+        assert shown.status_code == 200, page
+        assert "member pool changed" in shown.text, page
     for last in ({"do": "leave"}, {"do": "save", "roles": "annotator"}):
         refused = change(me, **last)
         assert refused.status_code == 409
