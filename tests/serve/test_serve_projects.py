@@ -14,7 +14,7 @@ from web_site import PASSWORD, Site, post, token_in
 from davy.annotate import create, project_file
 from davy.core import PROJECT_ROLES
 from davy.serve.membership import ADMINS_MAY, PROJECT_MAY, ROOMS
-from davy.store import events, invitations, items, members, messages, phases, posts, projects, schemes, users
+from davy.store import events, invitations, items, members, messages, personal, phases, posts, projects, schemes, users
 from davy.store.tables import invitations as invitation_table
 
 PLAN = b"""
@@ -355,6 +355,22 @@ def test_roles_change_people_leave_and_come_back_and_a_manager_always_stays(site
         assert "only manager" in refused.text
     assert change(them, do="save", roles="boss").status_code == 422
     assert change("nobody", do="leave").status_code == 404
+
+
+def test_the_roster_shows_no_pseudonym_of_who_left_and_nothing_of_who_had_their_account_deleted(site, project):
+    manager, them = site.as_("expert"), site.people["annotator"]
+    with site.store.write() as db:
+        name = members.get(db, "pilot", them.id).pseudonym
+    shown = lambda: manager.get("/projects/pilot/roster").text  # noqa: E731
+    assert name in shown()
+    with site.store.write() as db:
+        members.leave(db, "pilot", them.id, by=events.SHELL)
+    assert name not in shown()
+    assert them.name in shown()
+    with site.store.write() as db:
+        personal.delete_account(db, them.id, by=them.id)
+    assert "deleted-" not in shown()
+    assert them.name not in shown()
 
 
 def test_another_projects_invitation_cannot_be_taken_back_from_here(site, project):

@@ -18,7 +18,7 @@ from davy.serve.context import context_of
 from davy.serve.errors import Refused
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
-from davy.store import Connection, invitations, members, users
+from davy.store import Connection, invitations, members, personal, users
 
 router = APIRouter(include_in_schema=False)
 
@@ -129,6 +129,7 @@ def _page(
     with context_of(request).store.read() as db:
         people = [(it, users.get(db, it.user)) for it in members.of_project(db, place.project.id, left=True)]
         unused = invitations.unused(db, project=place.project.id)
+    people = [(it, user) for it, user in people if not personal.is_deleted(user)]
     people.sort(key=lambda it: (it[0].left_at is not None, it[1].name.casefold()))
     return project_page(
         request,
