@@ -134,6 +134,24 @@ def test_children_that_the_answers_do_not_settle_are_asked_in_the_same_sitting(s
         assert (here.answers, here.missing) == ({"grumpy": ("no",)}, [])
 
 
+def test_an_expert_can_decide_again_what_people_agree_on(store):
+    case = make(store, adjudication=STRICT)
+    xena = case.people["xena"]
+    with store.write() as db:
+        case.put(db, "p", [TEA, RAIN, WIND])
+        found = expert.take(db, case.project, xena)
+        assert (found.questions, settled(case, db, "p")["grumpy"].basis) == (("about",), "unanimous")
+        here = expert.open_case(db, case.project, xena, found.id, GRUMBLE, also=["grumpy"])
+        assert here.missing == ["grumpy", "about"]
+        no = {"grumpy": ("no",)}
+        assert expert.open_case(db, case.project, xena, found.id, GRUMBLE, no, also=["grumpy", "mood"]).missing == []
+        with pytest.raises(UserError, match="not for you"):
+            expert.decide(db, case.project, found.id, xena, GRUMBLE, no, "so")
+        assert expert.decide(db, case.project, found.id, xena, GRUMBLE, no, "a joke", also=["grumpy"]) == "settled"
+        done = standing(GRUMBLE, settled(case, db, "p"))
+        assert {name: (it.labels, it.basis) for name, it in done.items()} == {"grumpy": (("no",), "expert")}
+
+
 def test_an_expert_never_settles_a_post_that_they_labelled_wrote_or_decided(store):
     case = make(store, adjudication={"grumpy": {"rule": "unanimous", "experts": 2}, "about": {"otherwise": "open"}})
     xena, yves, zoe = (case.people[name] for name in ("xena", "yves", "zoe"))

@@ -126,6 +126,23 @@ def test_the_part_that_htmx_asks_for_has_the_questions_that_an_answer_opens(lamp
     assert settled(lamps)["how"] == (("loud",), "unanimous", None)
 
 
+def test_an_expert_reopens_what_people_agree_on(site):
+    lamps = make_lamps(site, ["a post"], answers=3)
+    case = answered(lamps, 0, [LOUD, LOUD | {"whom": ("millers",)}, LOUD | {"whom": ("cats",)}])
+    client = site.as_("expert")
+    path = f"/projects/lamps/expert/{case}"
+    html = client.get(path).text
+    assert re.findall(r'name="asked" value="(\w+)"', html) == ["whom"]
+    assert re.findall(r'name="also" value="(\w+)"', html) == ["rude", "how", "words"]
+    form = {"csrf": token_in(html), "asked": "whom", "also": "rude", "reason": "a joke", "do": "save"}
+    again = client.post(path, data=form)
+    assert re.findall(r'name="asked" value="(\w+)"', again.text) == ["rude", "whom"]
+    assert 'value="rude" form="answer" checked' in again.text
+    done = client.post(path, data={**form, "asked": ["rude", "whom"], "answer.rude": "not rude"})
+    assert done.status_code == 303
+    assert settled(lamps)["rude"] == (("not rude",), "expert", "a joke")
+
+
 def test_a_case_is_given_back_dropped_with_a_reason_and_never_without(lamps):
     first, second = answered(lamps, 0, [LOUD, LOUD, NOT]), answered(lamps, 1, [LOUD, NOT, NOT])
     client = lamps.site.as_("expert")

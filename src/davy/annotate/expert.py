@@ -7,7 +7,7 @@ several experts and they differ, the post is dropped.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,22 +64,38 @@ def take(db: Connection, project: Project, member: Member, *, kind: str | None =
 
 
 def open_case(
-    db: Connection, project: Project, member: Member, case_id: str, scheme: Scheme, answers: Answers | None = None
+    db: Connection,
+    project: Project,
+    member: Member,
+    case_id: str,
+    scheme: Scheme,
+    answers: Answers | None = None,
+    also: Collection[str] = (),
 ) -> Sitting:
-    """Return a case for an expert to decide, leased to them; `answers` are those that they have chosen so far."""
+    """Return a case for an expert to decide, leased to them; `answers` are those that they have chosen so far.
+
+    `also` names settled questions that they want to decide again: people can be wrong together.
+    """
     case = cases.get(db, case_id)
     _check_may(db, project, case, member)
     if not cases.hold(db, case.id, member.user):
         raise CaseRefused("held", "Another expert holds this case. Take the next one.", status=409)
-    return _sitting(db, project, case, scheme, answers or {})
+    return _sitting(db, project, case, scheme, answers or {}, also)
 
 
 def decide(
-    db: Connection, project: Project, case_id: str, member: Member, scheme: Scheme, answers: Answers, reason: str
+    db: Connection,
+    project: Project,
+    case_id: str,
+    member: Member,
+    scheme: Scheme,
+    answers: Answers,
+    reason: str,
+    also: Collection[str] = (),
 ) -> str:
     """Decide a case and return what became of it: `settled`, `waiting` for another expert, or `dropped`."""
     reason = _checked_reason(reason)
-    here = open_case(db, project, member, case_id, scheme, answers)
+    here = open_case(db, project, member, case_id, scheme, answers, also)
     _check_answers(scheme, here, answers)
     decision = {"by": member.user, "answers": {k: list(v) for k, v in here.answers.items()}, "reason": reason}
     decisions = [*here.case.outcome.get("decisions", ()), decision]
@@ -116,7 +132,9 @@ def give_back(db: Connection, project: Project, member: Member, case_id: str | N
     return cases.release(db, project.id, member.user, case_id=case_id)
 
 
-def _sitting(db: Connection, project: Project, case: Case, scheme: Scheme, answers: Answers) -> Sitting:
+def _sitting(
+    db: Connection, project: Project, case: Case, scheme: Scheme, answers: Answers, also: Collection[str]
+) -> Sitting:
     item = items.get(db, case.item)
     rules = rules_of(project, phases.get(db, item.phase), scheme)
     given = answers_of(db, item, scheme)
@@ -125,10 +143,11 @@ def _sitting(db: Connection, project: Project, case: Case, scheme: Scheme, answe
     chosen = {name: tuple(labels) for name, labels in answers.items()}
     decided = {name: it.labels for name, it in decided_on(cases.of_item(db, case.item)).items()}
     taken: dict[str, tuple[str, ...]] = {}
+    reviewed = (_reviewed(case) | set(also)) & set(rules)
     while True:  # an answer counts only once its question is open to the expert, and may open the next
         outcome = settle(scheme, rules, given, {**decided, **taken})
         asked = {name for name in (*outcome.verdicts, *outcome.unsettled) if name in taken}
-        asked |= {*for_expert(rules, outcome), *(_reviewed(case) & {*outcome.verdicts, *outcome.unsettled})}
+        asked |= {*for_expert(rules, outcome), *(reviewed & {*outcome.verdicts, *outcome.unsettled})}
         more = {name: labels for name, labels in chosen.items() if name in asked and name not in taken}
         if not more:
             break

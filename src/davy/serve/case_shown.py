@@ -35,6 +35,7 @@ class SplitRow:
 class Split:
     """How people answered one question. `state` is `open`, `settled` or empty where nothing hangs on it."""
 
+    name: str
     title: str
     rows: tuple[SplitRow, ...]
     state: str
@@ -125,7 +126,7 @@ def _split(question: Asked, here: Sitting, words: Words) -> Split | None:
     )
     is_open = any(it.name == question.name for it in here.questions)
     state = "open" if is_open else "settled" if verdict else ""
-    return Split(question.title, rows, state, verdict.basis if verdict else "", n)
+    return Split(question.name, question.title, rows, state, verdict.basis if verdict else "", n)
 
 
 def _flags(voices: Sequence[Voice], words: Words) -> list[tuple[str, str]]:

@@ -133,7 +133,7 @@ def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tu
         done = "dropped"
     else:
         try:
-            done = expert.decide(db, place.project, case_id, member, scheme, here.answers, reason)
+            done = expert.decide(db, place.project, case_id, member, scheme, here.answers, reason, _also(form))
         except CaseRefused as error:
             if error.why not in ("undecided", "missing"):
                 raise
@@ -144,7 +144,12 @@ def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tu
 
 
 def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: FormData) -> Sitting:
-    return expert.open_case(db, place.project, member_of(place), case_id, scheme, chosen_in(scheme, form))
+    return expert.open_case(db, place.project, member_of(place), case_id, scheme, chosen_in(scheme, form), _also(form))
+
+
+def _also(form: FormData) -> set[str]:
+    """Return the settled questions that the expert wants to decide again."""
+    return {it for it in form.getlist("also") if isinstance(it, str)}
 
 
 def _next(db: Connection, place: Place, *, skipping: str | None = None) -> tuple[str, str | None]:
@@ -197,6 +202,7 @@ def _page(
         longest_reason=expert.MOST_REASON,
         wrong_what=wrong,
         armed=wrong == "armed",
+        also=_also(form) if form is not None else set(),
         address_of=f"{place.address}/expert/{here.case.id}",
         **values,
     )
