@@ -46,9 +46,8 @@ def main() -> None:
     size = QUICK if quick else Size()
     kinds = [kind for kind in ("SQLite", "PostgreSQL") if f"--{kind.lower()}" in sys.argv] or ["SQLite", "PostgreSQL"]
     missed: list[str] = []
-    print(
-        f"{'':12}{'people':>8}{'answers':>9}{'p50':>11}{'p95':>11}{'p99':>11}{'answers/s':>11}{'CPU ms':>8}{'errors':>8}"
-    )
+    waits = "".join(f"{name:>11}" for name in ("p50", "p95", "p99"))
+    print(f"{'':11}{'people':>7}{'answers':>9}{waits}{'answers/s':>11}{'CPU ms':>8}{'errors':>8}")
     for kind in kinds:
         with (
             database(kind) as url,
@@ -79,7 +78,7 @@ def _measure(kind: str, bench: Bench, size: Size) -> list[str]:
     wrong = _check(bench, [*everything, *killed.acknowledged], "kills")
     missed += wrong
     said = "not all there" if wrong else "all there"
-    print(f"{kind:12}killed {size.kills} times among 20 people: {len(killed.acknowledged):,} acknowledged, {said}")
+    print(f"{kind:11}killed {size.kills} times among 20 people: {len(killed.acknowledged):,} acknowledged, {said}")
     return missed
 
 
@@ -91,7 +90,7 @@ def _row(kind: str, server: Server, bench: Bench, people: int, answers: int, *, 
     p50, p95, p99 = (f"{1000 * _percentile(heard.seconds, level):.1f} ms" for level in (50, 95, 99))
     cpu = 1000 * used / max(n, 1)
     print(
-        f"{kind:12}{people:>8}{n:>9,}{p50:>11}{p95:>11}{p99:>11}{n / took:>11.0f}{cpu:>8.1f}{len(heard.errors):>8}",
+        f"{kind:11}{people:>7}{n:>9,}{p50:>11}{p95:>11}{p99:>11}{n / took:>11.0f}{cpu:>8.1f}{len(heard.errors):>8}",
         flush=True,
     )
     return heard

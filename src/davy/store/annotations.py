@@ -55,7 +55,8 @@ def write(db: Connection, annotation: Annotation) -> None:
         for position, label in enumerate(labels or (NONE,))
     ]
     if rows:
-        db.execute(insert(answers), rows)
+        # One row goes as a plain statement: many at once cost PostgreSQL's driver a pipeline.
+        db.execute(insert(answers), rows if len(rows) > 1 else rows[0])
     events.record(db, by=annotation.annotator, what="post annotated", about=f"annotation {annotation.id}")
 
 

@@ -58,7 +58,10 @@ _ONE = _ALL.where(assignments.c.id == bindparam("id"))
 _ONE_LOCKED = _ONE.with_for_update(of=[assignments, items], key_share=True)
 # States are written out in these, because neither database uses a partial index for a value that it learns later.
 _IN_HAND = (
-    _ALL.where(assignments.c.annotator == bindparam("me"), phases.c.project == bindparam("project"))
+    # Mostly there is none, so only its id is asked for: drivers take their time over every column.
+    select(assignments.c.id)
+    .join(phases, phases.c.id == assignments.c.phase)
+    .where(assignments.c.annotator == bindparam("me"), phases.c.project == bindparam("project"))
     .where(text("assignments.state IN ('held', 'again')"), text("phases.state = 'open'"))
     # What is held first, then second looks from the oldest on; one that was put off comes last.
     .order_by(text("assignments.state DESC"), text("assignments.leased_until IS NOT NULL"), assignments.c.done_at)
@@ -96,8 +99,8 @@ def one(db: Connection, assignment_id: str, *, lock: bool) -> Held | None:
 def in_hand(db: Connection, annotator: str, project_id: str, *, put_off: bool = False) -> Held | None:
     """Return what a person holds or is to look at again in open phases; `put_off` counts what they put off, too."""
     query = _IN_HAND if put_off else _NOT_PUT_OFF
-    row = db.execute(query, {"me": annotator, "project": project_id}).one_or_none()
-    return None if row is None else _held(row)
+    found = db.scalar(query, {"me": annotator, "project": project_id})
+    return None if found is None else one(db, found, lock=False)
 
 
 def left_over(db: Connection, phase_id: str, annotator: str, closed: Sequence[str]) -> Held | None:
