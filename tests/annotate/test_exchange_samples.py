@@ -349,3 +349,22 @@ def _plain(file):
     if not name.endswith(".parquet"):
         return content
     return repr(pq.read_table(io.BytesIO(content)).to_pylist()).encode()
+
+
+def test_the_data_statement_tells_of_annotators_only_in_counts_that_hide_the_few(store, tmp_path):
+    from davy.store import members, responses, users
+
+    fill(store)
+    with store.write() as db:
+        odd = users.add(db, login="dora", name="Dora", role="annotator", by="shell")
+        members.add(db, "tea-1", odd.id, ["annotator"], by="shell")
+        for member in members.of_project(db, "tea-1"):
+            said = {"first language": "Basque" if member.user == odd.id else "German", "age": "57"}
+            responses.put(db, "tea-1", member.user, "about me", said)
+    path = tmp_path / "statement.md"
+    export(store, Wish("tea-1"), tmp_path / "answers.csv", statement=path)
+    words = path.read_text(encoding="utf-8")
+    assert "3 people gave 57 answers in the phases 3 (production)." in words
+    assert "50–59 (4)" in words
+    assert "Basque" not in words
+    assert "German (3)" not in words  # four people, so the one left over could be worked out
