@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -261,6 +262,30 @@ def test_an_answer_saved_during_a_rest_is_counted_and_the_rest_goes_on(store):
     counted = desk.seconds()
     assert desk.answer(after=30, seconds=20).until == rest.until
     assert desk.seconds() == counted + 20
+
+
+def test_tabs_that_save_at_once_lose_no_work(store):
+    desk = Desk(store, break_after_minutes=None)
+    desk.answer()
+    member, failed = desk.member, []
+
+    def tab(first: int) -> None:
+        for number in range(10):
+            at = desk.at + timedelta(seconds=first + 2 * number)
+            try:
+                with store.write() as db:
+                    care.after_save(db, desk.project, member, None, 1, hard=False, at=at)
+                    care.before_next(db, desk.project, member, at=at)
+            except UserError as error:
+                failed.append(error)
+
+    tabs = [threading.Thread(target=tab, args=(first,)) for first in range(3)]
+    for one in tabs:
+        one.start()
+    for one in tabs:
+        one.join()
+    assert failed == []
+    assert sum(it.items for it in desk.sittings()) == 1 + 30
 
 
 def test_a_second_thought_adds_its_time_but_no_item(store):
