@@ -31,7 +31,18 @@ app = typer.Typer(
 Data = Annotated[Path, typer.Option("--data", metavar="DIR", help="The folder with the corpus's published files.")]
 Encoders = Annotated[
     list[str] | None,
-    typer.Option("--encoder", metavar="[ROW=]NAME", help="A transformer row's fine-tuned folder, or its encoder."),
+    typer.Option(
+        "--encoder",
+        metavar="[ROW=]NAME",
+        help="The encoder to fine-tune for a transformer's row, or a model folder that is fine-tuned already.",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the fine-tuning config, such as epochs=1."),
+]
+Unlabelled = Annotated[
+    Path | None, typer.Option(metavar="F", help="Posts that B4's and B6's encoders read before they are fine-tuned.")
 ]
 Models = Annotated[
     list[str] | None, typer.Option("--model", "-m", metavar="M", help="One more detector as a row; again for more.")
@@ -46,6 +57,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 def edos(
     data: Data,
     encoder: Encoders = None,
+    unlabelled: Unlabelled = None,
+    set_: Set = None,
     model: Models = None,
     out: Out = None,
     fresh: Fresh = False,
@@ -54,19 +67,22 @@ def edos(
 ) -> None:
     """Print EDOS's baselines B0 to B6 beside Table 3: macro-F1 for tasks A, B and C.
 
-    Fitted on train, measured on test where DIR has it, else on dev. The embedded detectors are extra rows.
+    Fitted on train, measured on test where DIR has it, else on dev. The embedded detectors are extra rows. A
+    transformer's row is fine-tuned here where its encoder is on this machine, which takes minutes on a GPU and hours
+    without; it is kept, so that the next run only reads it.
 
     Examples:
 
       davy reproduce edos --data edos/ --out report
 
-      davy reproduce edos --data edos/ --encoder B3=distilbert-base-uncased
+      davy reproduce edos --data edos/ --encoder B3=./minilm --unlabelled reddit.csv --set epochs=2
     """
+    from davy.cli.train import changes
     from davy.compare.papers import edos as paper
     from davy.measure.intervals import Bootstrap
 
     posts = _posts("edos", data, out)
-    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), fresh=fresh)
+    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), changes(set_), unlabelled, fresh=fresh)
     for name in model or []:
         runner.loaded(name)  # a name that is wrong is said now, not after minutes of fitting
     found = paper.reproduced(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
@@ -77,6 +93,7 @@ def edos(
 def gmhp7k(
     data: Data,
     encoder: Encoders = None,
+    set_: Set = None,
     model: Models = None,
     out: Out = None,
     fresh: Fresh = False,
@@ -94,11 +111,12 @@ def gmhp7k(
 
       davy reproduce gmhp7k --data gmhp7k/ --encoder deepset/gbert-base --json
     """
+    from davy.cli.train import changes
     from davy.compare.papers import gmhp7k as paper
     from davy.measure.intervals import Bootstrap
 
     posts = _posts("gmhp7k", data, out)
-    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), fresh=fresh)
+    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), changes(set_), None, fresh=fresh)
     for name in model or []:
         runner.loaded(name)  # a name that is wrong is said now, not after minutes of fitting
     found = paper.reproduced(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
@@ -108,8 +126,10 @@ def gmhp7k(
 class _Runner:
     """What the papers' modules ask of us: scoring passes that are remembered, training, detectors by name."""
 
-    def __init__(self, encoders: Mapping[str, str | None], *, fresh: bool) -> None:
-        self._encoders, self._fresh = encoders, fresh
+    def __init__(
+        self, encoders: Mapping[str, str | None], changes: Mapping[str, str], unlabelled: Path | None, *, fresh: bool
+    ) -> None:
+        self._encoders, self._changes, self._unlabelled, self._fresh = encoders, changes, unlabelled, fresh
         self._loaded: dict[str, Scorer] = {}
 
     def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
@@ -144,23 +164,38 @@ class _Runner:
     def trained(
         self,
         row: str,
-        recipe: str,  # noqa: ARG002
-        train: pl.DataFrame,  # noqa: ARG002
-        choose: pl.DataFrame | None,  # noqa: ARG002
-        questions: tuple[Question, ...],  # noqa: ARG002
-        seed: int,  # noqa: ARG002
+        recipe: str,
+        train: pl.DataFrame,
+        choose: pl.DataFrame | None,
+        questions: tuple[Question, ...],
+        seed: int,
     ) -> Scorer:
-        """Return the row's fine-tuned transformer: a model folder as it is; without its encoder the row was not run."""
-        from davy.compare.papers.lines import NotRun
+        """Return the row's fine-tuned transformer: a model folder as it is, else made here from its encoder."""
+        from davy.cli.reproduce_training import fine_tuned
 
         name = self._encoders.get(row)
         if name is not None and (Path(name) / "manifest.json").is_file():
             return self.loaded(name)
+        encoder = self._base(row, name, seed)
+        config = f"{recipe}-{row.lower()}" if recipe == "edos" else recipe
+        return fine_tuned(row, config, encoder, train, choose, questions, seed=seed, changes=self._changes)
+
+    def _base(self, row: str, name: str | None, seed: int) -> str:
+        """Return the encoder that a row is fine-tuned from; a row whose encoder is not on this machine was not run."""
+        from davy.cli.reproduce_training import pretrained_further
+        from davy.cli.train import joined
+        from davy.compare.papers.lines import NotRun
+
         if name is None:
-            raise NotRun(f"needs an encoder pre-trained further; name its folder with --encoder {row}=FOLDER")
+            before = f"B{int(row[1:]) - 1}"
+            if self._unlabelled is None:
+                raise NotRun(f"its encoder reads unlabelled posts first: --unlabelled FILE, or --encoder {row}=FOLDER")
+            base = self._base(before, self._encoders.get(before), seed)
+            texts = joined([str(self._unlabelled)], None)["text"].fill_null("").to_list()
+            return pretrained_further(row, base, texts, seed=seed, changes=self._changes)
         if not _is_here(name):
             raise NotRun(f"{name} is not on this machine; name a folder or download it: --encoder {row}=FOLDER")
-        raise NotRun(f"it has to be fine-tuned first: davy train, then --encoder {row}=FOLDER with the folder it made")
+        return name
 
 
 def _posts(corpus: str, data: Path, out: Path | None) -> pl.DataFrame:

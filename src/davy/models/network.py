@@ -86,7 +86,10 @@ def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Modul
     Only safetensors are read: a pickle would run a stranger's code.
     """
     from transformers import AutoConfig, AutoModel
+    from transformers.utils import logging
 
+    # Its report of heads that an encoder has no use for reads like a fault.
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     config = AutoConfig.from_pretrained(name, **changes)
     if random:
         return AutoModel.from_config(config)  # type: ignore[no-any-return,no-untyped-call]
