@@ -9,8 +9,9 @@ from adjudication_case import GRUMBLE, make
 
 from davy.annotate import expert
 from davy.annotate.adjudicate import answers_of
+from davy.annotate.exchange.gather import gather
 from davy.annotate.rules import standing
-from davy.core import UserError
+from davy.core import UserError, Verdict
 from davy.store import cases, items, verdicts
 from davy.store.columns import now
 
@@ -150,6 +151,11 @@ def test_an_expert_can_decide_again_what_people_agree_on(store):
         assert expert.decide(db, case.project, found.id, xena, GRUMBLE, no, "a joke", also=["grumpy"]) == "settled"
         done = standing(GRUMBLE, settled(case, db, "p"))
         assert {name: (it.labels, it.basis) for name, it in done.items()} == {"grumpy": (("no",), "expert")}
+        # A verdict on a child that fell with its parent's leaves the corpus too.
+        key = {"scheme": GRUMBLE, "project": "pilot", "post": "p"}
+        verdicts.add_settled(db, [(Verdict("p", "about", ("tea",), "expert"), "system")], **key)
+        exported = next(gather(db, case.project, GRUMBLE, [case.phase]))
+        assert list(exported.settled) == ["grumpy"]
 
 
 def test_an_expert_never_settles_a_post_that_they_labelled_wrote_or_decided(store):

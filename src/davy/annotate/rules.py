@@ -9,7 +9,7 @@ agreement, so that 2/3 means at least two people who say the same.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from davy.annotate.settings import Rule
 from davy.core import FLAGS, Annotation, Question, Scheme, UserError, Verdict
@@ -94,9 +94,19 @@ def for_expert(rules: Rules, outcome: Outcome) -> dict[str, str]:
     return {name: why for name, why in outcome.unsettled.items() if rules[name].otherwise == "expert"}
 
 
-def standing(scheme: Scheme, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+class Labelled(Protocol):
+    """Anything that says which labels were settled."""
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+
+AnyVerdict = TypeVar("AnyVerdict", bound=Labelled)
+
+
+def standing(scheme: Scheme, verdicts: Mapping[str, AnyVerdict]) -> dict[str, AnyVerdict]:
     """Return the verdicts whose question still applies: a child's older verdict falls when its parent's changes."""
-    kept: dict[str, Verdict] = {}
+    kept: dict[str, AnyVerdict] = {}
     for question in scheme.questions:
         if question.name in verdicts and _applies(question, kept):
             verdict = verdicts[question.name]
@@ -118,18 +128,18 @@ def flag_holds(rule: Rule, votes: tuple[int, int]) -> bool:
     return raised > 0 and (rule.rule == "single" or _passes(rule, raised, panel))
 
 
-def _applies(question: Question, verdicts: Mapping[str, Verdict]) -> bool:
+def _applies(question: Question, verdicts: Mapping[str, Labelled]) -> bool:
     if question.under is None:
         return True
     parent, needed = question.under
     return parent in verdicts and bool(set(verdicts[parent].labels) & set(needed))
 
 
-def _above(question: Question, verdicts: Mapping[str, Verdict]) -> set[str]:
+def _above(question: Question, verdicts: Mapping[str, Labelled]) -> set[str]:
     return set(verdicts[question.under[0]].labels) if question.under else set()
 
 
-def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, Verdict]) -> bool:
+def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, Labelled]) -> bool:
     """Return whether the labels may be chosen beneath what was settled above."""
     return all(_allowed(question, label, _above(question, verdicts)) for label in labels)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from davy.annotate.exchange.rows import Answered, Given, Settled
+from davy.annotate.rules import standing
 from davy.annotate.together import TOGETHER
 from davy.core import Annotation, Phase, Project, Scheme, UserError
 from davy.store import Connection, exporting, phases
@@ -54,12 +55,13 @@ def gather(
         post: dict[str, Any] = dict(kept.post)
         meta = json.loads(post.pop("meta") or "{}", parse_constant=lambda _: None)
         text = post.pop("text") or ""
+        settled = standing(scheme, {it.question: it for it in kept.verdicts})
         yield Answered(
             **post,
             text=text,
             meta=people.without_ids(meta),
             given=tuple(_given(it, scheme, people, names, comments) for it in kept.annotations),
-            settled={it.question: Settled(it.labels, it.basis, it.reason) for it in kept.verdicts},
+            settled={name: Settled(it.labels, it.basis, it.reason) for name, it in settled.items()},
         )
 
 
