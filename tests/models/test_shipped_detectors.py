@@ -1,0 +1,98 @@
+"""The detectors inside the package: their size, their cards, and that the German one reads German."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from davy.models.embedded import WEIGHTS, shipped
+from davy.models.load import load
+from davy.models.prepare import prepared
+
+HOSTILE = "Frauen gehören an den Herd und nicht in die Politik."
+HARMLESS = (
+    "Danke für den schönen Abend!",
+    "Meine Frau fährt gerne Auto.",
+    "Der Zug hat schon wieder Verspätung, so ein Pech.",
+)
+
+
+@pytest.fixture(scope="module")
+def german():
+    if "embedded-de" not in shipped():
+        pytest.skip("the weights are not in this checkout")
+    return load("embedded-de")
+
+
+def chances(scorer, *texts: str) -> np.ndarray:
+    scores = scorer.score(pl.DataFrame({"text": list(texts)}))
+    return np.stack([scores.positive(name) for name in ("hate", "misogynistic")], axis=1)
+
+
+def test_all_shipped_weights_fit_into_a_wheel_for_a_package_index():
+    sizes = {name: sum(path.stat().st_size for path in (WEIGHTS / name).iterdir()) for name in shipped()}
+    assert sum(sizes.values()) <= 95_000_000
+    assert sizes.get("embedded-en", 0) <= 28_000_000
+
+
+def test_the_documented_card_is_the_card_in_the_folder():
+    docs = Path(__file__).parents[2] / "docs/cards"
+    for name in shipped():
+        card = (WEIGHTS / name / "card.md").read_text(encoding="utf-8")
+        assert (docs / f"{name}.md").read_text(encoding="utf-8") == card
+        for part in ("What it learnt from", "Figures", "What it misses", "Who should not use it"):
+            assert f"## {part}" in card
+        assert "interval" in card
+
+
+def test_the_german_detector_tells_contempt_for_women_from_talk_about_them(german):
+    scores = german.score(pl.DataFrame({"text": [HOSTILE, *HARMLESS]}))
+    assert scores.verdicts() == ["hateful > misogynistic", "none", "none", "none"]
+
+
+def test_shouting_mentions_and_links_change_little(german):
+    loud, named, linked = chances(german, HOSTILE.upper(), f"@anna @bert {HOSTILE}", f"{HOSTILE} https://example.org/x")
+    for other in (loud, named, linked):
+        assert other[0] > 0.39
+        assert other[1] > 0.27
+    one, many = chances(german, f"@anna {HARMLESS[0]}", f"@anna @bert @carla {HARMLESS[0]}")
+    assert np.abs(one - many).max() < 0.01
+    assert np.abs(chances(german, HARMLESS[0].upper())[0] - chances(german, HARMLESS[0].lower())[0]).max() < 0.001
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "\x00", "🙂🙃", "\u200fمرحبا", "x" * 1_000_000, "Hallo " * 100_000])
+def test_odd_posts_get_a_defined_answer(german, text):
+    found = chances(german, text)
+    assert np.isfinite(found).all()
+    assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_a_post_scores_alike_alone_and_among_others(german):
+    texts = [HOSTILE, *HARMLESS, "Ja. " * 60]
+    together = chances(german, *texts)
+    alone = np.concatenate([chances(german, text) for text in texts])
+    # int8 rounds a batch by its largest value, so scores move a little with their neighbours.
+    assert np.abs(together - alone).max() < 0.03
+
+
+def test_the_german_detector_needs_neither_torch_nor_sklearn(german):
+    code = (
+        "import sys, polars as pl; from davy.models.load import load;"
+        "load('embedded-de').score(pl.DataFrame({'text': ['Guten Morgen']}));"
+        "print([it for it in ('torch', 'sklearn', 'transformers') if it in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_only_a_text_that_is_mostly_capitals_is_calmed():
+    steps = ("calm capitals",)
+    assert prepared("WAS SOLL DAS HIER?", steps) == "was soll das hier?"
+    assert prepared("Die EU und die NATO tagen in Brüssel", steps) == "Die EU und die NATO tagen in Brüssel"
+    assert prepared("OK", steps) == "OK"
+    assert prepared("", steps) == ""
