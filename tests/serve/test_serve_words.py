@@ -17,7 +17,8 @@ TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
 DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
     "posts.kind.", "keys.revoked", "keys.expired",
-    "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.", "project.step.", "preset.",
+    "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
+    "project.step.", "preset.",
     "watch.coefficient.", "case.kind.", "case.why.", "basis.", "screening.state.", "screening.own.",
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
     "exports.name.", "exports.about.",
