@@ -89,7 +89,7 @@ def odds_of(folder: Path, texts: list[str]) -> np.ndarray:
 def fitted(odds: np.ndarray, gold: np.ndarray) -> tuple[float, float]:
     """Return slope and shift that make the odds honest: a logistic regression of one feature, by Newton's method."""
     x = np.stack([odds, np.ones(len(odds))], axis=1)
-    weight = np.array([1.0, 0.0])
+    weight = np.zeros(2)
     for _ in range(50):
         chance = 1 / (1 + np.exp(-x @ weight))
         step = np.linalg.solve((x * (chance * (1 - chance))[:, None]).T @ x, x.T @ (gold - chance))

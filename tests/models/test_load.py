@@ -146,6 +146,7 @@ def test_the_language_of_plain_sentences_is_found():
         "🦞",
     ]
     assert detected(texts) == ["en", "de", ""]
+    assert detected(["@the_best_of_london @one_more_name_for_you Danke dir"]) == ["de"]
 
 
 def test_the_version_follows_the_detectors_behind():
