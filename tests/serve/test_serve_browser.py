@@ -177,6 +177,9 @@ def test_keys_alone_are_enough_to_sign_in_and_score(open_page):
     assert primary.count() == 1
     primary.focus()
     page.keyboard.press("Enter")
+    page.wait_for_url("**/projects")
+    page.locator('.places a[href="/score"]').focus()
+    page.keyboard.press("Enter")
     page.wait_for_url("**/score")
     page.locator("#text").focus()
     page.keyboard.type("a sneezewit")
