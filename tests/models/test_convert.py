@@ -83,7 +83,7 @@ def test_a_program_in_the_weights_is_not_run(tmp_path):
         ("m.bin", b"junk", "not in PyTorch's zip format"),
         ("m.bin", pickle.dumps({"a": 1}), "not in PyTorch's zip format"),
         ("m.npz", b"junk", "plain arrays"),
-        ("m.h5", b"junk", "can't convert .h5"),
+        ("m.onnx", b"junk", "can't convert .onnx"),
         ("gone.bin", None, "no file"),
     ],
 )

@@ -70,19 +70,23 @@ def show(
 
 @app.command()
 def convert(
-    file: Annotated[Path, typer.Argument(metavar="F", help="Weights: .bin, .pt, .pth, .ckpt or .npz.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="F", help="Weights: .bin .pt .pth .ckpt .npz .h5 .keras .index, or a SavedModel.")
+    ],
     out: Annotated[
         Path | None, typer.Option(metavar="F2", help="The .safetensors file to write; beside F where left out.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
-    """Turn PyTorch or NumPy weights into safetensors, without running what is in them.
+    """Turn PyTorch, NumPy, Keras or TensorFlow weights into safetensors, without running what is in them.
 
     Examples:
 
       davy model convert pytorch_model.bin
 
       davy model convert weights.npz --out model.safetensors
+
+      davy model convert bert_model.ckpt.index
     """
     from davy.models.convert import convert as converted
 

@@ -1,7 +1,8 @@
 """Turn weights in other formats into safetensors once, without running anything that is in them.
 
-A `.bin`, `.pt`, `.pth` or `.ckpt` file of PyTorch (its zip format) or a `.npz` in,
-a `.safetensors` file out. A pickle is a program; ours is read by a machine that
+A `.bin`, `.pt`, `.pth` or `.ckpt` file of PyTorch (its zip format), a `.npz`, a
+checkpoint of TensorFlow or a file of Keras (`convert_tensorflow.py`) in, a
+`.safetensors` file out. A pickle is a program; ours is read by a machine that
 knows three words — a dict, a tensor, a storage — and stops at any other.
 """
 
@@ -15,13 +16,15 @@ import struct
 import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError
+from davy.models.convert_tensorflow import read_checkpoint, read_keras
+from davy.models.tensor import Tensor, from_numpy
 
 TORCH = frozenset({".bin", ".pt", ".pth", ".ckpt"})
+KERAS = frozenset({".h5", ".hdf5", ".keras"})
 LARGEST_PROGRAM = 64_000_000
 WRAPPERS = ("state_dict", "model_state_dict", "model")
 
@@ -38,24 +41,11 @@ STORAGES: Mapping[str, tuple[str, int]] = {
     "ByteStorage": ("U8", 1),
     "BoolStorage": ("BOOL", 1),
 }
-NUMPY: Mapping[str, str] = {
-    "float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32",
-    "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """One block of numbers as safetensors keeps it."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    data: bytes
 
 
 def convert(path: Path, out: Path) -> dict[str, Tensor]:
     """Write the weights of a file as safetensors; return what was written."""
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f"There is no file {path}.")
     if out.suffix != ".safetensors":
         raise UserError(f"{out} must end in .safetensors, which is what is written.")
@@ -63,10 +53,17 @@ def convert(path: Path, out: Path) -> dict[str, Tensor]:
         tensors = read_torch(path)
     elif path.suffix.lower() == ".npz":
         tensors = read_npz(path)
+    elif path.suffix.lower() in KERAS:
+        tensors = read_keras(path)
+    elif path.suffix.lower() == ".index" or path.is_dir():
+        tensors = read_checkpoint(path)
     else:
         raise UserError(
-            f"{path}: can't convert {path.suffix or 'a file without extension'}; can: .bin .pt .pth .ckpt .npz."
+            f"{path}: can't convert {path.suffix or 'a file without extension'}; "
+            "can: .bin .pt .pth .ckpt .npz .h5 .keras .index, or the folder of a SavedModel."
         )
+    if not tensors:
+        raise UserError(f"{path} holds no weights.")
     write_safetensors(tensors, out)
     return tensors
 
@@ -77,7 +74,7 @@ def read_npz(path: Path) -> dict[str, Tensor]:
 
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return {name: _from_numpy(name, arrays[name]) for name in arrays.files}
+            return {name: from_numpy(name, arrays[name]) for name in arrays.files}
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} holds something other than plain arrays, which is never loaded.") from error
 
@@ -178,12 +175,3 @@ def _tensor(
     steps = [step * storage.size for step in stride]
     view = np.lib.stride_tricks.as_strided(numbers[offset:], shape, steps, writeable=False)
     return Tensor(storage.dtype, tuple(shape), np.ascontiguousarray(view).tobytes())
-
-
-def _from_numpy(name: str, array: Any) -> Tensor:
-    import numpy as np
-
-    dtype = NUMPY.get(array.dtype.name)
-    if dtype is None:
-        raise UserError(f"Array {name!r} is of type {array.dtype}, which safetensors does not keep.")
-    return Tensor(dtype, array.shape, np.ascontiguousarray(array).tobytes())
