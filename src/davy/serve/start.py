@@ -7,6 +7,7 @@ at once. Everything that people need to know is printed when the server is ready
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import signal
@@ -78,6 +79,9 @@ def _serve(asked: Asked, settings: Settings, listening: socket.socket) -> None:
             if self.started:
                 print("\n".join(lines), flush=True)
 
+    # What is loaded by now stays: the collector need not look through it again with every few hundred requests.
+    gc.collect()
+    gc.freeze()
     config = uvicorn.Config(
         app,
         log_config=None,
