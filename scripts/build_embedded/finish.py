@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +63,9 @@ def main() -> None:
         within=many_within(questions),
         loud=loud_rows(network),
     )
-    shutil.copy(args.prepared / "tokenizer.json", folder / "tokenizer.json")
+    tokenizer = json.loads((args.prepared / "tokenizer.json").read_text(encoding="utf-8"))
+    compact = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
+    (folder / "tokenizer.json").write_text(compact, encoding="utf-8")
     settings = {"max_length": job.MAX_LENGTH, "truncate": "head+tail", "prepare": []}
     manifest = folders.Manifest("onnx", args.name, questions, languages=("en",), settings=settings)
     folders.write(folder, manifest)

@@ -81,6 +81,11 @@ def taught(keep: Path, rows: list[list[int]], temperatures: dict[str, float]) ->
     return p
 
 
+def held_back(n: int) -> np.ndarray:
+    """Return which posts are not learnt from."""
+    return np.random.default_rng(2).random(n) < HELD_BACK
+
+
 def padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     width = max(map(len, rows))
     ids, mask = np.zeros((len(rows), width), dtype=np.int64), np.zeros((len(rows), width), dtype=np.float32)
@@ -225,7 +230,7 @@ def main() -> None:
         p = taught(args.keep, rows, temperatures)
         np.savez(args.out / "taught.npz", p=p)
     print(f"taught after {time.time() - began:.0f} s; flagged {(p >= 0.5).any(1).mean():.3f}", flush=True)
-    held = np.random.default_rng(2).random(len(rows)) < HELD_BACK
+    held = held_back(len(rows))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     net, logits = learn(rows, p, held, word_vectors(args.keep), device, args.epochs)
     weights = {name: it.detach().cpu().numpy().astype(np.float16) for name, it in net.named_parameters()}
