@@ -91,6 +91,9 @@ def take(browser: Browser, url: str) -> None:
     page.locator("#invitation-link").evaluate("it => it.textContent = 'https://davy.example.org/invitation/gXk4…'")
     save(page, "people")
 
+    page.goto("/projects/am-fluss/watch")
+    save(page, "watching")
+
     dark = opened(browser, url, "expert", **{**desktop, "color_scheme": "dark"})
     dark.locator("footer button[value=de]").click()
     dark.wait_for_load_state()
