@@ -34,6 +34,8 @@ from davy.store import (
     users,
 )
 
+WORKERS = 2
+"""As docs/serving.md says for a team of 50 at once."""
 SENTENCE = "On the way home somebody said that grumblefops never listen, and three people laughed about it. "
 
 
@@ -105,7 +107,10 @@ class Server:
     def __init__(self, url: str) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 — lives as long as the server
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "davy", "serve", "--port", "0", "--database", url, "--model", "keywords:masking"],
+            [
+                *(sys.executable, "-m", "davy", "serve", "--port", "0", "--database", url),
+                *("--model", "keywords:masking", "--workers", str(WORKERS)),
+            ],
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
@@ -125,9 +130,12 @@ class Server:
         return self._log.read().decode(errors="replace")[-2000:]
 
     def cpu_seconds(self) -> float:
-        """Return how much CPU the process has used so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Return how much CPU the server's processes have used so far."""
+        import psutil
+
+        first = psutil.Process(self.process.pid)
+        times = [process.cpu_times() for process in (first, *first.children(recursive=True))]
+        return sum(it.user + it.system for it in times)
 
     def kill(self) -> None:
         """End it as a power cut would: kill -9."""

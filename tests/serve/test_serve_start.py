@@ -11,6 +11,7 @@ import subprocess
 import sys
 import urllib.request
 
+import httpx
 import pytest
 
 from davy.core.errors import UserError
@@ -173,3 +174,30 @@ def test_the_demo_leaves_nothing_behind(tmp_path, how):
         server.kill()
     assert (server.returncode, errors.strip()) == (0, "")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_two_workers_share_a_port_and_end_together_however_the_first_ends(tmp_path, how):
+    import psutil
+
+    server = start("--database", f"sqlite:///{tmp_path / 'w.sqlite'}", "--model", "majority", "--workers", "2")
+    try:
+        assert server.stdout is not None
+        url = re.search(r"http://\S+", server.stdout.readline())
+        assert url
+        family = psutil.Process(server.pid).children(recursive=True)
+        serving = [it for it in family if "spawn_main" in " ".join(it.cmdline())]
+        assert len(serving) == 1
+        for _ in range(20):
+            assert httpx.get(f"{url.group(0)}/healthz", timeout=20).status_code == 200
+        server.send_signal(how)
+        server.wait(20)
+        _, alive = psutil.wait_procs(family, timeout=15)
+        assert not alive
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+        if server.stderr:
+            server.stderr.close()

@@ -30,6 +30,9 @@ def serve(
             help="Folder for exports and uploads.", envvar="DAVY_FILES", show_default="beside the SQLite file"
         ),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes that answer requests; 2 for a team of 50 at once.", min=1, max=64)
+    ] = 1,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request (never its content).")] = False,
 ) -> None:
     """Serve the web workbench and the API.
@@ -47,7 +50,7 @@ def serve(
 
       davy serve --model keywords:words.txt
 
-      davy serve --host 0.0.0.0 --base-url https://davy.example.org
+      davy serve --host 0.0.0.0 --base-url https://davy.example.org --workers 2
     """
     from davy.serve.start import Asked, run
 
@@ -61,6 +64,7 @@ def serve(
             base_url=base_url,
             allow_hosts=tuple(allow_host or ()),
             files=files,
+            workers=workers,
             verbose=verbose,
         )
     )

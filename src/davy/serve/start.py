@@ -9,12 +9,16 @@ from __future__ import annotations
 import errno
 import gc
 import logging
+import multiprocessing
 import os
 import signal
 import socket
 import sys
 import tempfile
-from contextlib import ExitStack
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -43,6 +47,7 @@ class Asked:
     base_url: str | None = None
     allow_hosts: tuple[str, ...] = ()
     files: Path | None = None
+    workers: int = 1
     verbose: bool = False
 
 
@@ -59,24 +64,62 @@ def run(asked: Asked) -> None:
         settings = settings_of(asked, listening.getsockname()[1], Path(folder) if folder else None)
         _set_up_logging(verbose=asked.verbose)
         try:
-            _serve(asked, settings, listening)
+            with _others(asked, settings, listening):
+                _serve(asked, settings, listening)
         except KeyboardInterrupt:
             print("Stopped.", flush=True)
 
 
-def _serve(asked: Asked, settings: Settings, listening: socket.socket) -> None:
+@contextmanager
+def _others(asked: Asked, settings: Settings, listening: socket.socket) -> Iterator[None]:
+    """Run the other workers while the block runs: processes that take requests from the same socket."""
+    from davy.store import open_store
+
+    if asked.workers > 1:
+        open_store(settings.database, create=True).close()  # once, before several would want to
+    spawn = multiprocessing.get_context("spawn")
+    started = [
+        spawn.Process(target=_worker, args=(asked, settings, listening, os.getpid()), daemon=True)
+        for _ in range(asked.workers - 1)
+    ]
+    for process in started:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.join(15)
+
+
+def _worker(asked: Asked, settings: Settings, listening: socket.socket, parent: int) -> None:
+    """Serve beside the first process, and end with it, however it ends."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)  # the first process is gone without a word: nobody would restart us
+
+    threading.Thread(target=watch, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to the first process, which ends us in order
+    _set_up_logging(verbose=asked.verbose)
+    _serve(asked, settings, listening, leads=False)
+
+
+def _serve(asked: Asked, settings: Settings, listening: socket.socket, *, leads: bool = True) -> None:
     """Run uvicorn on the socket; what people need to know is printed once it answers."""
     import uvicorn
 
     from davy.serve.app import create_app
 
     app = create_app(settings)
-    lines = announcement(asked, settings, app.state.context.store)
+    lines = announcement(asked, settings, app.state.context.store) if leads else []
 
     class Announced(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            if self.started:
+            if self.started and lines:
                 print("\n".join(lines), flush=True)
 
     # What is loaded by now stays: the collector need not look through it again with every few hundred requests.

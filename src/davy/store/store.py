@@ -108,8 +108,9 @@ def make_engine(url: URL) -> Engine:
         engine = create_engine(
             url,
             hide_parameters=True,
-            pool_size=20,
-            max_overflow=20,
+            # PostgreSQL takes 100 by default, and a server may run several of us.
+            pool_size=10,
+            max_overflow=10,
             connect_args={"connect_timeout": 10, "application_name": "davy"},
         )
         event.listen(engine, "checkout", _still_there)
