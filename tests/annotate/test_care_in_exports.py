@@ -5,12 +5,11 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from exchange_case import fill, written
-
 from davy.annotate.exchange.formats import FORMATS
 from davy.serve.exchange import Wish, export
 from davy.store import check_ins, members, messages, responses, sittings, users
 from davy.store.columns import now
+from exchange_case import fill, written
 
 PRIVATE = "a private grumblefop"
 

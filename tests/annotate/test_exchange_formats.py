@@ -8,11 +8,11 @@ import string
 from dataclasses import replace
 
 import pytest
-from exchange_case import about, rows, written
 
 from davy.annotate.exchange.formats import FORMATS, find
 from davy.annotate.exchange.rows import Answered, Given, Settled
 from davy.core import UserError
+from exchange_case import about, rows, written
 
 LOSSLESS = ("label-studio", "doccano", "prodigy", "argilla", "huggingface")
 

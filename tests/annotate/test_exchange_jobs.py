@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from exchange_case import about, fill, rows
 
 from davy.annotate.exchange.formats import find
 from davy.serve import exchange_jobs, files
 from davy.serve.jobs import Worker
 from davy.store import jobs, phases
+from exchange_case import about, fill, rows
 
 LINE = {"id": "n1", "text": "words", "label": ["not hateful"], "annotator": "w1"}
 

@@ -6,12 +6,12 @@ import csv
 import json
 
 import pytest
-from exchange_case import about, fill, rows, same_but_people
 
 from davy.annotate.exchange import long
 from davy.annotate.exchange.cells import neutral, restored
 from davy.cli.app import run
 from davy.serve.exchange import Wish, export
+from exchange_case import about, fill, rows, same_but_people
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "csv.gz"])
