@@ -94,3 +94,43 @@ def test_shared_rooms_do_not_import_each_other_in_circles():
 
     for room in edges:
         walk(room, ())
+
+
+NOT_IN_BASE = {
+    "torch": {"models", "train"},
+    "transformers": {"models", "train"},
+    "accelerate": {"train"},
+    "safetensors": {"models", "train"},
+    "sklearn": {"models", "train"},
+    "scipy": {"models", "train"},
+    "xgboost": {"models", "train"},
+    "onnx": {"train"},
+    "h5py": {"models"},
+    "rapidocr": {"image"},
+    "huggingface_hub": {"cli", "models"},
+    "psycopg": {"store"},
+}
+"""What the base install does not bring → the rooms that may ask for it, having said which extra to install."""
+
+NAMES = {"yaml": "pyyaml", "PIL": "pillow", "argon2": "argon2-cffi", "multipart": "python-multipart",
+         "vl_convert": "vl-convert-python", "starlette": "fastapi", "anyio": "fastapi", "pydantic": "fastapi",
+         "markupsafe": "jinja2",
+         "fasttext": "fasttext-predict", "alembic": "alembic", "markdown_it": "markdown-it-py"}  # fmt: skip
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_room_asks_only_for_packages_that_the_base_install_brings(room):
+    import re
+    import sys
+    import tomllib
+
+    project = tomllib.loads((SOURCE.parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    base = {re.split(r"[^A-Za-z0-9._-]", name)[0].lower().replace("_", "-") for name in project["dependencies"]}
+    wrong = []
+    for path, line, module in imports(room):
+        top = module.split(".")[0]
+        if top in ("davy", "") or top in sys.stdlib_module_names or room in NOT_IN_BASE.get(top, ()):
+            continue
+        if NAMES.get(top, top).lower().replace("_", "-") not in base:
+            wrong.append(f"{path}:{line} imports {module}")
+    assert not wrong, "\n".join(wrong)

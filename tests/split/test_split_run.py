@@ -3,12 +3,13 @@
 import random
 from collections import Counter
 
+import numpy as np
 import polars as pl
 import pytest
 
 from davy.core.errors import UserError
 from davy.split import plan as plans
-from davy.split.groups import groups, links
+from davy.split.groups import Links, groups, links
 from davy.split.leakage import leaks, straddling
 from davy.split.plan import ASIDE, Composition, Plan
 from davy.split.run import split
@@ -238,3 +239,20 @@ def test_the_shipped_plans_are_read():
     assert plans.names() == ["edos", "hatemoji", "memes"]
     assert plans.load("memes").composition.shares == SHARES
     assert plans.load("edos").sizes(20000) == {"train": 14000, "dev": 2000, "test": 4000}
+
+
+@pytest.mark.parametrize(("posts", "pairs"), [(1, 0), (50, 20), (3000, 900), (3000, 6000)])
+def test_groups_are_the_connected_parts_that_scipy_finds(posts, pairs):
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    chance = np.random.default_rng(pairs)
+    first, second = chance.integers(0, posts, (2, pairs))
+    found = groups(posts, [Links("some reason", first[::2], second[::2]), Links("another", first[1::2], second[1::2])])
+    graph = coo_array((np.ones(pairs), (first, second)), shape=(posts, posts))
+    assert found.tolist() == connected_components(graph, directed=False)[1].tolist()
+
+
+def test_a_chain_of_posts_is_one_group():
+    n = 10_000
+    assert set(groups(n, [Links("chain", np.arange(n - 1), np.arange(1, n))]).tolist()) == {0}

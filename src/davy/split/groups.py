@@ -50,14 +50,24 @@ def links(posts: pl.DataFrame, columns: Sequence[str] | None, near: float) -> li
 
 
 def groups(n: int, found: Sequence[Links]) -> Array:
-    """Return the number of the group that each of n posts is in."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    """Return the number of the group that each of n posts is in, groups by their first post.
 
+    Every post takes on the lowest number among those it is linked to, until none changes: a few rounds, whatever n is.
+    """
     first = np.concatenate([np.empty(0, dtype=np.int64), *(link.first for link in found)])
     second = np.concatenate([np.empty(0, dtype=np.int64), *(link.second for link in found)])
-    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n, n))
-    return np.asarray(connected_components(graph, directed=False)[1])
+    lowest = np.arange(n)
+    while True:
+        one, other = lowest[first], lowest[second]
+        lower = np.minimum(one, other)
+        after = lowest.copy()
+        np.minimum.at(after, one, lower)
+        np.minimum.at(after, other, lower)
+        while not np.array_equal(further := after[after], after):
+            after = further
+        if np.array_equal(after, lowest):
+            return np.unique(lowest, return_inverse=True)[1]
+        lowest = after
 
 
 def column_of(posts: pl.DataFrame, name: str) -> pl.Series:
