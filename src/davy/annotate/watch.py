@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from davy.annotate import agreement
-from davy.core import Item, Metric, Phase, Project, Scheme
-from davy.store import Connection, Store, agreements, items, members, phases, projects, watching
+from davy.core import Metric, Phase, Project, Scheme
+from davy.store import Connection, Store, agreements, members, phases, projects, watching
 from davy.store.agreements import Snapshot
 from davy.store.columns import now
 from davy.store.tallies import Tally
@@ -101,10 +101,7 @@ class OneOut:
 
 
 def board(db: Connection, project: Project, *, at: datetime | None = None) -> Board:
-    """Return what is known of a project now.
-
-    Reads a few rows a phase and person, never items or answers; only a discussion, which is short, is counted out.
-    """
+    """Return what is known of a project now. Reads a few rows a phase and person, never items or answers."""
     found = tuple(phases.of_project(db, project.id))
     ids = [phase.id for phase in found]
     tallies = watching.tallies_of(db, ids)
@@ -113,12 +110,7 @@ def board(db: Connection, project: Project, *, at: datetime | None = None) -> Bo
     roster = sum("annotator" in member.roles and member.left_at is None for member in everyone)
     return Board(
         found,
-        {
-            p.id: discussed(p, items.everything(db, p.id))
-            if p.kind == "discussion"
-            else progress_of(p, tallies, roster, snapshots.get(p.id), at=at)
-            for p in found
-        },
+        {p.id: progress_of(p, tallies, roster, snapshots.get(p.id), at=at) for p in found},
         {phase: measured(snapshot) for phase, snapshot in snapshots.items()},
         snapshots,
         tallies,
@@ -172,14 +164,6 @@ def progress_of(
         ends,
         max((tally.last_at for tally in mine if tally.last_at), default=None),
     )
-
-
-def discussed(phase: Phase, found: Iterable[Item]) -> Progress:
-    """Return how far a discussion is: its answers are everybody's, one a post, and nobody's tally counts them."""
-    states = [item.state for item in found]
-    done = sum(state != "open" for state in states)
-    settled = states.count("settled") if phase.in_corpus else None
-    return Progress(phase, done, 0, 0, done, phase.size or None, 0, settled, None, None, None)
 
 
 def _pace(given: int, phase: Phase, snapshot: Snapshot | None, at: datetime) -> float | None:
