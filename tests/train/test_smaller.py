@@ -18,7 +18,7 @@ from davy.train.export import cool, export, temperature, threshold
 from davy.train.masking import Masker
 from davy.train.onnx import PackedEmbedding, RoundedEmbedding
 from davy.train.pretrain import pretrain
-from davy.train.rounding import feel_int8, feel_nothing, round_activation
+from davy.train.rounding import feel_int8, feel_nothing, four_bits, round_activation, round_weight_to_four_bits
 from davy.train.trainer import train
 
 
@@ -99,6 +99,26 @@ def test_rounding_matches_torchs_own_quantiser_and_can_be_switched_off():
     assert not torch.equal(layer(states), before)
     feel_nothing(layer)
     assert torch.equal(layer(states), before)
+
+
+def test_four_bits_lose_little_fit_in_an_int8_and_let_gradients_pass():
+    torch.manual_seed(3)
+    weight = (torch.randn(24, 96) * torch.linspace(0.01, 2, 24)[:, None]).requires_grad_()
+    codes, loudness, scale = four_bits(weight)
+    assert codes.abs().max() == 7
+    assert loudness.min() >= 1 and loudness.max() == 15
+    whole = codes.int() * loudness.int().repeat_interleave(32, dim=1)
+    assert whole.abs().max() <= 127
+    rounded = round_weight_to_four_bits(weight)
+    assert torch.allclose(rounded, whole * scale, atol=1e-5)
+    # Max's table of 1960: sixteen even levels round a normal variable with an error of 10.7 % at best.
+    assert 0.05 < (rounded - weight).norm() / weight.norm() < 0.13
+    rounded.sum().backward()
+    assert torch.equal(weight.grad, torch.ones_like(weight))
+    layer = nn.Sequential(nn.Linear(96, 8))
+    before = layer(states := torch.randn(5, 96))
+    feel_int8(layer, bits=4)
+    assert 0.02 < (layer(states) - before).norm() / before.norm() < 0.3
 
 
 def test_a_temperature_undoes_too_sure_logits():
