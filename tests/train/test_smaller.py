@@ -106,7 +106,8 @@ def test_four_bits_lose_little_fit_in_an_int8_and_let_gradients_pass():
     weight = (torch.randn(24, 96) * torch.linspace(0.01, 2, 24)[:, None]).requires_grad_()
     codes, loudness, scale = four_bits(weight)
     assert codes.abs().max() == 7
-    assert loudness.min() >= 1 and loudness.max() == 15
+    assert loudness.min() >= 1
+    assert loudness.max() == 15
     whole = codes.int() * loudness.int().repeat_interleave(32, dim=1)
     assert whole.abs().max() <= 127
     rounded = round_weight_to_four_bits(weight)
