@@ -118,10 +118,10 @@ def after_save(
     *,
     hard: bool,
     at: datetime | None = None,
-) -> None:
+) -> list[Sitting]:
     """Add one item to the person's sitting, or begin a new one. A replayed form must not come here a second time.
 
-    A second thought about an earlier answer adds its time, but no item.
+    A second thought about an earlier answer adds its time, but no item. Returns the sittings, for `before_next`.
     """
     at = at or now()
     rules = rules_of(project, member)
@@ -132,20 +132,33 @@ def after_save(
     tough = int(hard) * new
     if latest is not None and _goes_on(latest, project, rules, at, measured):
         worked = _worked(latest, measured, at)
-        sittings.add_work(db, latest, seconds=worked, items=new, hard=tough, at=at)
-        return
+        added = sittings.add_work(db, latest, seconds=worked, items=new, hard=tough, at=at)
+        return sittings.in_order([added, *found[1:]])
     if latest is not None and found[0].ended_at is None:
         sittings.change(db, latest.id, ended_at=latest.last_at)
+        found[0] = replace(found[0], ended_at=latest.last_at)
     started = max(at - timedelta(seconds=measured), _day_start(rules, at))
     begun = sittings.fresh(project.id, member.user, started_at=started, at=at, seconds=measured, items=new, hard=tough)
-    sittings.begin(db, _carried(begun, latest))
+    begun = _carried(begun, latest)
+    sittings.begin(db, begun)
+    return sittings.in_order([begun, *found])
 
 
-def before_next(db: Connection, project: Project, member: Member, *, at: datetime | None = None) -> Rest | None:
-    """Return the rest that a person should take now, or None. A rest that is due begins with this call."""
+def before_next(
+    db: Connection,
+    project: Project,
+    member: Member,
+    *,
+    at: datetime | None = None,
+    known: list[Sitting] | None = None,
+) -> Rest | None:
+    """Return the rest that a person should take now, or None. A rest that is due begins with this call.
+
+    `known` are their sittings, where `after_save` gave them in the same transaction.
+    """
     at = at or now()
     rules = rules_of(project, member)
-    found = sittings.recent(db, member.user, at)
+    found = sittings.recent(db, member.user, at) if known is None else known
     if not found:
         return None
     if (capped := _capped(rules, _sum_today(found, rules, at), at)) is not None:

@@ -92,11 +92,12 @@ def next_sheet(
     `after` is what was saved just before in the same transaction: what it knows is not read again.
     """
     at = at or now()
-    open_to = _phases_for(db, project, member, phase_id)
+    every, in_hand = picking.phases_with_hand(db, project.id, member.user)
+    open_to = _phases_for(db, project, member, phase_id, every)
     if not open_to:
         return None
     ids = [phase.id for phase in open_to]
-    held = picking.in_hand(db, member.user, project.id)
+    held = picking.in_hand(db, member.user, project.id) if in_hand else None
     if held is not None and held.phase.id in ids:
         lease = duty.lease_of(held.phase)
         return _sheet(db, project, member, assignments.renew(db, held, lease=lease, at=at))
@@ -112,7 +113,7 @@ def open_sheet(db: Connection, project: Project, member: Member, assignment_id: 
 
     One that is answered already is returned too, so that a form that was sent twice finds it.
     """
-    held = picking.one(db, assignment_id, lock=is_writing(db))
+    held = picking.to_answer(db, assignment_id) if is_writing(db) else picking.one(db, assignment_id, lock=False)
     if held is None or held.phase.project != project.id:
         raise UserError("There is no such post in this project. Go on with the next one.", status=404)
     if held.assignment.annotator != member.user:
@@ -179,7 +180,7 @@ def undo(db: Connection, project: Project, member: Member, assignment_id: str | 
     An answer counts until the new one replaces it.
     """
     at = now()
-    open_to = [phase.id for phase in _phases_for(db, project, member, None)]
+    open_to = [it.id for it in _phases_for(db, project, member, None, phases.of_project(db, project.id))]
     found = assignment_id or assignments.last(db, member.user, open_to)
     held = None if found is None else picking.one(db, found, lock=True)
     if held is None or held.phase.id not in open_to:
@@ -209,10 +210,11 @@ def leave(db: Connection, project: Project, user_id: str, *, by: str) -> Member:
     return member
 
 
-def _phases_for(db: Connection, project: Project, member: Member, phase_id: str | None) -> list[Phase]:
+def _phases_for(
+    db: Connection, project: Project, member: Member, phase_id: str | None, every: Sequence[Phase]
+) -> list[Phase]:
     if project.state != "open" or member.left_at is not None:
         return []
-    every = phases.of_project(db, project.id)
     member = _screened(db, project, member, every)
     return [it for it in every if phase_id in (None, it.id) and duty.may_work(member, it, every)]
 

@@ -15,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core import Member, Project, Wording
-from davy.serve import render
+from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.errors import Refused, SignInNeeded
 from davy.serve.marks import marks_of
-from davy.serve.visitor import touch, visitor
-from davy.store import Connection, projects
+from davy.serve.visitor import recognised, touch, visitor
+from davy.store import Connection, places
 from davy.store.users import User
 
 PROJECT_MAY: dict[str, tuple[str, ...]] = {
@@ -98,31 +98,47 @@ def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
     """Return a dependency that gives the `Place` if this person has the permission; with `left`, past members too."""
     assert act in PROJECT_MAY, act
 
-    # Not `Anyone`: who asks and where they are is one transaction and one turn in a worker thread.
+    # Not `Anyone`: who asks and where they are is one query and one turn in a worker thread.
     def check(request: Request, project_id: str) -> Place:
+        token = session_of(request)
         with context_of(request).store.read() as db:
-            who = visitor(request, db)
-            if who.account is None:
-                raise SignInNeeded
-            place = find(db, project_id, who.account)
-        touch(request, who)
-        if place.may(act) or (left and place.left):
-            return place
-        if place.left and place.account.role != "admin":
-            raise Refused("left_project", status=403)
-        raise Refused("not_allowed_here", status=403)
+            place = find(request, db, token, project_id)
+        touch(request, visitor(request))
+        return permitted(place, act, left=left)
 
     return check
 
 
-def find(db: Connection, project_id: str, account: User) -> Place:
-    """Return where an account stands in a project; one that they have no part in is refused like one there isn't."""
-    found = projects.with_member(db, project_id, account.id)
-    if (found is None or found[1] is None) and account.role != "admin":
+def session_of(request: Request) -> str:
+    """Return the token of the request's session; without one, nobody is signed in."""
+    token = cookies.read(request, "session")
+    if not token:
+        recognised(request, None)
+        raise SignInNeeded
+    return token
+
+
+def find(request: Request, db: Connection, token: str, project_id: str) -> Place:
+    """Return where the sender stands in a project; one that they have no part in is refused like one there isn't."""
+    found = places.standing(db, token, project_id)
+    who = recognised(request, found[:2] if found else None)
+    if found is None or who.account is None:
+        raise SignInNeeded
+    _, account, project, member = found
+    if (project is None or member is None) and account.role != "admin":
         raise Refused("not_in_project", status=403)
-    if found is None:
+    if project is None:
         raise Refused("no_project", status=404)
-    return Place(*found, account)
+    return Place(project, member, account)
+
+
+def permitted(place: Place, act: str, *, left: bool = False) -> Place:
+    """Return the place if its person has the permission there; with `left`, past members too."""
+    if place.may(act) or (left and place.left):
+        return place
+    if place.left and place.account.role != "admin":
+        raise Refused("left_project", status=403)
+    raise Refused("not_allowed_here", status=403)
 
 
 def project_page(request: Request, place: Place, template: str, *, status: int = 200, **values: Any) -> Response:

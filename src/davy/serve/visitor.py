@@ -21,7 +21,8 @@ from davy.serve import cookies, csrf
 from davy.serve.context import context_of
 from davy.serve.errors import Refused, SignInNeeded
 from davy.serve.permissions import may
-from davy.store import Connection, keys, sessions
+from davy.store import keys, sessions
+from davy.store.sessions import Session
 from davy.store.users import User
 
 
@@ -35,21 +36,29 @@ class Visitor:
     """Whether it is time to note again that the session was used."""
 
 
-def visitor(request: Request, db: Connection | None = None) -> Visitor:
-    """Return who sent this request, by their session cookie. Pages read the language from it.
-
-    Who has a transaction open brings it in `db`, and calls `touch` after it.
-    """
+def visitor(request: Request) -> Visitor:
+    """Return who sent this request, by their session cookie. Pages read the language from it."""
     known: Visitor | None = getattr(request.state, "visitor", None)
     if known is not None:
         return known
-    if db is not None or not cookies.read(request, "session"):
-        known = request.state.visitor = _found(request, db)
-        return known
-    with context_of(request).store.read() as own:
-        known = request.state.visitor = _found(request, own)
-    touch(request, known)
-    return known
+    token = cookies.read(request, "session")
+    if not token:
+        return recognised(request, None)
+    with context_of(request).store.read() as db:
+        found = sessions.find(db, token)
+    who = recognised(request, found)
+    touch(request, who)
+    return who
+
+
+def recognised(request: Request, found: tuple[Session, User] | None) -> Visitor:
+    """Note who sent a request, for whatever else looks at it, and return them."""
+    who = Visitor()
+    if found is not None:
+        session, account = found
+        who = Visitor(account, session.id, sessions.needs_touch(session))
+    request.state.visitor = who
+    return who
 
 
 def touch(request: Request, who: Visitor) -> None:
@@ -57,15 +66,6 @@ def touch(request: Request, who: Visitor) -> None:
     if who.session_id and who.stale:
         with context_of(request).store.write() as db:
             sessions.touch(db, who.session_id)
-
-
-def _found(request: Request, db: Connection | None) -> Visitor:
-    token = cookies.read(request, "session")
-    found = sessions.find(db, token) if token and db is not None else None
-    if found is None:
-        return Visitor()
-    session, account = found
-    return Visitor(account, session.id, sessions.needs_touch(session))
 
 
 def _visitor(request: Request) -> Visitor:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from davy.core import Annotation, Scheme, UserError
 from davy.store import events
+from davy.store.prepared import Prepared
 from davy.store.tables import annotations, answers, guidelines, posts, schemes
 
 NONE = ""
@@ -44,7 +45,7 @@ def write(db: Connection, annotation: Annotation) -> None:
     """
     values = {name: getattr(annotation, name) for name in _OWN} | {"flags": "|".join(annotation.flags)}
     try:
-        db.execute(insert(annotations), values)
+        _ADD.run(db, values)
     except IntegrityError:  # someone else added or replaced it between the look and the insert
         if annotation.replaces is None:
             raise UserError("This answer was sent twice at once. Load the page again.", status=409) from None
@@ -54,10 +55,18 @@ def write(db: Connection, annotation: Annotation) -> None:
         for question, labels in annotation.answers.items()
         for position, label in enumerate(labels or (NONE,))
     ]
-    if rows:
-        # One row goes as a plain statement: many at once cost PostgreSQL's driver a pipeline.
-        db.execute(insert(answers), rows if len(rows) > 1 else rows[0])
+    for row in rows:
+        _ADD_ANSWER.run(db, row)
     events.record(db, by=annotation.annotator, what="post annotated", about=f"annotation {annotation.id}")
+
+
+_OWN = (
+    "id post annotator scheme scheme_version guideline_version at seconds comment replaces project phase".split()  # noqa: SIM905
+)
+_ADD = Prepared(insert(annotations).values({name: bindparam(name) for name in (*_OWN, "flags")}))
+_ADD_ANSWER = Prepared(
+    insert(answers).values({name: bindparam(name) for name in ("annotation", "question", "label", "position")})
+)
 
 
 def get(db: Connection, annotation_id: str) -> Annotation:
@@ -131,11 +140,6 @@ def current() -> ColumnElement[bool]:
     """Return the condition that nothing replaces an annotation."""
     later = annotations.alias("later")
     return ~exists().where(later.c.replaces == annotations.c.id)
-
-
-_OWN = (
-    "id post annotator scheme scheme_version guideline_version at seconds comment replaces project phase".split()  # noqa: SIM905
-)
 
 
 def _answering(scheme: str, version: int, question: str) -> Sequence[ColumnElement[bool]]:

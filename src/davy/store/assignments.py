@@ -22,10 +22,12 @@ from davy.store import events, picking, tallies
 from davy.store.columns import new_id
 from davy.store.items import ROOM
 from davy.store.picking import Held
+from davy.store.prepared import Prepared
 from davy.store.tables import annotations, answers, assignments, items, members, phases
 from davy.store.tallies import Tally
 
 LONGEST_LEASE = timedelta(days=1)
+NEVER = 2**31 - 1
 
 _HELD = (
     select(assignments.c.id, assignments.c.item, phases.c.answers)
@@ -39,11 +41,11 @@ _HELD = (
 _RAN_OUT = _HELD.where(
     or_(assignments.c.leased_until <= bindparam("at"), assignments.c.leased_until > bindparam("far"))
 ).limit(100)
-_TAKE_ROOM = update(items).where(items.c.id == bindparam("i"), ROOM).values(room=items.c.room - 1)
+_TAKE_ROOM = Prepared(update(items).where(items.c.id == bindparam("i"), ROOM).values(room=items.c.room - 1))
 _GIVE_ROOM = (
     update(items).where(items.c.id == bindparam("i"), text("items.state <> 'dropped'")).values(room=items.c.room + 1)
 )
-_GIVEN = (
+_GIVEN = Prepared(
     update(items)
     .where(items.c.id == bindparam("i"))
     .values(
@@ -60,10 +62,15 @@ _TAKEN_BACK = (
     .values(given=items.c.given - 1, state=case((items.c.state == "dropped", "dropped"), else_="open"))
 )
 _CHANGE = update(assignments).where(assignments.c.id == bindparam("i"), assignments.c.state == bindparam("was"))
-_DONE = _CHANGE.values(
-    state=bindparam("to"), done_at=bindparam("done"), annotation=bindparam("by_annotation"), leased_until=None
+_DONE = Prepared(
+    _CHANGE.values(
+        state=bindparam("to"), done_at=bindparam("done"), annotation=bindparam("by_annotation"), leased_until=None
+    )
 )
-_HOLD = _CHANGE.values(state="held", taken_at=bindparam("taken"), leased_until=bindparam("until"), done_at=None)
+_HOLD = Prepared(
+    _CHANGE.values(state="held", taken_at=bindparam("taken"), leased_until=bindparam("until"), done_at=None)
+)
+_ADD = Prepared(insert(assignments).values({name: bindparam(name) for name in Assignment.__dataclass_fields__}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +115,20 @@ def take(
         return None if older is None else retake(db, older, lease=lease, at=at)
     item, post = found
     if phase.answers is not None:
-        db.execute(_TAKE_ROOM, {"i": item.id})
+        _TAKE_ROOM.run(db, {"i": item.id})
         item = replace(item, room=item.room - 1)
     made = Assignment(new_id(), item.id, phase.id, annotator, "held", at, at + min(lease, LONGEST_LEASE))
-    db.execute(insert(assignments), {name: getattr(made, name) for name in Assignment.__dataclass_fields__})
+    _ADD.run(db, {name: getattr(made, name) for name in Assignment.__dataclass_fields__})
     return Held(made, item, post, phase, tally)
 
 
 def retake(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held | None:
     """Give a person back an item that they skipped, let lapse or refused; None where it has no room left."""
     was = held.assignment
-    if held.phase.answers is not None and db.execute(_TAKE_ROOM, {"i": was.item}).rowcount != 1:
+    if held.phase.answers is not None and _TAKE_ROOM.run(db, {"i": was.item}) != 1:
         return None
     until = at + min(lease, LONGEST_LEASE)
-    _changed(db.execute(_HOLD, {"i": was.id, "was": was.state, "taken": at, "until": until}).rowcount)
+    _changed(_HOLD.run(db, {"i": was.id, "was": was.state, "taken": at, "until": until}))
     undone = {"refused": {"refused": -1}, "skipped": {"skipped": -1}}.get(was.state)
     if undone:
         tallies.count(db, was.phase, was.annotator, at=at, **undone)
@@ -134,7 +141,7 @@ def renew(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held
     if was.state != "held" or (was.leased_until and lease / 2 < was.leased_until - at <= lease):
         return held
     until = at + lease
-    _changed(db.execute(_HOLD, {"i": was.id, "was": "held", "taken": was.taken_at, "until": until}).rowcount)
+    _changed(_HOLD.run(db, {"i": was.id, "was": "held", "taken": was.taken_at, "until": until}))
     return replace(held, assignment=replace(was, leased_until=until))
 
 
@@ -149,8 +156,13 @@ def finish(
     _done(db, held, "done", annotation, at=at)
     if was.state == "again":
         return Finished(held.item, False, tallies.count(db, was.phase, was.annotator, at=at, seconds=seconds or 0.0))
-    row = db.execute(_GIVEN, {"i": was.item, "wanted": wanted or 2**31 - 1}).one()
-    filled = bool(row.state == "full" and held.item.state == "open")
+    row = _GIVEN.one(db, {"i": was.item, "wanted": wanted or NEVER})
+    assert row is not None
+    given, room, state = row
+    # The item was not held until now. Where others answered it meanwhile, it was full before this answer only if
+    # their answers alone were enough.
+    first = given == held.item.given + 1 or given <= (wanted or NEVER)
+    filled = state == "full" and held.item.state == "open" and first
     tally = tallies.count(
         db,
         was.phase,
@@ -161,7 +173,7 @@ def finish(
         seconds=seconds or 0.0,
         place=held.item.position,
     )
-    return Finished(replace(held.item, given=row.given, room=row.room, state=row.state), filled, tally)
+    return Finished(replace(held.item, given=given, room=room, state=state), filled, tally)
 
 
 def refuse(db: Connection, held: Held, annotation: str, *, at: datetime) -> None:
@@ -296,7 +308,7 @@ def _release(db: Connection, taken: Sequence[tuple[str, int | None]]) -> None:
 def _done(db: Connection, held: Held, state: str, annotation: str | None, *, at: datetime) -> None:
     was = held.assignment
     values = {"i": was.id, "was": was.state, "to": state, "done": at, "by_annotation": annotation}
-    _changed(db.execute(_DONE, values).rowcount)
+    _changed(_DONE.run(db, values))
 
 
 def _changed(rows: int) -> None:

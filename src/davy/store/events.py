@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from davy.store.columns import now
+from davy.store.prepared import Prepared
 from davy.store.tables import events
 
 SHELL = "shell"
@@ -33,12 +34,17 @@ class Event:
     details: Mapping[str, Any]
 
 
-_ADD = insert(events)
+_ADD = Prepared(
+    insert(events)
+    .inline()
+    .values({name: bindparam(f"its_{name}") for name in ("at", "by", "what", "about", "details")})
+)
 
 
 def record(db: Connection, *, by: str, what: str, about: str, **details: Any) -> None:
     """Add an event. Details are short facts, never a post's text and never a secret."""
-    db.execute(_ADD, {"at": now(), "by": by, "what": what, "about": about, "details": details or None})
+    values = {"its_by": by, "its_what": what, "its_about": about, "its_details": details or None}
+    _ADD.run(db, {"its_at": now(), **values})
 
 
 def latest(

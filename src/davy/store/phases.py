@@ -4,16 +4,17 @@ Whether a phase may open or close is a rule of the work (`annotate.going_on`);
 here it is only written down, with its event.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
-from sqlalchemy.engine import Row
 
 from davy.core import PHASE_KINDS, Phase, UserError
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import new_id, now
+from davy.store.prepared import Prepared
 from davy.store.tables import phases, projects
 
 
@@ -64,18 +65,19 @@ def add(
 
 def get(db: Connection, phase_id: str) -> Phase:
     """Return the phase with this id."""
-    row = db.execute(select(phases).where(phases.c.id == phase_id)).one_or_none()
+    row = db.execute(select(*COLUMNS).where(phases.c.id == phase_id)).one_or_none()
     if row is None:
         raise UserError(f"There is no phase {phase_id[:60]!r}.", status=404)
-    return _phase(row)
+    return phase_from(row)
 
 
-_ALL = select(phases).where(phases.c.project == bindparam("project")).order_by(phases.c.position)
+COLUMNS = [phases.c[name] for name in Phase.__dataclass_fields__]
+_ALL = Prepared(select(*COLUMNS).where(phases.c.project == bindparam("project")).order_by(phases.c.position))
 
 
 def of_project(db: Connection, project_id: str) -> list[Phase]:
     """Return a project's phases in their order."""
-    return [_phase(row) for row in db.execute(_ALL, {"project": project_id})]
+    return [phase_from(row) for row in _ALL.rows(db, {"project": project_id})]
 
 
 def by_name(db: Connection, project_id: str, name: str) -> Phase:
@@ -143,18 +145,7 @@ def _set_state(db: Connection, phase_id: str, state: str, *, by: str) -> Phase:
     return get(db, phase_id)
 
 
-def _phase(row: Row[Any]) -> Phase:
-    return Phase(
-        id=row.id,
-        project=row.project,
-        name=row.name,
-        kind=row.kind,
-        position=row.position,
-        answers=row.answers,
-        in_corpus=bool(row.in_corpus),
-        settings=row.settings,
-        state=row.state,
-        size=row.size,
-        opened_at=row.opened_at,
-        closed_at=row.closed_at,
-    )
+def phase_from(values: Sequence[Any]) -> Phase:
+    """Return the phase of a row that has the columns of `COLUMNS`."""
+    found = Phase(*values)
+    return replace(found, in_corpus=bool(found.in_corpus))

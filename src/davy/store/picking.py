@@ -7,16 +7,19 @@ the locks are no words at all.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, exists, or_, select, text
+from sqlalchemy import Connection, and_, bindparam, exists, or_, select, text
 
 from davy.core import POST_COLUMNS, Assignment, Item, Phase, Post
 from davy.store import tallies
 from davy.store.items import COLUMNS as ITEM
 from davy.store.items import ROOM, item_from
+from davy.store.phases import COLUMNS as PHASE
+from davy.store.phases import phase_from
 from davy.store.posts import post_from
+from davy.store.prepared import Prepared
 from davy.store.tables import assignments, items, phases, posts
 from davy.store.tables import tallies as counted
 from davy.store.tallies import Tally
@@ -38,9 +41,10 @@ _PARTS = (
     [assignments.c[name] for name in Assignment.__dataclass_fields__],
     ITEM,
     POST,
-    [phases.c[name] for name in Phase.__dataclass_fields__],
+    PHASE,
     tallies.COLUMNS,
 )
+_STATE = list(Assignment.__dataclass_fields__).index("state")
 _NOT_CLOSED = or_(items.c.batch.is_(None), items.c.batch.not_in(bindparam("closed", expanding=True)))
 
 _ALL = (
@@ -55,7 +59,9 @@ _ALL = (
     )
 )
 _ONE = _ALL.where(assignments.c.id == bindparam("id"))
-_ONE_LOCKED = _ONE.with_for_update(of=[assignments, items], key_share=True)
+_SEEN = Prepared(_ONE)
+_LOCKED = Prepared(_ONE.with_for_update(of=[assignments, items], key_share=True))
+_MINE_LOCKED = Prepared(_ONE.with_for_update(of=assignments, key_share=True))
 # States are written out in these, because neither database uses a partial index for a value that it learns later.
 _IN_HAND = (
     # Mostly there is none, so only its id is asked for: drivers take their time over every column.
@@ -67,7 +73,20 @@ _IN_HAND = (
     .order_by(text("assignments.state DESC"), text("assignments.leased_until IS NOT NULL"), assignments.c.done_at)
     .limit(1)
 )
-_NOT_PUT_OFF = _IN_HAND.where(text("(assignments.state = 'held' OR assignments.leased_until IS NULL)"))
+_NOT_PUT_OFF = text("(assignments.state = 'held' OR assignments.leased_until IS NULL)")
+_NEXT_IN_HAND, _ANY_IN_HAND = Prepared(_IN_HAND.where(_NOT_PUT_OFF)), Prepared(_IN_HAND)
+_PHASES = Prepared(
+    select(
+        *PHASE,
+        select(assignments.c.id)
+        .where(assignments.c.annotator == bindparam("me"), assignments.c.phase == phases.c.id)
+        .where(text("assignments.state IN ('held', 'again')"), _NOT_PUT_OFF)
+        .limit(1)
+        .scalar_subquery(),
+    )
+    .where(phases.c.project == bindparam("project"))
+    .order_by(phases.c.position)
+)
 _LEFT_OVER = (
     _ALL.where(assignments.c.annotator == bindparam("me"), assignments.c.phase == bindparam("phase"))
     .where(text("assignments.state IN ('skipped', 'lapsed')"), ROOM)
@@ -75,6 +94,7 @@ _LEFT_OVER = (
     .limit(1)
     .with_for_update(of=[assignments, items], key_share=True, skip_locked=True)
 )
+_ALL_LEFT_OVER = Prepared(_LEFT_OVER)
 _LEFT_OVER_OF_BATCHES = _LEFT_OVER.where(_NOT_CLOSED)
 _FRESH = (
     select(*ITEM, *POST)
@@ -87,26 +107,49 @@ _FRESH = (
     .limit(1)
     .with_for_update(of=items, key_share=True, skip_locked=True)
 )
+_NEXT_FRESH = Prepared(_FRESH)
 _FRESH_OF_BATCHES = _FRESH.where(_NOT_CLOSED)
 
 
 def one(db: Connection, assignment_id: str, *, lock: bool) -> Held | None:
     """Return the assignment with this id, or None; `lock` holds it and its item until the transaction ends."""
-    row = db.execute(_ONE_LOCKED if lock else _ONE, {"id": assignment_id}).one_or_none()
+    row = (_LOCKED if lock else _SEEN).one(db, {"id": assignment_id})
     return None if row is None else _held(row)
+
+
+def to_answer(db: Connection, assignment_id: str) -> Held | None:
+    """Return the assignment with this id, held until the transaction ends, or None.
+
+    Where its answer is still to come, the item is not held: others answer it too, and `finish` is the
+    first to change it. Where it was dealt with before, the item is held as well.
+    """
+    row = _MINE_LOCKED.one(db, {"id": assignment_id})
+    if row is not None and row[_STATE] != "held":
+        row = _LOCKED.one(db, {"id": assignment_id})
+    return None if row is None else _held(row)
+
+
+def phases_with_hand(db: Connection, project_id: str, annotator: str) -> tuple[list[Phase], bool]:
+    """Return a project's phases in their order, and whether `in_hand` has something in one that is open."""
+    rows = _PHASES.rows(db, {"me": annotator, "project": project_id})
+    found = [phase_from(row[:-1]) for row in rows]
+    return found, any(row[-1] is not None and it.state == "open" for row, it in zip(rows, found, strict=True))
 
 
 def in_hand(db: Connection, annotator: str, project_id: str, *, put_off: bool = False) -> Held | None:
     """Return what a person holds or is to look at again in open phases; `put_off` counts what they put off, too."""
-    query = _IN_HAND if put_off else _NOT_PUT_OFF
-    found = db.scalar(query, {"me": annotator, "project": project_id})
-    return None if found is None else one(db, found, lock=False)
+    found = (_ANY_IN_HAND if put_off else _NEXT_IN_HAND).one(db, {"me": annotator, "project": project_id})
+    return None if found is None else one(db, found[0], lock=False)
 
 
 def left_over(db: Connection, phase_id: str, annotator: str, closed: Sequence[str]) -> Held | None:
     """Return what a person skipped or let lapse and may have again, longest ago first."""
-    values: dict[str, Any] = {"me": annotator, "phase": phase_id} | ({"closed": list(closed)} if closed else {})
-    row = db.execute(_LEFT_OVER_OF_BATCHES if closed else _LEFT_OVER, values).one_or_none()
+    values: dict[str, Any] = {"me": annotator, "phase": phase_id}
+    row: Sequence[Any] | None
+    if closed:
+        row = db.execute(_LEFT_OVER_OF_BATCHES, {**values, "closed": list(closed)}).one_or_none()
+    else:
+        row = _ALL_LEFT_OVER.one(db, values)
     return None if row is None else _held(row)
 
 
@@ -119,14 +162,18 @@ def fresh(db: Connection, tally: Tally, closed: Sequence[str], *, after: int) ->
     values: dict[str, Any] = {"phase": tally.phase, "me": me}
     # The two ways in which our own code writes JSON; any other way is caught by `is_own`.
     values |= {"own1": f'%"author": "{me}"%', "own2": f'%"author":"{me}"%'}
-    values |= {"closed": list(closed)} if closed else {}
-    query: Select[Any] = _FRESH_OF_BATCHES if closed else _FRESH
-    while row := db.execute(query, {**values, "place": after}).one_or_none():
+    while row := _fresh(db, {**values, "place": after}, closed):
         item, post = item_from(row[: len(ITEM)]), post_from(row[len(ITEM) :])
         if not is_own(post, me):
             return item, post
         after = item.position
     return None
+
+
+def _fresh(db: Connection, values: dict[str, Any], closed: Sequence[str]) -> Sequence[Any] | None:
+    if closed:
+        return db.execute(_FRESH_OF_BATCHES, {**values, "closed": list(closed)}).one_or_none()
+    return _NEXT_FRESH.one(db, values)
 
 
 def is_own(post: Post, annotator: str) -> bool:
@@ -140,7 +187,5 @@ def _held(row: Sequence[Any]) -> Held:
         parts.append(row[cut : cut + len(part)])
         cut += len(part)
     assignment = Assignment(*parts[0])
-    phase = Phase(*parts[3])
-    phase = replace(phase, in_corpus=bool(phase.in_corpus))
     tally = Tally(*parts[4]) if parts[4][0] is not None else Tally(assignment.phase, assignment.annotator)
-    return Held(assignment, item_from(parts[1]), post_from(parts[2]), phase, tally)
+    return Held(assignment, item_from(parts[1]), post_from(parts[2]), phase_from(parts[3]), tally)

@@ -8,15 +8,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.core import Member, Project, UserError
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import now
-from davy.store.members import COLUMNS as MEMBER
-from davy.store.members import member_from, member_of
+from davy.store.members import member_of
 from davy.store.tables import members, projects, schemes
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -72,15 +71,6 @@ def get(db: Connection, project_id: str) -> Project:
     return found
 
 
-def with_member(db: Connection, project_id: str, user_id: str) -> tuple[Project, Member | None] | None:
-    """Return a project and a person's membership in it, also one that ended, in one query; None without the project."""
-    row = db.execute(_WITH_MEMBER, {"project": project_id, "user": user_id}).one_or_none()
-    if row is None:
-        return None
-    n = len(projects.c)
-    return Project(*row[:n]), member_from(row[n:]) if row[n] is not None else None
-
-
 def everything(db: Connection) -> list[Project]:
     """Return all projects, open ones first, newest first."""
     query = select(projects).order_by(projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
@@ -130,12 +120,6 @@ def _set_state(db: Connection, project_id: str, state: str, *, by: str) -> Proje
     return get(db, project_id)
 
 
-_WITH_MEMBER = (
-    select(*(projects.c[name] for name in Project.__dataclass_fields__), *MEMBER)
-    .select_from(projects)
-    .outerjoin(members, and_(members.c.project == projects.c.id, members.c.user_id == bindparam("user")))
-    .where(projects.c.id == bindparam("project"))
-)
 _ONE = select(projects).where(projects.c.id == bindparam("project"))
 
 

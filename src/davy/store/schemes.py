@@ -18,6 +18,7 @@ from davy.core import Guideline, Scheme, UserError, Wording
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import now
+from davy.store.prepared import Prepared
 from davy.store.tables import annotations, guidelines, schemes, verdicts
 
 
@@ -39,13 +40,13 @@ _NEWEST = (
     .order_by(guidelines.c.version.desc())
     .limit(1)
 )
-_STAMP = select(
+_STAMPS = select(
     schemes.c.digest,
     func.length(schemes.c.yaml),
     _NEWEST.scalar_subquery(),
     _NEWEST.with_only_columns(guidelines.c.digest).scalar_subquery(),
 ).where(schemes.c.name == bindparam("name"), schemes.c.version == bindparam("version"))
-_STAMP_LOCKED = _STAMP.with_for_update(of=schemes, read=True, key_share=True)
+_STAMP, _STAMP_LOCKED = Prepared(_STAMPS), Prepared(_STAMPS.with_for_update(of=schemes, read=True, key_share=True))
 
 
 def digest(scheme: Scheme) -> str:
@@ -95,7 +96,7 @@ def stamp(db: Connection, name: str, version: int, *, lock: bool = False) -> tup
 
     `lock` holds the scheme against a change of its questions until the transaction ends.
     """
-    row = db.execute(_STAMP_LOCKED if lock else _STAMP, {"name": name, "version": version}).one_or_none()
+    row = (_STAMP_LOCKED if lock else _STAMP).one(db, {"name": name, "version": version})
     if row is None:
         raise UserError(f"This database has no scheme {name!r} version {version}.", status=404)
     return name, version, *row

@@ -15,6 +15,7 @@ from sqlalchemy.engine import Row
 from davy.core.errors import UserError
 from davy.store import events, users
 from davy.store.columns import new_id, new_token, now, token_hash
+from davy.store.prepared import Prepared
 from davy.store.tables import sessions
 from davy.store.tables import users as users_table
 
@@ -56,33 +57,22 @@ def start(db: Connection, user_id: str, *, client: str | None = None, lasts: tim
     return session, token
 
 
-# Built once: it is asked with every request.
-_LIVE = (
-    select(users_table, *(column.label(f"session_{column.name}") for column in sessions.columns))
-    .select_from(sessions.join(users_table, sessions.c.user_id == users_table.c.id))
-    .where(
-        sessions.c.token_hash == bindparam("hash"),
-        sessions.c.ended_at.is_(None),
-        sessions.c.expires_at > bindparam("at"),
-        users_table.c.disabled_at.is_(None),
-    )
+COLUMNS = [sessions.c[name] for name in Session.__dataclass_fields__]
+LIVE = sessions.join(users_table, sessions.c.user_id == users_table.c.id)
+IS_LIVE = (
+    sessions.c.token_hash == bindparam("hash"),
+    sessions.c.ended_at.is_(None),
+    sessions.c.expires_at > bindparam("at"),
+    users_table.c.disabled_at.is_(None),
 )
+"""What a session must be for its token to be worth something; `places` asks it with every page of a project."""
+_FIND = Prepared(select(*COLUMNS, *users.COLUMNS).select_from(LIVE).where(*IS_LIVE))
 
 
 def find(db: Connection, token: str) -> tuple[Session, users.User] | None:
     """Return the live session of a token and its user, or None. One indexed read; nothing is written."""
-    row = db.execute(_LIVE, {"hash": token_hash(token), "at": now()}).one_or_none()
-    if row is None:
-        return None
-    session = Session(
-        row.session_id,
-        row.id,
-        row.session_client,
-        row.session_created_at,
-        row.session_seen_at,
-        row.session_expires_at,
-    )
-    return session, users.user_of(row)
+    row = _FIND.one(db, {"hash": token_hash(token), "at": now()})
+    return None if row is None else (Session(*row[: len(COLUMNS)]), users.User(*row[len(COLUMNS) :]))
 
 
 def needs_touch(session: Session) -> bool:

@@ -7,8 +7,8 @@ jumps takes nobody's hours away. When to rest is decided in `annotate.care`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.store.columns import new_id
+from davy.store.prepared import Prepared
 from davy.store.tables import sittings
 
 LONGEST_DAY = timedelta(hours=50)
@@ -57,12 +58,12 @@ class Hours:
 
 # Built once: they run with every answer.
 _RECENT = (
-    select(sittings)
+    select(*(sittings.c[{"user": "user_id"}.get(name, name)] for name in Sitting.__dataclass_fields__))
     .where(sittings.c.user_id == bindparam("user"), sittings.c.started_at > bindparam("after"))
     .order_by(sittings.c.started_at.desc(), sittings.c.id.desc())
 )
-_RECENT_LOCKED = _RECENT.with_for_update()
-_ADD_WORK = (
+_LOOK, _LOOK_LOCKED = Prepared(_RECENT), Prepared(_RECENT.with_for_update())
+_ADD_WORK = Prepared(
     update(sittings)
     .where(sittings.c.id == bindparam("sitting"))
     .values(
@@ -78,8 +79,13 @@ _ADD_WORK = (
 
 def recent(db: Connection, user_id: str, at: datetime, *, lock: bool = False) -> list[Sitting]:
     """Return a person's sittings of the last two days in all projects, the one that was used last first."""
-    rows = db.execute(_RECENT_LOCKED if lock else _RECENT, {"user": user_id, "after": at - LONGEST_DAY})
-    found = [_sitting(row) for row in rows]
+    rows = (_LOOK_LOCKED if lock else _LOOK).rows(db, {"user": user_id, "after": at - LONGEST_DAY})
+    found = [replace(it, postponed=bool(it.postponed)) for it in (Sitting(*row) for row in rows)]
+    return in_order(found)
+
+
+def in_order(found: Iterable[Sitting]) -> list[Sitting]:
+    """Return sittings, the one that was used last first."""
     # An open one comes first: after a clock jumped back, one that ended may seem to be later.
     return sorted(found, key=lambda it: (it.ended_at is None, it.last_at, it.id), reverse=True)
 
@@ -95,10 +101,19 @@ def fresh(project: str, user: str, *, started_at: datetime, at: datetime, **valu
     return Sitting(new_id(), project, user, started_at, at, **values)
 
 
-def add_work(db: Connection, sitting: Sitting, *, seconds: float, items: int, hard: int, at: datetime) -> None:
-    """Add work to a sitting, on top of what another tab may have added meanwhile."""
+def add_work(db: Connection, sitting: Sitting, *, seconds: float, items: int, hard: int, at: datetime) -> Sitting:
+    """Add work to a sitting, on top of what another tab may have added meanwhile, and return it with that."""
     added = {"more_seconds": seconds, "more_items": items, "more_hard": hard}
-    db.execute(_ADD_WORK, {"sitting": sitting.id, "to": at, **added})
+    _ADD_WORK.run(db, {"sitting": sitting.id, "to": at, **added})
+    return replace(
+        sitting,
+        last_at=at,
+        seconds=sitting.seconds + seconds,
+        items=sitting.items + items,
+        hard=sitting.hard + hard,
+        unrested_seconds=sitting.unrested_seconds + seconds,
+        unrested_hard=sitting.unrested_hard + hard,
+    )
 
 
 def change(db: Connection, sitting_id: str, **values: Any) -> None:

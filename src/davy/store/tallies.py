@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, case, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from davy.store.columns import Moment
+from davy.store.prepared import Prepared
 from davy.store.tables import tallies
 
 NOWHERE = -1
@@ -37,9 +38,9 @@ class Tally:
 COLUMNS = [tallies.c[name] for name in Tally.__dataclass_fields__]
 
 _MINE = select(*COLUMNS).where(tallies.c.phase == bindparam("p"), tallies.c.annotator == bindparam("a"))
-_LOCKED = _MINE.with_for_update(key_share=True)
+_LOCKED = Prepared(_MINE.with_for_update(key_share=True))
 _AT = bindparam("at", type_=Moment)
-_COUNT = (
+_COUNT = Prepared(
     update(tallies)
     .where(tallies.c.phase == bindparam("p"), tallies.c.annotator == bindparam("a"))
     .values(
@@ -59,13 +60,14 @@ _COUNT = (
 def lock(db: Connection, phase_id: str, annotator: str) -> Tally:
     """Return a person's tally, held until the transaction ends; it is made where there is none."""
     key = {"p": phase_id, "a": annotator}
-    row = db.execute(_LOCKED, key).one_or_none()
+    row = _LOCKED.one(db, key)
     if row is None:
         make = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
         fresh = Tally(phase_id, annotator)
         values = {name: getattr(fresh, name) for name in Tally.__dataclass_fields__}
         db.execute(make(tallies).values(values).on_conflict_do_nothing())
-        row = db.execute(_LOCKED, key).one()
+        row = _LOCKED.one(db, key)
+        assert row is not None
     return Tally(*row)
 
 
@@ -94,10 +96,11 @@ def count(
         "d_seconds": seconds,
         "to_place": place,
     }
-    row = db.execute(_COUNT, values).one_or_none()
+    row = _COUNT.one(db, values)
     if row is None:
         lock(db, phase_id, annotator)
-        row = db.execute(_COUNT, values).one()
+        row = _COUNT.one(db, values)
+        assert row is not None
     return Tally(*row)
 
 

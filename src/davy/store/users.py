@@ -41,6 +41,9 @@ class User:
         return self.disabled_at is not None
 
 
+COLUMNS = [users.c[name] for name in User.__dataclass_fields__]
+
+
 def add(
     db: Connection,
     *,

@@ -25,14 +25,15 @@ from davy.core.errors import UserError
 from davy.serve.answered import Answered
 from davy.serve.context import context_of
 from davy.serve.errors import Refused
-from davy.serve.membership import Place, in_project
+from davy.serve.membership import Place, find, in_project, permitted, session_of
 from davy.serve.nothing_left import nothing_left
 from davy.serve.pages.consent import member_of
 from davy.serve.questions import read_answers
 from davy.serve.sheets import Filled
 from davy.serve.turns import Turn, consent_first, go_on, show
-from davy.serve.visitor import Form, check_form, field, fields_of
+from davy.serve.visitor import Form, check_form, field, fields_of, touch, visitor
 from davy.store import Connection, picking
+from davy.store.sittings import Sitting
 
 router = APIRouter(include_in_schema=False)
 
@@ -94,19 +95,22 @@ async def answer(request: Request, project_id: str, assignment_id: str) -> Respo
 
 
 def _answer(request: Request, project_id: str, assignment_id: str, form: FormData) -> Response:
-    place = _labels(request, project_id)
-    check_form(request, form)
-    if away := consent_first(request, place):
-        return away
-    store = context_of(request).store
+    token = session_of(request)
+    store, place = context_of(request).store, None
     try:
+        # Who asks, whether they may, and what they ask for are one transaction.
         with store.write() as db:
+            place = permitted(find(request, db, token, project_id), "label posts")
+            check_form(request, form)
+            if away := consent_first(request, place):
+                return away
             turn = _act(db, place, assignment_id, form)
     except UserError as error:
-        if error.status != 409:
+        if error.status != 409 or place is None:
             raise
         with store.write() as db:
             turn = _next(db, place, kindly=_why_not(db, assignment_id))
+    touch(request, visitor(request))
     return go_on(request, place, replace(turn, guideline=field(form, "guideline")))
 
 
@@ -139,7 +143,7 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: Filled) -> Turn:
     if filled.missing or filled.wrong:
         return Turn(sheet, filled=filled, status=422)
     # A form that was sent before finds its post answered; it must not count as work twice.
-    fresh = sheet.assignment.state != "done"
+    fresh, sat = sheet.assignment.state != "done", None
     seconds = filled.seconds or None
     saved = work.save(
         db,
@@ -152,10 +156,10 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: Filled) -> Turn:
     )
     if fresh:
         hard = care.is_hard(place.project, sheet.scheme, filled.answers, post=sheet.post)
-        care.after_save(db, place.project, member_of(place), saved.annotation, seconds, hard=hard)
+        sat = care.after_save(db, place.project, member_of(place), saved.annotation, seconds, hard=hard)
     if saved.feedback is not None:
         return Turn(Answered(sheet, saved.annotation, saved.feedback), said="saved")
-    return _next(db, place, said="saved", after=saved)
+    return _next(db, place, said="saved", after=saved, sat=sat)
 
 
 def read_form(scheme: Scheme, form: FormData) -> Filled:
@@ -188,9 +192,17 @@ def _seconds(written: str) -> float:
 # ---- what comes next ---------------------------------------------------------------------------
 
 
-def _next(db: Connection, place: Place, *, said: str = "", kindly: str = "", after: work.Saved | None = None) -> Turn:
+def _next(
+    db: Connection,
+    place: Place,
+    *,
+    said: str = "",
+    kindly: str = "",
+    after: work.Saved | None = None,
+    sat: list[Sitting] | None = None,
+) -> Turn:
     member = member_of(place)
-    rest = care.before_next(db, place.project, member)
+    rest = care.before_next(db, place.project, member, known=sat)
     if rest is not None:
         return Turn(rest, said, kindly)
     sheet = work.next_sheet(db, place.project, member, after=after)
