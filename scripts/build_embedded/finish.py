@@ -20,7 +20,6 @@ import polars as pl
 import torch
 from corpora import CATEGORIES, HEADS, TARGETS, TYPES, VECTORS, Post, labelled
 from prepare import leaky
-from safetensors.torch import load_file
 
 from davy import schemes
 from davy.core.scheme import Question
@@ -34,7 +33,6 @@ from davy.train.onnx import write_onnx
 
 LABELS = {"type": TYPES, "target": TARGETS, "category": CATEGORIES, "vector": VECTORS}
 CORPORA = {"hate": ("dynahate", "hatemojibuild"), "offensive": ("davidson",), "sexist": ("edos",)}
-LAYERS = [0, 2, 4, 6, 7, 9, 11]
 
 
 def main() -> None:
@@ -50,7 +48,7 @@ def main() -> None:
     folder = args.out / args.name
     folder.mkdir(parents=True, exist_ok=True)
 
-    network = student(args.prepared, args.students, args.of)
+    network = job.load_student(args.prepared, args.students, args.of)
     questions = asked()
     columns = columns_of(job.HEAD_LIST)
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in questions]
@@ -96,16 +94,6 @@ def loud_rows(network: Network) -> torch.Tensor:
     rows = network.encoder.get_input_embeddings().num_embeddings  # type: ignore[operator]
     place = torch.arange(rows)
     return (place < 5000) | (place >= rows - 1941)
-
-
-def student(prepared: Path, students: Path, which: str) -> Network:
-    """Return a student's network with its trained weights."""
-    _, config = job.base(prepared, which, layers=None if which == "minilm" else LAYERS)
-    state = {key: value.float() for key, value in load_file(students / f"student-{which}.safetensors").items()}
-    encoder = {key.removeprefix("encoder."): value for key, value in state.items() if key.startswith("encoder.")}
-    network = Network(job.encoder_of(encoder, config), job.HEAD_LIST)
-    network.load_state_dict(state)
-    return network.eval()
 
 
 def asked() -> tuple[Question, ...]:

@@ -10,19 +10,24 @@ K=${KEEP:-/root/keep}
 P=${PYTHON:-python3}
 job() { $P job.py "$@" --keep "$K"; }
 say() { echo "== $(date +%T) $*"; }
+teach() { job teacher --batch "${B1:-192}" --epochs 3 --seconds "${S1:-370}" "$@"; }
 
 say pretrain
-job pretrain --epochs 2 --batch "${B0:-768}" --rate 2e-4 --seconds "${S0:-105}"
+job tokens
+job pretrain --epochs 4 --batch "${B0:-768}" --rate 2e-4 --seconds "${S0:-160}"
 say teachers
 job variants --batch "${BV:-256}" &
-job teacher --seed 1 --natural 0.3 --agreement 0.5 --rate 8e-5 --batch "${B1:-192}" --epochs 3 --seconds "${S1:-290}" &
-job teacher --seed 2 --natural 0.1 --agreement 0.5 --rate 1e-4 --batch "${B1:-192}" --epochs 3 --seconds "${S1:-290}" &
-job teacher --seed 3 --natural 0.2 --agreement 1.0 --rate 8e-5 --batch "${B1:-192}" --epochs 3 --seconds "${S1:-290}" &
+teach --seed 1 --natural 0.3 --agreement 1.0 --rate 8e-5 &
+teach --seed 2 --natural 0.1 --agreement 0.5 --rate 1e-4 &
+teach --seed 3 --natural 0.2 --agreement 1.0 --rate 8e-5 &
+teach --seed 4 --natural 0.2 --agreement 1.0 --rate 1e-4 --emoji-copies 0.5 &
 wait
 say opinions
 job opinions --batch "${B2:-1024}"
 say students
-job student --of minilm --rate 4e-4 --batch "${B3:-320}" --epochs 9 --seconds "${S3:-480}" &
-job student --of mpnet --rate 1.2e-4 --batch "${B3:-320}" --epochs 7 --seconds "${S3:-480}" --start teacher-2 &
+job student --of mpnet --rate 8e-5 --batch "${B3:-320}" --epochs 6 --seconds "${S4:-600}" --start teacher-3 \
+    --bits 4 --rounded 0.7 &
+job student --of minilm --rate 4e-4 --batch "${B3:-320}" --epochs 9 --seconds "${S3:-430}"
+$P screen_job.py --keep "$K" --seconds "${S5:-140}"
 wait
 say done

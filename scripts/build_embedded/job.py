@@ -96,33 +96,16 @@ def tokens(args: argparse.Namespace) -> None:
     bench.tell({"texts": len(texts), "tokens": int(sum(lengths))})
 
 
-def base(keep: Path, name: str, *, layers: list[int] | None = None) -> tuple[dict[str, torch.Tensor], Any]:
-    """Return a base encoder's tensors and config; `layers` keeps only those, renumbered."""
+def base(keep: Path, name: str) -> tuple[dict[str, torch.Tensor], Any]:
+    """Return a base encoder's tensors and config."""
     from transformers import AutoConfig
 
     path = keep / f"{name}.npz"
     data = path.read_bytes() if path.is_file() else b"".join((keep / f"{name}.npz.{i}").read_bytes() for i in (0, 1))
     tensors, config = weights.unpack(data)
     found = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in tensors.items()}
-    if layers is not None:
-        found = pick_layers(found, layers)
-        config["num_hidden_layers"] = len(layers)
     kind = config.pop("model_type")
     return found, AutoConfig.for_model(kind, **config)
-
-
-def pick_layers(tensors: dict[str, torch.Tensor], layers: list[int]) -> dict[str, torch.Tensor]:
-    """Return the tensors with only some layers, numbered anew."""
-    kept = {}
-    for key, tensor in tensors.items():
-        before, dot, rest = key.partition("encoder.layer.")
-        if not dot:
-            kept[key] = tensor
-            continue
-        number, _, name = rest.partition(".")
-        if int(number) in layers:
-            kept[f"{before}{dot}{layers.index(int(number))}.{name}"] = tensor
-    return kept
 
 
 def encoder_of(tensors: dict[str, torch.Tensor], config: Any) -> torch.nn.Module:
@@ -243,8 +226,8 @@ def hard_targets(bench: Bench, *, natural: float) -> Targets:
     return targets
 
 
-def teacher_order(bench: Bench, rng: np.random.Generator) -> np.ndarray:
-    """Return one epoch for a teacher: hatemojibuild five times, sexist posts three times, others about once."""
+def teacher_order(bench: Bench, rng: np.random.Generator, emoji_copies: float) -> np.ndarray:
+    """Return one epoch for a teacher: hatemojibuild up to five times, sexist posts three times, others about once."""
     originals = np.flatnonzero(bench.part == TRAIN)
     copies = np.flatnonzero(bench.part == COPY)
     origin = bench.posts["origin"]
@@ -252,7 +235,7 @@ def teacher_order(bench: Bench, rng: np.random.Generator) -> np.ndarray:
     sexist = bench.posts["label.sexist"][copies] == 1
     kind = corpus[copies]
     chance = np.select(
-        [kind == "hatemojibuild", sexist, kind == "dynahate", kind == "edos"], [1.0, 1.0, 0.25, 0.15], 0.5
+        [kind == "hatemojibuild", sexist, kind == "dynahate", kind == "edos"], [emoji_copies, 1.0, 0.25, 0.15], 0.5
     )
     copies = copies[rng.random(len(copies)) < chance]
     once = ~np.isin(corpus[originals], ("hatemojibuild", "dynahate", "edos"))
@@ -310,9 +293,10 @@ def teacher(args: argparse.Namespace) -> None:
         precision=PRECISION, seconds=args.seconds,
     )  # fmt: skip
     recipe = Recipe(schedule, args.batch, args.agreement, args.seed)
-    bench.tell({"natural": args.natural, "agreement": args.agreement, "rate": args.rate, "epochs": args.epochs})
+    told = ("natural", "agreement", "emoji_copies", "rate", "epochs")
+    bench.tell({name: getattr(args, name) for name in told})
     fit(
-        network, store, targets, recipe, order=lambda rng: teacher_order(bench, rng),
+        network, store, targets, recipe, order=lambda rng: teacher_order(bench, rng, args.emoji_copies),
         evaluate=dev_judge(bench, network, store), tell=bench.tell,
     )  # fmt: skip
     save(network, args.keep / f"teacher-{args.seed}.safetensors")
@@ -331,19 +315,12 @@ def opinions(args: argparse.Namespace) -> None:
     wanted[: len(bench.part)] = ~bench.spare
     index = torch.from_numpy(np.flatnonzero(wanted)).to(DEVICE)
     part = Tokens(store.flat, store.starts[index], store.lengths[index], store.pad)
-    _, config = base(args.keep, "mpnet")
     paths = sorted(args.keep.glob("teacher-*.safetensors"))
     if args.only:
         paths = [path for path in paths if path.stem.removeprefix("teacher-") in args.only.split(",")]
     total: torch.Tensor | None = None
     for path in paths:
-        state = {k: v.float() for k, v in load_file(path).items()}
-        encoder = encoder_of(
-            {k.removeprefix("encoder."): v for k, v in state.items() if k.startswith("encoder.")}, config
-        )
-        network = Network(encoder, HEAD_LIST)
-        network.load_state_dict(state)
-        network.to(DEVICE)
+        network = fine_tuned(args.keep, path.stem).to(DEVICE)
         chances = probabilities(predict(network, part, batch=args.batch, precision=PRECISION), HEAD_LIST)
         total = chances if total is None else total + chances
         bench.tell({"teacher": path.stem})
@@ -388,13 +365,13 @@ def student_order(bench: Bench, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def student(args: argparse.Namespace) -> None:
-    """Distil the teachers into MiniLM or into a shallower mpnet, the last part of the run with int8 rounding."""
+    """Distil the teachers into MiniLM or into mpnet, the last part of the run with the export's rounding."""
     bench = Bench(args.keep, f"student-{args.of}{args.tag}")
     torch.manual_seed(args.seed)
     if args.of == "minilm":
         network = Network(encoder_of(*base(args.keep, "minilm")), HEAD_LIST)
     else:
-        network = shallow(args.keep, [int(it) for it in args.layers.split(",")], args.start)
+        network = fine_tuned(args.keep, args.start)
     network.to(DEVICE)
     store = bench.tokens(*sources(args.keep))
     targets = soft_targets(bench, args.hard).to(DEVICE)
@@ -405,10 +382,10 @@ def student(args: argparse.Namespace) -> None:
     rounding = {"on": False}
 
     def wrap_up(share: float) -> None:
-        if share >= 1 - args.int8 and not rounding["on"]:
-            feel_int8(network.encoder)
+        if share >= 1 - args.rounded and not rounding["on"]:
+            feel_int8(network.encoder, bits=args.bits)
             rounding["on"] = True
-            bench.tell({"int8 rounding from": round(share, 3)})
+            bench.tell({"rounding from": round(share, 3), "bits": args.bits})
 
     recipe = Recipe(schedule, args.batch, seed=args.seed)
     bench.tell({"rate": args.rate, "epochs": args.epochs, "hard": args.hard, "batch": args.batch, "posts": len(store)})
@@ -416,7 +393,7 @@ def student(args: argparse.Namespace) -> None:
 
     def late() -> dict[str, float]:
         figures = evaluate()
-        if args.int8 and not rounding["on"]:
+        if args.rounded and not rounding["on"]:
             figures["exact"], figures["score"] = figures["score"], figures["score"] - 1  # only rounded weights may win
         return figures
 
@@ -426,13 +403,24 @@ def student(args: argparse.Namespace) -> None:
     save(network, args.keep / f"student-{args.of}{args.tag}.safetensors")
 
 
-def shallow(keep: Path, layers: list[int], start: str) -> Network:
-    """Return an mpnet with some of a teacher's layers, and its heads."""
-    _, config = base(keep, "mpnet", layers=layers)
-    state = {k: v.float() for k, v in load_file(keep / f"{start}.safetensors").items()}
-    network = Network(encoder_of(pick_layers(_part(state, "encoder."), layers), config), HEAD_LIST)
-    network.out.load_state_dict(_part(state, "out."))
+def fine_tuned(keep: Path, name: str) -> Network:
+    """Return a teacher's network."""
+    _, config = base(keep, "mpnet")
+    state = {k: v.float() for k, v in load_file(keep / f"{name}.safetensors").items()}
+    network = Network(encoder_of(_part(state, "encoder."), config), HEAD_LIST)
+    network.load_state_dict(state)
     return network
+
+
+def load_student(keep: Path, students: Path, which: str) -> Network:
+    """Return a student's network with its trained weights, ready to answer."""
+    _, config = base(keep, which)
+    state = {k: v.float() for k, v in load_file(students / f"student-{which}.safetensors").items()}
+    encoder = _part(state, "encoder.")
+    config.num_hidden_layers = len({key.split(".")[2] for key in encoder if key.startswith("encoder.layer.")})
+    network = Network(encoder_of(encoder, config), HEAD_LIST)
+    network.load_state_dict(state)
+    return network.eval()
 
 
 def _part(state: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
@@ -465,10 +453,11 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--of", default="minilm")
     parser.add_argument("--tag", default="")
-    parser.add_argument("--layers", default="0,2,4,6,7,9,11")
     parser.add_argument("--start", default="teacher-1")
     parser.add_argument("--hard", type=float, default=0.35)
-    parser.add_argument("--int8", type=float, default=0.25)
+    parser.add_argument("--rounded", type=float, default=0.25, help="the last share of the run that feels rounding")
+    parser.add_argument("--bits", type=int, default=8, choices=(4, 8))
+    parser.add_argument("--emoji-copies", type=float, default=1.0)
     parser.add_argument("--to", type=Path, default=Path())
     parser.add_argument("--first", type=int, default=0)
     args = parser.parse_args()

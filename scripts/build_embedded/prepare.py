@@ -46,7 +46,7 @@ def main() -> None:
     )
     make_encoders(args.weights, args.out, posts, reddit, vocabulary.emoji_tokens(table))
     if args.small:
-        posts, reddit = posts[::900], reddit[::20000]
+        posts, reddit = posts[::300], reddit[::2000]
     everything = [
         *posts,
         *copies(posts, lexicon, Random(args.seed)),

@@ -1,255 +1,178 @@
-"""On the GPU machine: what an embedded detector says of many posts, and a small network that foresees it.
+"""On the GPU machine, after `job.py student --of minilm`: small networks that foresee what the student says.
 
-`python3 screen_job.py --keep DIR --out DIR [--most N]`: `model.onnx`, `tokenizer.json`, `manifest.json` and
-`texts.json.xz` (pairs of text and kind) in; `screen.npz` (weights) and `held.npz` (the small network's logits and the
-detector's probabilities for posts that it did not learn from, with their kinds) out. What the detector said is kept in
-`taught.npz` and used again. A CPU does it too, in an hour. Needs numpy, onnx, onnxruntime, tokenizers and torch only.
+`python3 screen_job.py --keep DIR --seconds 200 [--net narrow --net wide]`
+
+Posts and random cuts of posts go to the student and to all small networks at once; they learn its answers. It
+sees no post of the last part of Reddit's sample, which benchmarks take. `screen-NAME.npz` (weights) and
+`screen-held.npz` (rows that were not learnt from, the student's probabilities and each network's logits) come out.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import lzma
-import multiprocessing
-import os
 import time
 from pathlib import Path
 
+import job
 import numpy as np
+import torch
+import torch.nn.functional as F
+from screen_nets import CANDIDATES, QUESTIONS, made, start_from
 
-QUESTIONS = ("hate", "offensive", "sexist")
-LENGTH = 128
-WIDTH, FILTERS, HIDDEN = 64, 128, 96
-HELD_BACK = 0.1
+from davy.models.network import columns_of, probabilities
+from davy.train.data import Tokens
 
-
-def encoded(keep: Path, texts: list[str]) -> list[list[int]]:
-    """Return the token ids as `davy.models.onnx` cuts them: three quarters head, one quarter tail."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(keep / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    head = int(LENGTH * 0.75)
-    found = []
-    for at in range(0, len(texts), 50_000):
-        for encoding in tokenizer.encode_batch_fast([text[: LENGTH * 16] for text in texts[at : at + 50_000]]):
-            ids = encoding.ids
-            found.append(ids if len(ids) <= LENGTH else [*ids[:head], *ids[len(ids) - (LENGTH - head) :]])
-    return found
+UNSEEN = 110_000
+"""How many of Reddit's last posts are left alone."""
+EMOJI = 1941
+"""How many emoji the vocabulary ends with; a post that has one is always read, so none is learnt from."""
+BUCKET = 24
 
 
-def asked(task: tuple[Path, list[list[int]], dict[str, float]]) -> np.ndarray:
-    """Return the detector's probability of yes for each question; runs in a process of its own."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
-
-    keep, rows, temperatures = task
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(keep / "model.onnx"), options, providers=["CPUExecutionProvider"])
-    wanted = {given.name for given in session.get_inputs()}
-    lengths = np.array([len(row) for row in rows])
-    order = np.argsort(lengths, kind="stable")
-    out = np.empty((len(rows), len(QUESTIONS)), dtype=np.float32)
-    start = 0
-    while start < len(order):
-        end = start + 1
-        while end < len(order) and (end + 1 - start) * lengths[order[end]] <= 1024:
-            end += 1
-        part = order[start:end]
-        ids, mask = padded([rows[i] for i in part])
-        feed = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
-        if "token_type_ids" in wanted:
-            feed["token_type_ids"] = np.zeros_like(ids)
-        for place, (name, logits) in enumerate(zip(QUESTIONS, session.run(list(QUESTIONS), feed), strict=True)):
-            scaled = logits.astype(np.float64) / temperatures.get(name, 1.0)
-            out[part, place] = 1 / (1 + np.exp(scaled[:, 0] - scaled[:, 1]))
-        start = end
-    return out
+def chosen(bench: job.Bench, store: Tokens, words: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the rows to learn from by kind, and the rows held back; the vocabulary has so many words."""
+    emoji = torch.zeros(len(store.flat) + 1, dtype=torch.int32, device=store.flat.device)
+    emoji[1:] = (store.flat >= words - EMOJI).int().cumsum(0)
+    has = (emoji[store.starts + store.lengths] > emoji[store.starts]).cpu().numpy()
+    corpus, part = bench.corpus, bench.part
+    top = np.flatnonzero(corpus == "top")
+    free = ~has
+    free[top[-min(UNSEEN, len(top) // 3) :]] = False
+    held = np.random.default_rng(2).random(len(part)) < 0.1
+    kinds = {
+        "top": corpus == "top",
+        "gender": corpus == "gender",
+        "labelled": part == job.TRAIN,
+    }
+    learnt = {name: np.flatnonzero(kind & free & ~held) for name, kind in kinds.items()}
+    back = np.flatnonzero(np.logical_or.reduce(list(kinds.values())) & free & held)
+    return learnt, back
 
 
-def taught(keep: Path, rows: list[list[int]], temperatures: dict[str, float]) -> np.ndarray:
-    """Return the detector's probabilities for all posts, asked in as many processes as there are cores."""
-    parts = np.array_split(np.random.default_rng(1).permutation(len(rows)), 128)
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
-        answers = pool.map(asked, [(keep, [rows[i] for i in part], temperatures) for part in parts], chunksize=1)
-    p = np.empty((len(rows), len(QUESTIONS)), dtype=np.float32)
-    for part, answer in zip(parts, answers, strict=True):
-        p[part] = answer
-    return p
-
-
-def held_back(n: int) -> np.ndarray:
-    """Return which posts are not learnt from."""
-    return np.random.default_rng(2).random(n) < HELD_BACK
-
-
-def padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    width = max(map(len, rows))
-    ids, mask = np.zeros((len(rows), width), dtype=np.int64), np.zeros((len(rows), width), dtype=np.float32)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)], mask[i, : len(row)] = row, 1
-    return ids, mask
-
-
-def word_vectors(keep: Path) -> np.ndarray:
-    """Return the detector's own word vectors, brought down to the screen's width by their main directions."""
-    import onnx
-    from onnx import numpy_helper
-
-    held = {it.name: it for it in onnx.load(str(keep / "model.onnx")).graph.initializer}
-    name = next(name for name in held if name.endswith("word_embeddings.table"))
-    table = numpy_helper.to_array(held[name]).astype(np.float32)
-    table *= numpy_helper.to_array(held[name.replace(".table", ".scale")]).astype(np.float32)
-    table -= table.mean(0)
-    directions = np.linalg.svd(table.T @ table)[0][:, :WIDTH]
-    found = table @ directions
-    return (0.5 * found / found.std()).astype(np.float32)
-
-
-def network(vectors: np.ndarray):
-    """Return the small network: word vectors, windows of one and three words, the strongest of each, their mean."""
-    import torch
-    import torch.nn.functional as F
-    from torch import nn
-
-    class Screen(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.vectors = nn.Embedding.from_pretrained(torch.from_numpy(vectors), freeze=False)
-            self.lone = nn.Embedding(len(vectors), len(QUESTIONS))
-            nn.init.zeros_(self.lone.weight)
-            self.three = nn.Conv1d(WIDTH, FILTERS, 3, padding=1)
-            self.one = nn.Conv1d(WIDTH, FILTERS // 2, 1)
-            self.middle = nn.Linear(FILTERS + FILTERS // 2 + WIDTH, HIDDEN)
-            self.last = nn.Linear(HIDDEN, len(QUESTIONS))
-            self.drop = nn.Dropout(0.2)
-
-        def forward(self, ids, mask):
-            wide = mask.unsqueeze(1)
-            words = self.vectors(ids).transpose(1, 2) * wide
-            three = (F.relu(self.three(words)) * wide).amax(2)
-            one = (F.relu(self.one(words)) * wide).amax(2)
-            count = wide.sum(2).clamp(min=1)
-            mean = words.sum(2) / count
-            lone = (self.lone(ids) * mask.unsqueeze(2)).sum(1) / count.sqrt()
-            seen = self.drop(torch.cat([three, one, mean], 1))
-            return self.last(self.drop(F.relu(self.middle(seen)))) + lone
-
-    return Screen()
-
-
-def learn(rows: list[list[int]], p: np.ndarray, held: np.ndarray, vectors: np.ndarray, device: str, epochs: int):
-    """Return the trained network; posts that the detector flags weigh more, words are dropped by chance."""
-    import torch
-    import torch.nn.functional as F
-
-    torch.manual_seed(0)
-    net = network(vectors).to(device)
-    lengths = np.array([len(row) for row in rows])
-    flat = torch.from_numpy(np.concatenate([np.asarray(row, dtype=np.int32) for row in rows])).to(device)
-    starts = torch.from_numpy(np.concatenate([[0], np.cumsum(lengths)[:-1]])).to(device)
-    sizes = torch.from_numpy(lengths).to(device)
-    wanted = torch.from_numpy(p).to(device)
-    weights = 1 + 5 * (wanted >= 0.5).float() + 2 * (wanted >= 0.2).float()
-
-    def batch(part):
-        index = torch.from_numpy(part).to(device)
-        width = torch.arange(int(lengths[part].max()), device=device)
-        mask = width[None, :] < sizes[index][:, None]
-        places = (starts[index][:, None] + width[None, :]).clamp(max=len(flat) - 1)
-        return index, flat[places].long() * mask, mask.float()
-
-    learnt = np.flatnonzero(~held)
-    size = 1024
-    optimiser = torch.optim.AdamW(net.parameters(), lr=2e-3, weight_decay=1e-3)
-    steps = epochs * (len(learnt) // size + 50)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, total_steps=steps)
-    average = {name: it.detach().clone() for name, it in net.named_parameters()}
-    began, chance = time.time(), np.random.default_rng(0)
-    for epoch in range(epochs):
-        net.train()
-        total = torch.zeros((), device=device)
-        for part in in_batches(learnt, lengths, size, chance):
-            index, ids, mask = batch(part)
-            hidden = (torch.rand(ids.shape, device=device) < 0.05) & (mask > 0)
-            found = net(ids.masked_fill(hidden, 3), mask)
-            loss = F.binary_cross_entropy_with_logits(found, wanted[index], weights[index])
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            schedule.step()
-            total += loss.detach() * len(part)
-            for name, it in net.named_parameters():
-                average[name].lerp_(it.detach(), 0.003)
-        print(f"epoch {epoch + 1}: {float(total) / len(learnt):.4f} after {time.time() - began:.0f} s", flush=True)
-    with torch.no_grad():
-        for name, it in net.named_parameters():
-            it.copy_(average[name])
-    net.eval()
-    out = np.zeros((len(rows), len(QUESTIONS)), dtype=np.float32)
-    with torch.no_grad():
-        for part in in_batches(np.flatnonzero(held), lengths, 4096, chance):
-            _, ids, mask = batch(part)
-            out[part] = net(ids, mask).cpu().numpy()
-    return net, out
-
-
-def in_batches(rows: np.ndarray, lengths: np.ndarray, size: int, chance: np.random.Generator) -> list[np.ndarray]:
-    """Return batches of posts of like length, in an order of chance."""
-    mixed = chance.permutation(rows)
-    found = []
-    for at in range(0, len(mixed), size * 40):
-        part = mixed[at : at + size * 40]
-        part = part[np.argsort(lengths[part], kind="stable")]
-        found += [part[i : i + size] for i in range(0, len(part), size)]
-    return [found[i] for i in chance.permutation(len(found))]
+def cut(ids: torch.Tensor, mask: torch.Tensor, chance: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return posts of which every second one is a random run of its own words, between the same end tokens."""
+    lengths = mask.sum(1)
+    inner = (lengths - 2).clamp(min=1)
+    draw = torch.rand(3, len(ids), generator=chance, device=ids.device)
+    keep = (draw[0] * inner).long().clamp(min=3).minimum(inner)
+    keep = torch.where(draw[2] < 0.5, keep, inner)
+    start = 1 + (draw[1] * (inner - keep + 1)).long()
+    place = torch.arange(ids.shape[1], device=ids.device)[None, :]
+    source = (start[:, None] + place - 1).clamp(0, ids.shape[1] - 1)
+    source = torch.where(place == 0, 0, torch.where(place == keep[:, None] + 1, (lengths - 1)[:, None], source))
+    new = place < (keep + 2)[:, None]
+    return ids.gather(1, source) * new + (~new).long(), new.long()
 
 
 def main() -> None:
-    import torch
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--most", type=int)
+    parser.add_argument("--seconds", type=float, default=200)
+    parser.add_argument("--batch", type=int, default=2048)
+    parser.add_argument("--net", action="append", choices=tuple(CANDIDATES))
     args = parser.parse_args()
-    with lzma.open(args.keep / "texts.json.xz", "rt", encoding="utf-8") as file:
-        pairs = json.load(file)[: args.most]
-    temperatures = json.loads((args.keep / "manifest.json").read_text())["temperatures"]
-    began = time.time()
-    rows = encoded(args.keep, [text for text, _ in pairs])
-    print(f"{len(rows)} posts tokenised after {time.time() - began:.0f} s", flush=True)
-    args.out.mkdir(parents=True, exist_ok=True)
-    if (args.out / "taught.npz").is_file():
-        p = np.load(args.out / "taught.npz")["p"]
-    else:
-        p = taught(args.keep, rows, temperatures)
-        np.savez(args.out / "taught.npz", p=p)
-    print(f"taught after {time.time() - began:.0f} s; flagged {(p >= 0.5).any(1).mean():.3f}", flush=True)
-    held = held_back(len(rows))
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    net, logits = learn(rows, p, held, word_vectors(args.keep), device, args.epochs)
-    weights = {name: it.detach().cpu().numpy().astype(np.float16) for name, it in net.named_parameters()}
-    np.savez_compressed(args.out / "screen.npz", **weights)
-    kinds = np.array([kind for _, kind in pairs])
+    bench = job.Bench(args.keep, "screen")
+    store = bench.tokens()
+    student = job.load_student(args.keep, args.keep, "minilm").to(job.DEVICE)
+    table = student.encoder.get_input_embeddings().weight.detach()
+    learnt, held = chosen(bench, store, len(table))
+    torch.manual_seed(0)
+    nets = {name: made(name, len(table)) for name in args.net or CANDIDATES}
+    for net in nets.values():
+        start_from(net, table.cpu())
+        net.to(job.DEVICE).train()
+    bench.tell({"learnt": {name: len(it) for name, it in learnt.items()}, "held": len(held)})
+    averages = learn(bench, store, student, nets, learnt, args)
+    for name, net in nets.items():
+        net.load_state_dict(averages[name])
+        net.eval()
+        weights = {key: it.detach().half().cpu().numpy() for key, it in net.state_dict().items()}
+        np.savez_compressed(args.keep / f"screen-{name}.npz", **weights)
+    judge(bench, store, student, nets, held)
+
+
+@torch.no_grad()
+def said(student: torch.nn.Module, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the student's probability of yes for each question of the screen."""
+    with torch.autocast(job.DEVICE.type, torch.bfloat16, enabled=job.CUDA):
+        logits = student(ids, mask).float()
+    columns = columns_of(job.HEAD_LIST)
+    return probabilities(logits, job.HEAD_LIST)[:, [columns[name].start + 1 for name in QUESTIONS]]
+
+
+def learn(bench, store, student, nets, learnt, args):
+    """Return the averaged weights of each network after `--seconds` of learning."""
+    rng = np.random.default_rng(0)
+    chance = torch.Generator(job.DEVICE).manual_seed(0)
+    lengths = store.lengths.cpu().numpy()
+    optimisers = {name: torch.optim.AdamW(net.parameters(), lr=2e-3, weight_decay=1e-3) for name, net in nets.items()}
+    averages = {name: {k: v.clone() for k, v in net.state_dict().items()} for name, net in nets.items()}
+    began, steps, recent = time.monotonic(), 0, dict.fromkeys(nets, 0.0)
+    share = 0.0
+    while share < 1:
+        counts = {"top": 0.6, "gender": 0.2, "labelled": 0.2}
+        rows = np.concatenate(
+            [rng.choice(learnt[kind], int(args.batch * BUCKET * part)) for kind, part in counts.items()]
+        )
+        rows = rows[np.argsort(lengths[rows], kind="stable")]
+        batches = np.array_split(rows, BUCKET)
+        for at in rng.permutation(len(batches)):
+            part = batches[at]
+            ids, mask = store.batch(torch.from_numpy(part).to(job.DEVICE), int(lengths[part].max()))
+            ids, mask = cut(ids, mask, chance)
+            wanted = said(student, ids, mask)
+            weight = 1 + 5 * (wanted >= 0.5).float() + 2 * (wanted >= 0.2).float()
+            share = min(1.0, (time.monotonic() - began) / args.seconds)
+            rate = 2e-3 * min(1.0, steps / 200) * (0.02 + 0.98 * (1 - share))
+            for name, net in nets.items():
+                for group in optimisers[name].param_groups:
+                    group["lr"] = rate
+                with torch.autocast(job.DEVICE.type, torch.bfloat16, enabled=job.CUDA):
+                    found = net(ids, mask.float()).float()
+                loss = F.binary_cross_entropy_with_logits(found, wanted, weight)
+                optimisers[name].zero_grad(set_to_none=True)
+                loss.backward()
+                optimisers[name].step()
+                keep = 1 - min(0.998, steps / (steps + 50))
+                held, now = averages[name], net.state_dict()
+                torch._foreach_lerp_(list(held.values()), [now[key] for key in held], keep)
+                if steps % 500 == 0:
+                    recent[name] = float(loss.detach())
+            if steps % 500 == 0:
+                bench.tell({"step": steps, "share": round(share, 3), **recent})
+            steps += 1
+    return averages
+
+
+@torch.no_grad()
+def judge(bench, store, student, nets, held):
+    """Write what everyone says of the posts held back, and tell how much each network could clear."""
+    lengths = store.lengths.cpu().numpy()
+    p = np.zeros((len(held), len(QUESTIONS)), dtype=np.float32)
+    logits = {name: np.zeros_like(p) for name in nets}
+    order = np.argsort(lengths[held], kind="stable")
+    for at in range(0, len(order), 4096):
+        part = order[at : at + 4096]
+        ids, mask = store.batch(torch.from_numpy(held[part]).to(job.DEVICE), int(lengths[held[part]].max()))
+        p[part] = said(student, ids, mask).cpu().numpy()
+        for name, net in nets.items():
+            logits[name][part] = net(ids, mask.float()).float().cpu().numpy()
+    kinds = bench.corpus[held]
     np.savez_compressed(
-        args.out / "held.npz", place=np.flatnonzero(held), logits=logits[held], p=p[held], kind=kinds[held]
+        bench.keep / "screen-held.npz", rows=held, p=p, kinds=kinds, **{f"logits.{k}": v for k, v in logits.items()}
     )
-    for kind in np.unique(kinds[held]):
-        among = kinds[held] == kind
-        flagged = (p[held][among] >= 0.5).any(1)
-        highest = logits[held][among].max(1)
-        if flagged.sum() < 20:
+    for kind in ("top", "gender", "edos", "dynahate"):
+        among = kinds == kind
+        flagged = (p[among] >= 0.5).any(1)
+        if not flagged.any():
             continue
-        shares = {}
-        for keep in (0.97, 0.98, 0.99, 0.995):
-            mark = np.sort(highest[flagged])[int((1 - keep) * flagged.sum())]
-            shares[keep] = round(float((highest < mark).mean()), 3)
-        print(f"{kind}: {among.sum()} posts, {flagged.sum()} flagged; cleared where so many stay: {shares}", flush=True)
+        for name, found in logits.items():
+            highest = found[among].max(1)
+            ranked = np.sort(highest[flagged])
+            cleared = {share: round(float((highest < ranked[int((1 - share) * len(ranked))]).mean()), 3)
+                       for share in (0.97, 0.98, 0.99)}  # fmt: skip
+            bench.tell({"kind": kind, "net": name, "posts": int(among.sum()), "flagged": int(flagged.sum()), **{
+                f"cleared at {share}": value for share, value in cleared.items()}})  # fmt: skip
 
 
 if __name__ == "__main__":
