@@ -27,7 +27,8 @@ from german_nets import GERMAN, Grams, Reader, small
 from davy import schemes
 from davy.models import folder as folders
 from davy.models.onnx import OnnxScorer
-from davy.train.onnx import RoundedEmbedding, write_onnx
+from davy.train.onnx import write_onnx
+from davy.train.tables import RoundedEmbedding
 
 NAMES = ("hate", "misogynistic")
 SETTINGS = {"max_length": 128, "truncate": "head+tail", "prepare": ["calm capitals", "emoji names"]}

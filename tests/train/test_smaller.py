@@ -16,9 +16,9 @@ from davy.train.config import Config
 from davy.train.distil import distil, mixed, opinions
 from davy.train.export import cool, export, temperature, threshold
 from davy.train.masking import Masker
-from davy.train.onnx import PackedEmbedding, RoundedEmbedding
 from davy.train.pretrain import pretrain
 from davy.train.rounding import feel_int8, feel_nothing, four_bits, round_activation, round_weight_to_four_bits
+from davy.train.tables import PackedEmbedding, RoundedEmbedding
 from davy.train.trainer import train
 
 

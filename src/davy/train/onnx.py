@@ -1,9 +1,10 @@
-"""A trained network as an ONNX graph, exact or in int8.
+"""A trained network as an ONNX graph: exact, in int8, or with matrices in four bits.
 
-A network in; a file out with one output a question. In int8 the matrices have a
-scale for each output channel and activations are rounded as they come, and each
-token's vector has a scale of its own, so that a rare token is not rounded away by a
-loud one. It needs only torch and onnx.
+A network in; a file out with one output a question. Encoders that
+`davy.train.encoders` knows get a graph written for speed (`davy.train.fused`), all
+others the one that torch's tracer finds. In int8 the matrices have a scale for each
+output channel and activations are rounded as they come. It needs only torch,
+onnx and onnxruntime.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from davy.core.errors import UserError
 from davy.models.network import Network
+from davy.train.encoders import parts_of
+from davy.train.fused import write_fused
+from davy.train.tables import rounded
 
 
 class Answers(nn.Module):
@@ -44,74 +49,6 @@ class Answers(nn.Module):
         return tuple(blocks)
 
 
-class RoundedEmbedding(nn.Module):
-    """An embedding table in int8, with a scale for each row."""
-
-    def __init__(self, table: nn.Embedding) -> None:
-        super().__init__()
-        weight = table.weight.detach().float()
-        scale = weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
-        self.register_buffer("scale", scale)
-        self.register_buffer("table", (weight / scale).round().to(torch.int8))
-
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.table[ids].float() * self.scale[ids]  # type: ignore[index]
-
-
-class PackedEmbedding(nn.Module):
-    """An embedding table in 4 bits, two values a byte, with a half-precision scale for each group of 32."""
-
-    GROUP = 32
-
-    def __init__(self, table: nn.Embedding) -> None:
-        super().__init__()
-        weight = table.weight.detach().float()
-        rows, width = weight.shape
-        self.width = width
-        groups = weight.reshape(rows, width // self.GROUP, self.GROUP)
-        scale = _best_scale(groups)
-        codes = ((groups / scale).round().clamp(-8, 7) + 8).reshape(rows, width).to(torch.uint8)
-        self.register_buffer("scale", scale.squeeze(2).half())
-        self.register_buffer("table", codes[:, : width // 2] + codes[:, width // 2 :] * 16)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        pairs = self.table[ids].to(torch.int32)  # type: ignore[index]
-        codes = torch.cat([pairs % 16, pairs // 16], dim=-1).float() - 8
-        scale = self.scale[ids].float().unsqueeze(-1)  # type: ignore[index]
-        return (codes.reshape(*ids.shape, self.width // self.GROUP, self.GROUP) * scale).reshape(*ids.shape, self.width)
-
-
-class MixedEmbedding(nn.Module):
-    """An embedding table whose `loud` rows, the frequent ones, have 8 bits a value and all others 4."""
-
-    def __init__(self, table: nn.Embedding, loud: Tensor) -> None:
-        super().__init__()
-        weight = table.weight.detach()
-        self.loud = RoundedEmbedding(nn.Embedding.from_pretrained(weight[loud]))  # type: ignore[no-untyped-call]
-        self.quiet = PackedEmbedding(nn.Embedding.from_pretrained(weight[~loud]))  # type: ignore[no-untyped-call]
-        place = torch.where(loud, loud.long().cumsum(0), (~loud).long().cumsum(0)) - 1
-        self.register_buffer("is_loud", loud)
-        self.register_buffer("place", place.to(torch.int32))
-
-    def forward(self, ids: Tensor) -> Tensor:
-        is_loud, place = self.is_loud[ids], self.place[ids].long()  # type: ignore[index]
-        nothing = torch.zeros_like(place)
-        loud = self.loud(torch.where(is_loud, place, nothing))
-        quiet = self.quiet(torch.where(is_loud, nothing, place))
-        return torch.where(is_loud.unsqueeze(-1), loud, quiet)
-
-
-def _best_scale(groups: Tensor) -> Tensor:
-    """Return for each group the scale, out of some near its largest value, that rounds it with the least error."""
-    largest = groups.abs().amax(dim=2, keepdim=True).clamp(min=1e-6)
-    best, least = largest / 7, torch.full_like(largest, torch.inf)
-    for share in (0.75, 0.8, 0.85, 0.9, 0.95, 1.0):
-        scale = (largest * share / 7).half().float().clamp(min=1e-6)
-        error = ((groups / scale).round().clamp(-8, 7) * scale - groups).square().sum(2, keepdim=True)
-        best, least = torch.where(error < least, scale, best), torch.minimum(error, least)
-    return best
-
-
 def write_onnx(
     network: Network,
     questions: Sequence[str],
@@ -120,36 +57,45 @@ def write_onnx(
     *,
     int8: bool = True,
     table_bits: int = 8,
+    matrix_bits: int = 8,
     within: Mapping[int, tuple[int, int]] | None = None,
     loud: Tensor | None = None,
 ) -> None:
     """Write the network to `path`; output i is called `questions[i]` and has the logits in `columns[i]`.
 
-    In int8 the word embeddings take `table_bits` (8 or 4) each. With 4, the rows that
-    `loud` marks keep 8. `within` is as in `Answers`, by position.
+    In int8 the word embeddings take `table_bits` (8 or 4) a value, and the encoder's matrices `matrix_bits`. With 4,
+    the table's rows that `loud` marks keep 8. `within` is as in `Answers`, by position.
     """
     network.eval()
+    plain = isinstance(network, Network) and type(network).forward is Network.forward
+    parts = parts_of(network.encoder) if plain else None
+    if parts is not None:
+        words = rounded(parts.words, table_bits, loud) if int8 else parts.words
+        bits = matrix_bits if int8 else 32
+        write_fused(network, parts, words, questions, columns, path, bits=bits, within=within or {})
+    elif matrix_bits != 8 and int8:
+        raise UserError(f"Matrices of {matrix_bits} bits are for BERT, RoBERTa and MPNet encoders; leave them at 8.")
+    else:
+        _write_traced(Answers(network, columns, within or {}), questions, path, int8, table_bits, loud)
+
+
+def _write_traced(
+    answers: Answers, questions: Sequence[str], path: Path, int8: bool, table_bits: int, loud: Tensor | None
+) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         exact = Path(scratch) / "exact.onnx"
-        table = _word_table(network)
+        table = _word_table(answers.network)
         if int8 and table is not None:
             owner, name, embedding = table
-            setattr(owner, name, _rounded(embedding, table_bits, loud))
+            setattr(owner, name, rounded(embedding, table_bits, loud))
         try:
             # In eval mode: the exporter puts the mode back that it found.
-            _trace(Answers(network, columns, within or {}).eval(), questions, exact if int8 else path)
+            _trace(answers.eval(), questions, exact if int8 else path)
         finally:
             if int8 and table is not None:
                 setattr(table[0], table[1], table[2])
         if int8:
             _round(exact, path)
-
-
-def _rounded(table: nn.Embedding, bits: int, loud: Tensor | None) -> nn.Module:
-    """Return the table in 8 bits a value, in 4, or in both."""
-    if bits == 8:
-        return RoundedEmbedding(table)
-    return PackedEmbedding(table) if loud is None else MixedEmbedding(table, loud)
 
 
 def _word_table(network: Network) -> tuple[nn.Module, str, nn.Embedding] | None:

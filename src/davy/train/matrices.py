@@ -1,0 +1,73 @@
+"""Products with trained matrices in a graph: exact, in int8, or stored in four bits and multiplied in int8.
+
+A linear layer and the name of its input in; the name of its output out. In int8 a
+matrix has a scale for each output and the input is rounded as it comes, over the whole
+tensor. Four bits are unpacked from constants, which onnxruntime does once, at load: a
+run multiplies the same int8 matrices as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from davy.train.graph import Array, Graph, Value, whole
+from davy.train.rounding import four_bits
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear layer: weight (outputs × inputs) and bias."""
+
+    weight: Tensor
+    bias: Tensor
+
+
+def product(graph: Graph, states: str, layer: Linear, bits: int) -> str:
+    """Return the layer's output for states (tokens × inputs), its matrix in 32, 8 or 4 bits."""
+    bias = array(layer.bias)
+    if bits == 32:
+        return graph.add("Gemm", states, array(layer.weight.T), bias)
+    matrix, scale = _rounded(graph, layer.weight, bits)
+    return graph.own("DynamicQuantizeMatMul", states, matrix, scale, "", bias)
+
+
+def products(graph: Graph, states: str, layers: Sequence[Linear], bits: int) -> list[str]:
+    """Return several layers' outputs for the same states, which are rounded once."""
+    if bits == 32:
+        return [product(graph, states, layer, bits) for layer in layers]
+    codes, step, zero = graph.split("DynamicQuantizeLinear", states, outputs=3)
+    found = []
+    for layer in layers:
+        matrix, scale = _rounded(graph, layer.weight, bits)
+        found.append(graph.own("MatMulIntegerToFloat", codes, matrix, step, scale, zero, "", array(layer.bias)))
+    return found
+
+
+def array(tensor: Tensor) -> Array:
+    """Return a tensor as a float32 array."""
+    return tensor.detach().float().cpu().numpy()
+
+
+def _rounded(graph: Graph, weight: Tensor, bits: int) -> tuple[Value, Array]:
+    """Return a matrix (inputs × outputs) in int8 and the scale of each output."""
+    weight = weight.detach().float()
+    if bits == 4 and weight.shape[1] % 32 == 0:
+        return _unpacked(graph, weight)
+    scale = weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
+    codes = (weight / scale).round().to(torch.int8)
+    return codes.T.contiguous().numpy(), scale.squeeze(1).numpy()
+
+
+def _unpacked(graph: Graph, weight: Tensor) -> tuple[str, Array]:
+    codes, loudness, scale = four_bits(weight)
+    outputs, groups = loudness.shape
+    inputs = weight.shape[1]
+    small = graph.nibbles(codes.T.contiguous().numpy().reshape(groups, inputs // groups, outputs), signed=True)
+    loud = graph.nibbles(loudness.T.contiguous().numpy().reshape(groups, 1, outputs), signed=False)
+    matrix = graph.add("Reshape", graph.add("Mul", small, loud), whole(inputs, outputs))
+    return matrix, np.ascontiguousarray(scale.squeeze(1).numpy())
