@@ -145,6 +145,13 @@ def test_the_shell_trains_and_exports(tiny, posts, tmp_path, capsys):
     assert "grumblefop" not in (model / "card.md").read_text()
     assert run(["export", str(model), "--dev", here[0], "--out", str(tmp_path / "small"), "--json"]) == 0
     assert load(str(tmp_path / "small")).name == "mine"
+    four = ["export", str(model), "--out", str(tmp_path / "four"), "--matrix-bits", "4", "--table-bits", "4", "--json"]
+    assert run(four) == 0
+    assert load(str(tmp_path / "four")).score(posts).chosen("hate")
+    assert (tmp_path / "four/model.onnx").stat().st_size < (tmp_path / "small/model.onnx").stat().st_size
+    assert run([*four[:-1], "--exact"]) == 2
+    assert run(["export", str(model), "--out", str(tmp_path / "five"), "--matrix-bits", "5"]) == 2
+    assert "it is 8 or 4" in capsys.readouterr().err
     assert run(["train", *here, "--out", str(tmp_path / "x")]) == 2
     assert "No encoder" in capsys.readouterr().err
 

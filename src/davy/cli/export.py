@@ -18,6 +18,9 @@ def export(
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Keep 32 bits instead of rounding to int8.")] = False,
     table_bits: Annotated[int, typer.Option(help="Bits of the word vectors in int8 models: 8 or 4.")] = 8,
+    matrix_bits: Annotated[
+        int, typer.Option(help="Bits of the encoder's matrices in int8 models: 8 or 4. They run at the same speed.")
+    ] = 8,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> None:
     """Export a trained model: ONNX, int8, with tokenizer, thresholds, calibration and card in one folder.
@@ -36,8 +39,12 @@ def export(
 
     if table_bits not in (4, 8):
         raise UserError(f"--table-bits is {table_bits}; it is 8 or 4.")
+    if matrix_bits not in (4, 8):
+        raise UserError(f"--matrix-bits is {matrix_bits}; it is 8 or 4.")
+    if exact and (table_bits, matrix_bits) != (8, 8):
+        raise UserError("--exact keeps 32 bits; leave it out, or --table-bits and --matrix-bits.")
     posts = joined([dev], None) if dev else None
-    found = exported(model, out, dev=posts, int8=not exact, table_bits=table_bits)
+    found = exported(model, out, dev=posts, int8=not exact, table_bits=table_bits, matrix_bits=matrix_bits)
     if json:
         console.json(found)
         return

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
 
 def export(
-    source: Path, out: Path, *, dev: pl.DataFrame | None = None, int8: bool = True, table_bits: int = 8
+    source: Path,
+    out: Path,
+    *,
+    dev: pl.DataFrame | None = None,
+    int8: bool = True,
+    table_bits: int = 8,
+    matrix_bits: int = 8,
 ) -> dict[str, Any]:
     """Write the ONNX folder and return how its scores compare with the source's."""
     manifest = folders.read(source)
@@ -46,6 +52,7 @@ def export(
         out / "model.onnx",
         int8=int8,
         table_bits=table_bits,
+        matrix_bits=matrix_bits,
         within=many_within(scorer.questions),
     )
     _tokenizer(scorer, out / "tokenizer.json")
