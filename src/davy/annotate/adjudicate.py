@@ -7,13 +7,13 @@ stands against later answers.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from davy.annotate.flags import settle_flags
 from davy.annotate.rules import Outcome, Rules, for_expert, read_rules, settle
 from davy.core import Annotation, Item, Phase, Project, Scheme, Verdict
 from davy.store import Connection, annotations, cases, events, items, verdicts
 from davy.store.cases import Case
+from davy.store.verdicts import Standing
 
 SETTLED_KINDS: tuple[str, ...] = ("production", "expert")
 """The kinds of phase whose answers are settled; training and calibration give no verdicts."""
@@ -39,11 +39,14 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
     """Write what an item's answers settle, and open or close the cases that follow. Harmless when run again."""
     if phase.kind not in SETTLED_KINDS:
         return
-    known = cases.of_item(db, item.id)
+    asked = cases.ask_item(db, item.id)
+    answered = annotations.ask_of_post(db, item.post, scheme=scheme.name, version=scheme.version)
+    stand = verdicts.ask_standing(db, item.post, scheme, project.id)
+    known = asked()
     if any(case.state == "dropped" for case in known):
         return
     rules = rules_of(project, phase, scheme)
-    given = answers_of(db, item, scheme)
+    given = [it for it in answered() if it.phase == item.phase]
     decided = decided_on(known)
     outcome = settle(scheme, rules, given, {name: it.labels for name, it in decided.items()})
     flagged = settle_flags(db, project, item, given, known)
@@ -51,7 +54,7 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
         _ask_expert(db, project, item, known, {})
         items.mark(db, item.id, "dropped")
         return
-    _write(db, project, phase, item, scheme, outcome, decided)
+    _write(db, project, phase, item, scheme, outcome, decided, stand())
     _ask_expert(db, project, item, known, for_expert(rules, outcome))
     state = "full" if outcome.unsettled or flagged == "expert" else "settled"
     if item.state != state:
@@ -82,18 +85,17 @@ def _write(
     scheme: Scheme,
     outcome: Outcome,
     decided: Mapping[str, Decided],
+    standing: Standing,
 ) -> None:
     """Add the verdicts that differ from those that stand."""
-    key: dict[str, Any] = {"scheme": scheme.name, "version": scheme.version, "project": project.id}
-    standing = verdicts.of_post(db, item.post, **key)
     fresh: list[tuple[Verdict, str]] = []
     for name, it in outcome.verdicts.items():
         word = decided.get(_asked(scheme, name)) if it.basis == "expert" else None
         basis = "expert" if phase.kind == "expert" and it.basis == "single" else it.basis
         verdict = Verdict(item.post, name, it.labels, basis, it.annotations, word.reason if word else None)
-        if standing.get(name) != verdict:
+        if standing.verdicts.get(name) != verdict:
             fresh.append((verdict, word.by if word else events.SYSTEM))
-    verdicts.add_settled(db, fresh, scheme, project=project.id, post=item.post)
+    verdicts.add_settled(db, fresh, scheme, project=project.id, post=item.post, turns=standing.turns)
 
 
 def _asked(scheme: Scheme, name: str) -> str:

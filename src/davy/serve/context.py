@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from anyio import CapacityLimiter
 from starlette.requests import Request
 
 from davy.serve.limits import Limiter
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from davy.serve.detector import Detector
     from davy.store import Store
 
+ANSWERING_AT_ONCE = 4
+"""Threads of a process that save answers: more would take Python's one lock from each other in mid-transaction."""
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -29,6 +33,7 @@ class Context:
     templates: Environment
     limiter: Limiter = field(default_factory=Limiter)
     metrics: Metrics = field(default_factory=Metrics)
+    answering: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ANSWERING_AT_ONCE))
     lexicon: Lexicon | None = None
     """What is masked; None is the shipped lexicon."""
 

@@ -6,15 +6,15 @@ with no label at all (a `many` question) is kept as the empty label, since
 "none of these" is an answer and "was not asked" is not.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, exists, func, insert, select
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, insert, select
 from sqlalchemy.engine import Row
-from sqlalchemy.exc import IntegrityError
 
 from davy.core import Annotation, Scheme, UserError
+from davy.core.annotation import Answers
 from davy.store import events
 from davy.store.prepared import Prepared
 from davy.store.tables import annotations, answers, guidelines, posts, schemes
@@ -43,20 +43,21 @@ def write(db: Connection, annotation: Annotation) -> None:
 
     That saves five queries an answer. The database refuses an id or a predecessor twice.
     """
-    values = {name: getattr(annotation, name) for name in _OWN} | {"flags": "|".join(annotation.flags)}
-    try:
-        _ADD.run(db, values)
-    except IntegrityError:  # someone else added or replaced it between the look and the insert
+
+    def refused() -> UserError:  # someone else added or replaced it between the look and the insert
         if annotation.replaces is None:
-            raise UserError("This answer was sent twice at once. Load the page again.", status=409) from None
-        raise _replaced(annotation) from None
+            return UserError("This answer was sent twice at once. Load the page again.", status=409)
+        return _replaced(annotation)
+
+    values = {name: getattr(annotation, name) for name in _OWN} | {"flags": "|".join(annotation.flags)}
+    _ADD.send(db, values, refused=refused)
     rows = [
         {"annotation": annotation.id, "question": question, "label": label, "position": position}
         for question, labels in annotation.answers.items()
         for position, label in enumerate(labels or (NONE,))
     ]
     for row in rows:
-        _ADD_ANSWER.run(db, row)
+        _ADD_ANSWER.send(db, row)
     events.record(db, by=annotation.annotator, what="post annotated", about=f"annotation {annotation.id}")
 
 
@@ -85,15 +86,41 @@ def find(db: Connection, annotation_id: str) -> Annotation | None:
 
 def of_post(db: Connection, post: str, *, scheme: str, version: int, replaced: bool = False) -> list[Annotation]:
     """Return a post's current annotations under a version of a scheme, oldest first; `replaced` adds the others."""
-    # By post alone: told the scheme too, SQLite takes that index and reads all of the scheme's answers through.
-    rows = db.execute(_of_post(replaced=replaced), {"of": post}).all()
-    return _filled(db, [row for row in rows if (row.scheme, row.scheme_version) == (scheme, version)])
+    return ask_of_post(db, post, scheme=scheme, version=version, replaced=replaced)()
+
+
+def ask_of_post(
+    db: Connection, post: str, *, scheme: str, version: int, replaced: bool = False
+) -> Callable[[], list[Annotation]]:
+    """Ask for what `of_post` returns, and return what gives it."""
+    sent = _of_post(replaced=replaced).send(db, {"of": post})
+
+    def found() -> list[Annotation]:
+        by_id: dict[str, tuple[Any, ...]] = {}
+        given: dict[str, dict[str, tuple[str, ...]]] = {}
+        for *own, flags, question, label in sent.rows():
+            values = dict(zip(_OWN, own, strict=True))
+            if (values["scheme"], values["scheme_version"]) != (scheme, version):
+                continue
+            by_id[values["id"]] = (values, flags)
+            mine = given.setdefault(values["id"], {})
+            if question is not None:
+                mine[question] = mine.get(question, ()) if label == NONE else (*mine.get(question, ()), label)
+        return [_annotation(values, flags, given[key]) for key, (values, flags) in by_id.items()]
+
+    return found
 
 
 @cache
-def _of_post(*, replaced: bool) -> Select[Any]:
-    query = select(annotations).where(annotations.c.post == bindparam("of")).order_by(annotations.c.id)
-    return query if replaced else query.where(current())
+def _of_post(*, replaced: bool) -> Prepared:
+    # By post alone: told the scheme too, SQLite takes that index and reads all of the scheme's answers through.
+    query = (
+        select(*(annotations.c[name] for name in (*_OWN, "flags")), answers.c.question, answers.c.label)
+        .select_from(annotations.outerjoin(answers, answers.c.annotation == annotations.c.id))
+        .where(annotations.c.post == bindparam("of"))
+        .order_by(annotations.c.id, answers.c.question, answers.c.position)
+    )
+    return Prepared(query if replaced else query.where(current()))
 
 
 def of_annotator(db: Connection, annotator: str, *, before: str | None = None, limit: int = 50) -> list[Annotation]:
@@ -208,11 +235,8 @@ def _filled(db: Connection, rows: Sequence[Row[Any]]) -> list[Annotation]:
     for row in db.execute(_ANSWERS, {"of": list(given)}) if rows else ():
         before = given[row.annotation].get(row.question, ())
         given[row.annotation][row.question] = before if row.label == NONE else (*before, row.label)
-    return [
-        Annotation(
-            **{name: getattr(row, name) for name in _OWN},
-            answers=given[row.id],
-            flags=tuple(flag for flag in row.flags.split("|") if flag),
-        )
-        for row in rows
-    ]
+    return [_annotation({name: getattr(row, name) for name in _OWN}, row.flags, given[row.id]) for row in rows]
+
+
+def _annotation(own: Mapping[str, Any], flags: str, given: Answers) -> Annotation:
+    return Annotation(**own, answers=given, flags=tuple(flag for flag in flags.split("|") if flag))

@@ -115,10 +115,10 @@ def take(
         return None if older is None else retake(db, older, lease=lease, at=at)
     item, post = found
     if phase.answers is not None:
-        _TAKE_ROOM.run(db, {"i": item.id})
+        _TAKE_ROOM.send(db, {"i": item.id})
         item = replace(item, room=item.room - 1)
     made = Assignment(new_id(), item.id, phase.id, annotator, "held", at, at + min(lease, LONGEST_LEASE))
-    _ADD.run(db, {name: getattr(made, name) for name in Assignment.__dataclass_fields__})
+    _ADD.send(db, {name: getattr(made, name) for name in Assignment.__dataclass_fields__})
     return Held(made, item, post, phase, tally)
 
 
@@ -156,6 +156,8 @@ def finish(
     _done(db, held, "done", annotation, at=at)
     if was.state == "again":
         return Finished(held.item, False, tallies.count(db, was.phase, was.annotator, at=at, seconds=seconds or 0.0))
+    key = (db, was.phase, was.annotator)
+    counted = tallies.send_count(*key, at=at, given=1, seconds=seconds or 0.0, place=held.item.position)
     row = _GIVEN.one(db, {"i": was.item, "wanted": wanted or NEVER})
     assert row is not None
     given, room, state = row
@@ -163,16 +165,9 @@ def finish(
     # their answers alone were enough.
     first = given == held.item.given + 1 or given <= (wanted or NEVER)
     filled = state == "full" and held.item.state == "open" and first
-    tally = tallies.count(
-        db,
-        was.phase,
-        was.annotator,
-        at=at,
-        given=1,
-        filled=int(filled),
-        seconds=seconds or 0.0,
-        place=held.item.position,
-    )
+    tally = counted()
+    if filled:
+        tally = tallies.count(*key, at=at, filled=1)
     return Finished(replace(held.item, given=given, room=room, state=state), filled, tally)
 
 
@@ -308,7 +303,7 @@ def _release(db: Connection, taken: Sequence[tuple[str, int | None]]) -> None:
 def _done(db: Connection, held: Held, state: str, annotation: str | None, *, at: datetime) -> None:
     was = held.assignment
     values = {"i": was.id, "was": was.state, "to": state, "done": at, "by_annotation": annotation}
-    _changed(_DONE.run(db, values))
+    _DONE.send(db, values, changed=_changed)
 
 
 def _changed(rows: int) -> None:

@@ -7,7 +7,7 @@ decisions so far in its `outcome`. What annotators flagged is kept here too, as
 a case of kind `flag`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +18,7 @@ from sqlalchemy import (
     Select,
     Text,
     and_,
+    bindparam,
     case,
     exists,
     func,
@@ -33,6 +34,7 @@ from sqlalchemy.engine import Row
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
+from davy.store.prepared import Prepared
 from davy.store.tables import annotations, cases, posts
 
 CASE_KINDS: tuple[str, ...] = ("disagreement", "flag", "audit")
@@ -119,8 +121,13 @@ def get(db: Connection, case_id: str) -> Case:
 
 def of_item(db: Connection, item_id: str) -> list[Case]:
     """Return an item's cases, oldest first."""
-    query = select(cases).where(cases.c.item == item_id).order_by(cases.c.opened_at, cases.c.id)
-    return [_case(row) for row in db.execute(query)]
+    return ask_item(db, item_id)()
+
+
+def ask_item(db: Connection, item_id: str) -> Callable[[], list[Case]]:
+    """Ask for an item's cases, oldest first, and return what gives them."""
+    sent = _OF_ITEM.send(db, {"of": item_id})
+    return lambda: [_case_from(row) for row in sent.rows()]
 
 
 def take(
@@ -252,8 +259,17 @@ def _wrote(user: str) -> ColumnElement[bool]:
     return or_(*(posts.c.meta.contains(f'"author":{gap}"{user}"', autoescape=True) for gap in ("", " ")))
 
 
+_COLUMNS = [cases.c[name] for name in Case.__dataclass_fields__]
+_OF_ITEM = Prepared(select(*_COLUMNS).where(cases.c.item == bindparam("of")).order_by(cases.c.opened_at, cases.c.id))
+
+
 def _case(row: Row[Any]) -> Case:
-    values = {name: getattr(row, name) for name in Case.__slots__}
+    return _case_from([getattr(row, name) for name in Case.__dataclass_fields__])
+
+
+def _case_from(values: Sequence[Any]) -> Case:
+    """Return the case of a row that has the columns of `_COLUMNS`."""
+    kept = dict(zip(Case.__dataclass_fields__, values, strict=True))
     for name in ("questions", "why"):
-        values[name] = tuple(part for part in values[name].split("|") if part)
-    return Case(**{**values, "outcome": row.outcome or {}})
+        kept[name] = tuple(part for part in kept[name].split("|") if part)
+    return Case(**{**kept, "outcome": kept["outcome"] or {}})

@@ -44,7 +44,7 @@ _ADD = Prepared(
 def record(db: Connection, *, by: str, what: str, about: str, **details: Any) -> None:
     """Add an event. Details are short facts, never a post's text and never a secret."""
     values = {"its_by": by, "its_what": what, "its_about": about, "its_details": details or None}
-    _ADD.run(db, {"its_at": now(), **values})
+    _ADD.send(db, {"its_at": now(), **values})
 
 
 def latest(

@@ -11,15 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import Connection, bindparam, func, insert, select, text, update
 
 from davy.core import Item, Phase, UserError
 from davy.core.annotation import Answers
 from davy.store import events, phases
 from davy.store.columns import new_id
+from davy.store.prepared import Prepared
 from davy.store.tables import items, posts
 
 CHUNK = 5_000
+_MARK = Prepared(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to")))
+_DROP = Prepared(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to"), room=0))
 
 COLUMNS = [items.c[name] for name in Item.__dataclass_fields__]
 
@@ -143,10 +146,7 @@ def shared(db: Connection, item_id: str, *, settled: bool) -> None:
 
 def mark(db: Connection, item_id: str, state: str) -> None:
     """Note what became of an item: `full`, `settled` or `dropped` (then nobody gets it any more), or `open`."""
-    values: dict[str, Any] = {"state": state}
-    if state == "dropped":
-        values["room"] = 0
-    db.execute(update(items).where(items.c.id == item_id).values(**values))
+    (_DROP if state == "dropped" else _MARK).send(db, {"i": item_id, "to": state})
 
 
 def item_from(values: Sequence[Any]) -> Item:

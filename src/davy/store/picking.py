@@ -19,7 +19,7 @@ from davy.store.items import ROOM, item_from
 from davy.store.phases import COLUMNS as PHASE
 from davy.store.phases import phase_from
 from davy.store.posts import post_from
-from davy.store.prepared import Prepared
+from davy.store.prepared import ONE, Prepared
 from davy.store.tables import assignments, items, phases, posts
 from davy.store.tables import tallies as counted
 from davy.store.tallies import Tally
@@ -71,7 +71,7 @@ _IN_HAND = (
     .where(text("assignments.state IN ('held', 'again')"), text("phases.state = 'open'"))
     # What is held first, then second looks from the oldest on; one that was put off comes last.
     .order_by(text("assignments.state DESC"), text("assignments.leased_until IS NOT NULL"), assignments.c.done_at)
-    .limit(1)
+    .limit(ONE)
 )
 _NOT_PUT_OFF = text("(assignments.state = 'held' OR assignments.leased_until IS NULL)")
 _NEXT_IN_HAND, _ANY_IN_HAND = Prepared(_IN_HAND.where(_NOT_PUT_OFF)), Prepared(_IN_HAND)
@@ -81,7 +81,7 @@ _PHASES = Prepared(
         select(assignments.c.id)
         .where(assignments.c.annotator == bindparam("me"), assignments.c.phase == phases.c.id)
         .where(text("assignments.state IN ('held', 'again')"), _NOT_PUT_OFF)
-        .limit(1)
+        .limit(ONE)
         .scalar_subquery(),
     )
     .where(phases.c.project == bindparam("project"))
@@ -91,7 +91,7 @@ _LEFT_OVER = (
     _ALL.where(assignments.c.annotator == bindparam("me"), assignments.c.phase == bindparam("phase"))
     .where(text("assignments.state IN ('skipped', 'lapsed')"), ROOM)
     .order_by(assignments.c.done_at, assignments.c.id)
-    .limit(1)
+    .limit(ONE)
     .with_for_update(of=[assignments, items], key_share=True, skip_locked=True)
 )
 _ALL_LEFT_OVER = Prepared(_LEFT_OVER)
@@ -104,7 +104,7 @@ _FRESH = (
     .where(~exists().where(assignments.c.item == items.c.id, assignments.c.annotator == bindparam("me")))
     .where(or_(posts.c.meta.is_(None), and_(*(posts.c.meta.not_like(bindparam(f"own{n}")) for n in (1, 2)))))
     .order_by(items.c.position)
-    .limit(1)
+    .limit(ONE)
     .with_for_update(of=items, key_share=True, skip_locked=True)
 )
 _NEXT_FRESH = Prepared(_FRESH)

@@ -2,7 +2,8 @@
 
 SQLAlchemy spends three to five times as long on a small statement as the driver does: it looks the statement up,
 sets up a context, describes the result. A `Prepared` does that once a database. It runs in the caller's
-transaction; values go through the same column types both ways, and errors are SQLAlchemy's own.
+transaction; values go through the same column types both ways, and errors are SQLAlchemy's own. `send` does not
+wait for an answer: in a transaction with a line (`store/line.py`) the statement goes out with the next that does.
 
 Not for lists in `IN (…)`, whose text differs from call to call.
 """
@@ -13,11 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Float, Numeric
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, Dialect, Float, Numeric, literal_column
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import Delete, Insert, Select, Update
 
+from davy.store.line import Line, as_sqlalchemys, line_of
+
 Change = Callable[[Any], Any]
+
+ONE: Any = literal_column("1")
+"""For `.limit(ONE)`: PostgreSQL keeps a plan for a limit that it can read, and guesses for one that is a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +32,70 @@ class _Compiled:
 
     sql: str
     names: tuple[str, ...]
-    """The parameters in the order of the text, where the driver wants them so; else as they were found."""
-    positional: bool
+    """The parameters in the order of the text, where they go by place."""
     constants: Mapping[str, Any]
     """Values that are part of the statement."""
     binds: tuple[tuple[str, Change], ...]
     columns: tuple[tuple[int, Change], ...]
+    reads: bool
+    """Whether rows come back."""
+
+
+class Sent:
+    """A statement that was sent: what came of it is there when it is asked for."""
+
+    __slots__ = ("_changed", "_columns", "_dialect", "_line", "_n", "_refused", "_rows", "reads", "sql", "values")
+
+    def __init__(
+        self,
+        compiled: _Compiled,
+        dialect: Dialect,
+        values: Sequence[Any],
+        line: Line | None,
+        changed: Callable[[int], None] | None,
+        refused: Callable[[], Exception] | None,
+    ) -> None:
+        self.sql, self.values, self.reads = compiled.sql, values, compiled.reads
+        self._columns, self._dialect, self._line = compiled.columns, dialect, line
+        self._changed, self._refused = changed, refused
+        self._rows: list[Sequence[Any]] = []
+        self._n = 0
+
+    def rows(self) -> list[Sequence[Any]]:
+        """Return all rows of the result."""
+        self._wait()
+        return self._rows
+
+    def one(self) -> Sequence[Any] | None:
+        """Return the first row, or None."""
+        self._wait()
+        return self._rows[0] if self._rows else None
+
+    def n(self) -> int:
+        """Return how many rows were changed or added."""
+        self._wait()
+        return self._n
+
+    def arrived(self, rows: Sequence[Any], n: int) -> None:
+        """Take what came of it."""
+        self._line = None
+        self._rows = [_converted(row, self._columns) for row in rows] if self._columns else list(rows)
+        self._n = n
+        if self._changed is not None:
+            self._changed(n)
+
+    def failed(self, error: Exception) -> BaseException:
+        """Return what to raise for a driver's error: SQLAlchemy's own, without the parameters, or the sender's."""
+        known = as_sqlalchemys(error, self.sql, self._dialect)
+        return self._refused() if self._refused is not None and isinstance(known, IntegrityError) else known
+
+    def _wait(self) -> None:
+        if self._line is not None:
+            self._line.go()
 
 
 class Prepared:
-    """One statement. `rows`, `one` and `run` execute it with values for its `bindparam`s."""
+    """One statement. `rows`, `one` and `run` execute it with values for its `bindparam`s; `send` does not wait."""
 
     def __init__(self, statement: Select[Any] | Insert | Update | Delete) -> None:
         self._statement = statement
@@ -43,49 +103,49 @@ class Prepared:
 
     def rows(self, db: Connection, values: Mapping[str, Any]) -> list[Sequence[Any]]:
         """Return all rows of the result."""
-        cursor, compiled = self._execute(db, values)
-        try:
-            return [_converted(row, compiled.columns) for row in cursor.fetchall()]
-        finally:
-            cursor.close()
+        return self.send(db, values).rows()
 
     def one(self, db: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
         """Return the first row, or None."""
-        cursor, compiled = self._execute(db, values)
-        try:
-            row = cursor.fetchone()
-        finally:
-            cursor.close()
-        return None if row is None else _converted(row, compiled.columns)
+        return self.send(db, values).one()
 
     def run(self, db: Connection, values: Mapping[str, Any]) -> int:
         """Return how many rows were changed or added."""
-        cursor, _ = self._execute(db, values)
-        n: int = cursor.rowcount
-        cursor.close()
-        return n
+        return self.send(db, values).n()
 
-    def _execute(self, db: Connection, values: Mapping[str, Any]) -> tuple[Any, _Compiled]:
-        dialect = db.dialect
-        compiled = self._known.get(dialect.name) or self._compile(dialect)
+    def send(
+        self,
+        db: Connection,
+        values: Mapping[str, Any],
+        *,
+        changed: Callable[[int], None] | None = None,
+        refused: Callable[[], Exception] | None = None,
+    ) -> Sent:
+        """Return the statement as sent.
+
+        `changed` is told how many rows were changed, and may raise; `refused` gives the error to raise where a
+        constraint of the database refuses it.
+        """
+        line = line_of(db)
+        compiled = self._known.get(db.dialect.name if line is None else "line") or self._compile(db.dialect, line)
         given = {**compiled.constants, **values}
         for name, change in compiled.binds:
             given[name] = change(given[name])
-        raw = db.connection.dbapi_connection
-        assert raw is not None
-        cursor = raw.cursor()
-        sent = tuple(given[name] for name in compiled.names) if compiled.positional else given
+        sent = Sent(compiled, db.dialect, tuple(given[name] for name in compiled.names), line, changed, refused)
         # Who listens to statements, as tests of what a page costs do, hears these as well.
         for heard in db.engine.dispatch.before_cursor_execute:
-            heard(db, cursor, compiled.sql, sent, None, False)
-        try:
-            cursor.execute(compiled.sql, sent)
-        except Exception as error:
-            cursor.close()
-            raise _as_sqlalchemys(error, compiled.sql, dialect) from error
-        return cursor, compiled
+            heard(db, self, sent.sql, sent.values or given, None, False)
+        if line is not None:
+            line.add(sent)
+        else:
+            _execute(db, sent, sent.values or given)
+        return sent
 
-    def _compile(self, dialect: Dialect) -> _Compiled:
+    def _compile(self, dialect: Dialect, line: Line | None) -> _Compiled:
+        if line is not None:
+            from sqlalchemy.dialects.postgresql import psycopg
+
+            dialect = psycopg.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
         made: Any = self._statement.compile(dialect=dialect)
         parameters = {name: parameter for parameter, name in made.bind_names.items()}
         binds = {name: _in(parameter.type, dialect) for name, parameter in parameters.items()}
@@ -93,20 +153,34 @@ class Prepared:
         constants |= {name: change(constants[name]) for name in constants if (change := binds[name])}
         columns: Any = getattr(self._statement, "exported_columns", ())
         out = [_out(column.type, dialect) for column in columns]
-        self._known[dialect.name] = compiled = _Compiled(
+        self._known[dialect.name if line is None else "line"] = compiled = _Compiled(
             sql=str(made),
-            names=tuple(made.positiontup or parameters),
-            positional=bool(made.positional),
+            names=tuple(made.positiontup or ()),
             constants=constants,
             binds=tuple((name, it) for name, it in binds.items() if it and name not in constants),
             columns=tuple((place, it) for place, it in enumerate(out) if it),
+            reads=bool(out),
         )
         return compiled
 
 
+def _execute(db: Connection, sent: Sent, values: Any) -> None:
+    """Run a statement at once and give it what came of it."""
+    raw = db.connection.dbapi_connection
+    assert raw is not None
+    cursor = raw.cursor()
+    try:
+        cursor.execute(sent.sql, values)
+        rows = cursor.fetchall() if sent.reads else []
+        n = cursor.rowcount
+    except Exception as error:
+        raise sent.failed(error) from error
+    finally:
+        cursor.close()
+    sent.arrived(rows, n)
+
+
 def _converted(row: Sequence[Any], columns: tuple[tuple[int, Change], ...]) -> Sequence[Any]:
-    if not columns:
-        return row
     values = list(row)
     for place, change in columns:
         if values[place] is not None:
@@ -124,10 +198,3 @@ def _out(kind: Any, dialect: Dialect) -> Change | None:
         return None
     change: Change | None = kind.dialect_impl(dialect).result_processor(dialect, None)
     return change
-
-
-def _as_sqlalchemys(error: Exception, sql: str, dialect: Dialect) -> BaseException:
-    """Return a driver's error as the one that SQLAlchemy raises for it; parameters stay out of it."""
-    if not isinstance(error, dialect.loaded_dbapi.Error):
-        return error
-    return DBAPIError.instance(sql, None, error, dialect.loaded_dbapi.Error, hide_parameters=True, dialect=dialect)

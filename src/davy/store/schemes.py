@@ -18,7 +18,7 @@ from davy.core import Guideline, Scheme, UserError, Wording
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import now
-from davy.store.prepared import Prepared
+from davy.store.prepared import ONE, Prepared
 from davy.store.tables import annotations, guidelines, schemes, verdicts
 
 
@@ -38,7 +38,7 @@ _NEWEST = (
     select(guidelines.c.version)
     .where(guidelines.c.scheme == schemes.c.name, guidelines.c.scheme_version == schemes.c.version)
     .order_by(guidelines.c.version.desc())
-    .limit(1)
+    .limit(ONE)
 )
 _STAMPS = select(
     schemes.c.digest,

@@ -104,7 +104,7 @@ def fresh(project: str, user: str, *, started_at: datetime, at: datetime, **valu
 def add_work(db: Connection, sitting: Sitting, *, seconds: float, items: int, hard: int, at: datetime) -> Sitting:
     """Add work to a sitting, on top of what another tab may have added meanwhile, and return it with that."""
     added = {"more_seconds": seconds, "more_items": items, "more_hard": hard}
-    _ADD_WORK.run(db, {"sitting": sitting.id, "to": at, **added})
+    _ADD_WORK.send(db, {"sitting": sitting.id, "to": at, **added})
     return replace(
         sitting,
         last_at=at,

@@ -23,6 +23,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, DisconnectionError, StatementError
 
 from davy.core.errors import UserError
+from davy.store import line
 from davy.store.url import shown
 
 BUSY_SECONDS = 30
@@ -34,8 +35,16 @@ class Store:
 
     url: URL
     engine: Engine
+    _reading: Engine = field(init=False, repr=False)
+    _changing: Engine = field(init=False, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _writing: threading.local = field(default_factory=threading.local, repr=False)
+
+    def __post_init__(self) -> None:
+        # The same connections under other options, which cost time to set with every transaction.
+        snapshot = {} if self.sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        object.__setattr__(self, "_reading", self.engine.execution_options(**snapshot))
+        object.__setattr__(self, "_changing", self.engine.execution_options(davy_write=True))
 
     @property
     def sqlite(self) -> bool:
@@ -58,13 +67,8 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Yield a connection that sees one moment of the database throughout."""
-        options: dict[str, Any] = {}
-        if not self.sqlite:
-            options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        with clear_errors(self.url), self.engine.connect() as plain:
-            db = plain.execution_options(**options)
-            with db.begin():
-                yield db
+        with clear_errors(self.url), self._reading.connect() as db, db.begin():
+            yield db
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -73,10 +77,8 @@ class Store:
             raise RuntimeError("this thread is already writing; pass its connection on instead of opening another")
         self._writing.on = True
         try:
-            with clear_errors(self.url), self._in_turn(), self.engine.connect() as plain:
-                db = plain.execution_options(davy_write=True)
-                with db.begin():
-                    yield db
+            with clear_errors(self.url), self._in_turn(), self._changing.connect() as db, db.begin():
+                yield db
         finally:
             self._writing.on = False
 
@@ -111,9 +113,14 @@ def make_engine(url: URL) -> Engine:
             # PostgreSQL takes 100 by default, and a server may run several of us.
             pool_size=10,
             max_overflow=10,
+            # The connection used last is taken first: its statements are prepared, and its plans are made.
+            pool_use_lifo=True,
             connect_args={"connect_timeout": 10, "application_name": "davy"},
         )
         event.listen(engine, "checkout", _still_there)
+        event.listen(engine, "before_cursor_execute", line.before_statement)
+        event.listen(engine, "commit", line.before_commit)
+        event.listen(engine, "rollback", line.before_rollback)
         return engine
     engine = create_engine(
         url,

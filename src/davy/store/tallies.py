@@ -5,6 +5,7 @@ each other. `place` is the position of the item that they had last: the search
 for their next one goes on from there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -71,7 +72,12 @@ def lock(db: Connection, phase_id: str, annotator: str) -> Tally:
     return Tally(*row)
 
 
-def count(
+def count(db: Connection, phase_id: str, annotator: str, **deed: Any) -> Tally:
+    """Add to a person's tally and return it, held until the transaction ends; see `send_count`."""
+    return send_count(db, phase_id, annotator, **deed)()
+
+
+def send_count(
     db: Connection,
     phase_id: str,
     annotator: str,
@@ -83,8 +89,8 @@ def count(
     filled: int = 0,
     seconds: float = 0.0,
     place: int | None = None,
-) -> Tally:
-    """Add to a person's tally and return it, held until the transaction ends; `place` is where they are now."""
+) -> Callable[[], Tally]:
+    """Add to a person's tally and return what gives it, held until the transaction ends; `place` is where they are."""
     values: dict[str, Any] = {
         "p": phase_id,
         "a": annotator,
@@ -96,12 +102,17 @@ def count(
         "d_seconds": seconds,
         "to_place": place,
     }
-    row = _COUNT.one(db, values)
-    if row is None:
-        lock(db, phase_id, annotator)
-        row = _COUNT.one(db, values)
-        assert row is not None
-    return Tally(*row)
+    sent = _COUNT.send(db, values)
+
+    def counted() -> Tally:
+        row = sent.one()
+        if row is None:
+            lock(db, phase_id, annotator)
+            row = _COUNT.one(db, values)
+            assert row is not None
+        return Tally(*row)
+
+    return counted
 
 
 def get(db: Connection, phase_id: str, annotator: str) -> Tally:

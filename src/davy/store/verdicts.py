@@ -6,19 +6,21 @@ Turns are counted over all projects; ask with `project` for what one project
 settled, without it for what counts in the whole database.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, func, insert, select
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 
 from davy.core import Scheme, UserError, Verdict
 from davy.store import events
 from davy.store.columns import new_id, now
+from davy.store.prepared import Prepared
 from davy.store.tables import annotations, posts, verdict_annotations, verdicts
 
 CHUNK = 5_000
@@ -50,32 +52,65 @@ def add(
     return str(row["id"])
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A post's verdicts under a version of a scheme: those of a project that count, and the turns of all projects."""
+
+    verdicts: Mapping[str, Verdict]
+    turns: Mapping[str, int]
+
+
+def ask_standing(db: Connection, post: str, scheme: Scheme, project: str) -> Callable[[], Standing]:
+    """Ask for a post's verdicts by question, and return what gives them."""
+    sent = _OF_POST.send(db, {"of": post})
+
+    def found() -> Standing:
+        last: dict[str, Sequence[Any]] = {}
+        turns: dict[str, int] = {}
+        rests_on: dict[str, list[str]] = {}
+        for row in sent.rows():
+            id_, name, version, question, turn, of_project, *_, annotation = row
+            if (name, version) != (scheme.name, scheme.version):
+                continue
+            turns[question] = max(turn, turns.get(question, 0))
+            rests_on.setdefault(id_, []).extend([annotation] if annotation is not None else [])
+            if of_project == project and (question not in last or last[question][4] < turn):
+                last[question] = row
+        kept = {
+            question: Verdict(post, question, tuple(labels), basis, tuple(rests_on[id_]), reason)
+            for question, (id_, *_, labels, basis, reason, _) in last.items()
+        }
+        return Standing(kept, turns)
+
+    return found
+
+
 def add_settled(
-    db: Connection, settled: Sequence[tuple[Verdict, str]], scheme: Scheme, *, project: str, post: str
+    db: Connection,
+    settled: Sequence[tuple[Verdict, str]],
+    scheme: Scheme,
+    *,
+    project: str,
+    post: str,
+    turns: Mapping[str, int] | None = None,
 ) -> None:
-    """Add a project's (verdict, by whom) on one post, each as the next turn, in a handful of statements."""
+    """Add a project's (verdict, by whom) on one post, each as the next turn; who has them brings the `turns` so far."""
     if not settled:
         return
     for verdict, _ in settled:
         _check(verdict, scheme)
-    columns = (verdicts.c.question, verdicts.c.turn, verdicts.c.scheme, verdicts.c.scheme_version)
-    turns: dict[str, int] = {}
-    for question, turn, name, version in db.execute(select(*columns).where(verdicts.c.post == post)):
-        if (name, version) == (scheme.name, scheme.version):
-            turns[question] = max(turn, turns.get(question, 0))
+
+    def refused() -> UserError:
+        return UserError(f"Someone else just decided on post {post!r}. Look again.", status=409)
+
+    turns = ask_standing(db, post, scheme, project)().turns if turns is None else turns
     at = now()
-    rows = [_row(it, scheme, by=by, turn=turns.get(it.question, 0) + 1, at=at, project=project) for it, by in settled]
-    try:
-        db.execute(insert(verdicts), rows)
-    except IntegrityError:
-        raise UserError(f"Someone else just decided on post {post!r}. Look again.", status=409) from None
-    links = [
-        {"verdict": row["id"], "annotation": annotation}
-        for row, (verdict, _) in zip(rows, settled, strict=True)
-        for annotation in dict.fromkeys(verdict.annotations)
-    ]
-    if links:
-        db.execute(insert(verdict_annotations), links)
+    for verdict, by in settled:
+        turn = turns.get(verdict.question, 0) + 1
+        row = _row(verdict, scheme, by=by, turn=turn, at=at, project=project)
+        _ADD.send(db, {f"its_{name}": value for name, value in row.items()}, refused=refused)
+        for annotation in dict.fromkeys(verdict.annotations):
+            _ADD_LINK.send(db, {"its_verdict": row["id"], "its_annotation": annotation})
     for by in dict.fromkeys(by for _, by in settled):
         given = {verdict.question: verdict.basis for verdict, who in settled if who == by}
         events.record(db, by=by, what="post settled", about=f"post {post}", project=project, basis=given)
@@ -139,6 +174,22 @@ def newest(project: str | None = None) -> ColumnElement[bool]:
         return ~exists().where(*same, later.c.turn > verdicts.c.turn)
     overruled = exists().where(*same, later.c.project == project, later.c.turn > verdicts.c.turn)
     return and_(verdicts.c.project == project, ~overruled)
+
+
+_OF_POST = Prepared(
+    select(
+        *(verdicts.c[name] for name in ("id", "scheme", "scheme_version", "question", "turn", "project")),
+        *(verdicts.c[name] for name in ("labels", "basis", "reason")),
+        verdict_annotations.c.annotation,
+    )
+    .select_from(verdicts.outerjoin(verdict_annotations, verdict_annotations.c.verdict == verdicts.c.id))
+    .where(verdicts.c.post == bindparam("of"))
+    .order_by(verdict_annotations.c.annotation)
+)
+_ADD = Prepared(insert(verdicts).values({column.name: bindparam(f"its_{column.name}") for column in verdicts.c}))
+_ADD_LINK = Prepared(
+    insert(verdict_annotations).values(verdict=bindparam("its_verdict"), annotation=bindparam("its_annotation"))
+)
 
 
 def _check(verdict: Verdict, scheme: Scheme) -> None:

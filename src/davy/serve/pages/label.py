@@ -33,6 +33,7 @@ from davy.serve.sheets import Filled
 from davy.serve.turns import Turn, consent_first, go_on, show
 from davy.serve.visitor import Form, check_form, field, fields_of, touch, visitor
 from davy.store import Connection, picking
+from davy.store.line import together
 from davy.store.sittings import Sitting
 
 router = APIRouter(include_in_schema=False)
@@ -91,7 +92,9 @@ async def answer(request: Request, project_id: str, assignment_id: str) -> Respo
     Everyone uses this route all day, so all of it happens in one visit to a worker thread instead of three.
     """
     form = await fields_of(request)
-    return await to_thread.run_sync(_answer, request, project_id, assignment_id, form)
+    return await to_thread.run_sync(
+        _answer, request, project_id, assignment_id, form, limiter=context_of(request).answering
+    )
 
 
 def _answer(request: Request, project_id: str, assignment_id: str, form: FormData) -> Response:
@@ -100,6 +103,7 @@ def _answer(request: Request, project_id: str, assignment_id: str, form: FormDat
     try:
         # Who asks, whether they may, and what they ask for are one transaction.
         with store.write() as db:
+            together(db)
             place = permitted(find(request, db, token, project_id), "label posts")
             check_form(request, form)
             if away := consent_first(request, place):

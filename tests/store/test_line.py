@@ -1,0 +1,196 @@
+"""Statements that go straight to the driver, one by one or in a line, do what SQLAlchemy's own would."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from sqlalchemy import bindparam, delete, func, insert, select, text, update
+from sqlalchemy.exc import IntegrityError
+
+from davy.core import UserError
+from davy.store import Store, open_store
+from davy.store.line import line_of, together
+from davy.store.prepared import ONE, Prepared
+from davy.store.tables import events, sittings, users
+
+NAMES = ("id", "login", "name", "role", "language", "created_at")
+ADD = Prepared(insert(users).values({name: bindparam(f"its_{name}") for name in NAMES}))
+RENAME = Prepared(update(users).where(users.c.id == bindparam("i")).values(name=bindparam("to")))
+RENAMED = Prepared(
+    update(users).where(users.c.id == bindparam("i")).values(name=bindparam("to")).returning(users.c.name, users.c.role)
+)
+REMOVE = Prepared(delete(users).where(users.c.id == bindparam("i")))
+ALL = Prepared(select(users.c.id, users.c.name, users.c.created_at, users.c.disabled_at).order_by(users.c.id))
+FIRST = Prepared(select(users.c.id).order_by(users.c.id).limit(ONE))
+NOTE = Prepared(
+    insert(events)
+    .inline()
+    .values({name: bindparam(f"its_{name}") for name in ("at", "by", "what", "about", "details")})
+)
+NOTED = Prepared(select(events.c.details, events.c.about).order_by(events.c.id.desc()).limit(ONE))
+AT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
+
+
+def person(key: str, **more: object) -> dict[str, object]:
+    values = {"id": key, "login": key, "name": key.title(), "role": "expert", "language": "en", "created_at": AT}
+    return {f"its_{name}": value for name, value in (values | more).items()}
+
+
+def names(store: Store) -> list[str]:
+    with store.read() as db:
+        return list(db.scalars(select(users.c.name).order_by(users.c.id)))
+
+
+@pytest.fixture(params=[False, True], ids=["one by one", "in a line"])
+def lined(request) -> bool:
+    return request.param
+
+
+def begin(db, lined: bool) -> None:
+    if lined:
+        together(db)
+
+
+def test_values_come_back_as_they_went_in(store: Store, lined: bool):
+    zone = timezone(timedelta(hours=5, minutes=30))
+    with store.write() as db:
+        begin(db, lined)
+        ADD.send(db, person("a", name="Zoë 🐙 'quoted' %s $1 \\ \n", created_at=AT.astimezone(zone)))
+        ADD.send(db, person("b", created_at=datetime(1969, 12, 31, tzinfo=UTC)))
+        about = {"n": 1, "share": 0.1, "words": ["ä", None, True], "nul": "\0"}
+        NOTE.send(db, {"its_at": AT, "its_by": "x", "its_what": "y", "its_about": "", "its_details": about})
+        (first, second) = ALL.rows(db, {})
+        assert tuple(first) == ("a", "Zoë 🐙 'quoted' %s $1 \\ \n", AT, None)
+        assert first[2].tzinfo is UTC
+        assert second[2] == datetime(1969, 12, 31, tzinfo=UTC)
+        assert list(NOTED.one(db, {})) == [about, ""]
+    with store.read() as db:
+        rows = db.execute(select(users.c.id, users.c.name, users.c.created_at, users.c.disabled_at).order_by("id"))
+        assert [tuple(row) for row in rows] == [tuple(first), tuple(second)]
+
+
+def test_rows_changed_are_counted_and_returned(store: Store, lined: bool):
+    with store.write() as db:
+        begin(db, lined)
+        assert FIRST.one(db, {}) is None
+        ADD.send(db, person("a"))
+        assert RENAME.run(db, {"i": "a", "to": "Ada"}) == 1
+        assert RENAME.run(db, {"i": "nobody", "to": "Ada"}) == 0
+        assert tuple(RENAMED.one(db, {"i": "a", "to": "Ada L."})) == ("Ada L.", "expert")
+        assert RENAMED.one(db, {"i": "nobody", "to": "x"}) is None
+        later = RENAMED.send(db, {"i": "a", "to": "Lin"})
+        sent = REMOVE.send(db, {"i": "a"})
+        assert [tuple(row) for row in later.rows()] == [("Lin", "expert")]
+        assert sent.n() == 1
+    assert names(store) == []
+
+
+def test_what_was_sent_comes_before_a_statement_of_sqlalchemys_and_is_kept_at_the_end(store: Store, lined: bool):
+    with store.write() as db:
+        begin(db, lined)
+        ADD.send(db, person("a"))
+        assert db.scalar(select(func.count()).select_from(users)) == 1
+        ADD.send(db, person("b"))
+        db.execute(update(users).values(name="Same"))
+        ADD.send(db, person("c"))
+    assert names(store) == ["Same", "Same", "C"]
+
+
+def test_a_refusal_is_raised_by_its_own_statement_and_nothing_is_kept(store: Store, lined: bool):
+    with store.write() as db:
+        ADD.send(db, person("a"))
+
+    def attempt(**how: object) -> None:
+        with store.write() as db:
+            begin(db, lined)
+            ADD.send(db, person("b"))
+            ADD.send(db, person("a"), **how)
+            RENAME.send(db, {"i": "a", "to": "never"})
+            ALL.rows(db, {})
+
+    with pytest.raises(UserError, match="taken"):
+        attempt(refused=lambda: UserError("taken", status=409))
+    with pytest.raises(IntegrityError) as caught:
+        attempt()
+    assert "Ada" not in str(caught.value)
+    assert names(store) == ["A"]
+    with store.write() as db:  # the connection is as good as before
+        begin(db, lined)
+        assert line_of(db) is None or lined
+        ADD.send(db, person("b"))
+    assert names(store) == ["A", "B"]
+
+
+def test_a_refusal_at_the_very_end_keeps_nothing(store: Store, lined: bool):
+    def gone(n: int) -> None:
+        if n != 1:
+            raise UserError("gone", status=409)
+
+    def twice() -> None:
+        with store.write() as db:
+            begin(db, lined)
+            ADD.send(db, person("a"))
+            ADD.send(db, person("a"), refused=lambda: UserError("taken"))
+
+    def nobody() -> None:
+        with store.write() as db:
+            begin(db, lined)
+            ADD.send(db, person("a"))
+            RENAME.send(db, {"i": "nobody", "to": "x"}, changed=gone)
+            ALL.rows(db, {})
+
+    with pytest.raises(UserError, match="taken"):
+        twice()
+    with pytest.raises(UserError, match="gone"):
+        nobody()
+    assert names(store) == []
+
+
+def test_leaving_by_an_error_forgets_what_waited(store: Store, lined: bool):
+    def leave() -> None:
+        with store.write() as db:
+            begin(db, lined)
+            ADD.send(db, person("a"))
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        leave()
+    assert names(store) == []
+
+
+def test_more_than_a_socket_holds_goes_through_both_ways(store: Store, lined: bool):
+    with store.write() as db:
+        begin(db, lined)
+        for number in range(300):
+            ADD.send(db, person(f"p{number:03}", name="x" * 20_000))
+        sent = [ALL.send(db, {}) for _ in range(3)]
+        assert [sum(len(row[1]) for row in it.rows()) for it in sent] == [6_000_000] * 3
+
+
+@pytest.mark.postgres
+def test_a_connection_that_the_server_ends_is_a_clear_line_and_the_next_one_works(postgres_url):
+    with open_store(postgres_url, create=True) as store:
+        with store.write() as db:
+            together(db)
+            ADD.send(db, person("a"))
+
+        def cut_off() -> None:
+            with store.write() as db:
+                together(db)
+                pid = db.scalar(text("SELECT pg_backend_pid()"))
+                with store.engine.connect() as other:
+                    other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+                ADD.send(db, person("b"))
+                ALL.rows(db, {})
+
+        with pytest.raises(UserError) as caught:
+            cut_off()
+        assert caught.value.status == 503
+        with store.write() as db:
+            together(db)
+            ADD.send(db, person("c"))
+        assert names(store) == ["A", "C"]
+
+
+def test_seconds_are_floats_on_both_databases(store: Store):
+    with store.write() as db:
+        assert Prepared(select(sittings.c.seconds, sittings.c["items"])).rows(db, {}) == []
