@@ -14,7 +14,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from davy.core import Label, Question, UserError
 from davy.models import folder as folders
 from davy.models.load import load
-from davy.models.onnx import OnnxScorer, _batches
+from davy.models.onnx import OnnxScorer
+from davy.models.rows import Rows
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight", under=("yes",)), Label("other")), under=("hate", ("yes",)))
@@ -144,12 +145,33 @@ def test_emoji_become_names_where_the_folder_says_so(tiny):
     assert 8 in OnnxScorer(folder)._encoded(["🦞"])[0]
 
 
-def test_batches_are_bounded_in_tokens_and_cover_every_row_once():
-    lengths = np.array([3, 9, 1, 400, 7, 7, 2])
-    order = np.argsort(lengths, kind="stable")
-    found = _batches(order, lengths, 20)
-    assert np.concatenate(found).tolist() == order.tolist()
-    assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 20 for batch in found)
+def test_batches_are_bounded_in_tokens_and_posts_and_cover_every_row_once():
+    lengths = np.array([3, 9, 1, 400, 7, 7, 2, 0])
+    rows = Rows.of([[5] * n for n in lengths])
+    for most in (None, 2):
+        found = rows.batches(np.arange(8), tokens=20, most=most)
+        assert np.concatenate(found).tolist() == np.argsort(-lengths, kind="stable").tolist()
+        assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 20 for batch in found)
+        assert most is None or max(map(len, found)) == most
+    assert rows.batches(np.array([], dtype=np.int64), tokens=20) == []
+
+
+def test_padded_rows_hold_each_post_where_it_was_asked_for():
+    rows = Rows.of([[1, 2, 3], [], [4], [5, 6]])
+    ids, mask = rows.padded(np.array([3, 1, 0]), 9)
+    assert ids.tolist() == [[5, 6, 9], [9, 9, 9], [1, 2, 3]]
+    assert mask.tolist() == [[True, True, False], [False, False, False], [True, True, True]]
+    assert rows.padded(np.array([1]), 9)[0].tolist() == [[9]]
+
+
+def test_scores_do_not_depend_on_batches_or_threads(tiny):
+    rng = np.random.default_rng(3)
+    texts = [" ".join(rng.choice(WORDS[4:], rng.integers(0, 7))) for _ in range(150)]
+    frame = pl.DataFrame({"text": texts})
+    one_by_one = [OnnxScorer(tiny[0]).score(frame[i : i + 1]).probabilities["type"] for i in range(150)]
+    for threads, tokens in ((1, 8), (3, 8), (2, 64), (8, 10_000)):
+        together = OnnxScorer(tiny[0], threads=threads, tokens=tokens).score(frame)
+        np.testing.assert_allclose(together.probabilities["type"], np.concatenate(one_by_one), atol=1e-6)
 
 
 def test_the_version_follows_the_weights_and_thresholds_but_not_the_card(tiny):

@@ -45,7 +45,9 @@ def score(
     ] = None,
     prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Write over score columns that are there.")] = False,
-    batch: Annotated[int, typer.Option(metavar="N", help="How many posts the detector gets at once.")] = 256,
+    batch: Annotated[
+        int | None, typer.Option(metavar="N", help="How many posts the detector gets at once; else what it likes best.")
+    ] = None,
     cascade: Annotated[
         bool,
         typer.Option(

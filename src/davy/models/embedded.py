@@ -61,6 +61,11 @@ class Routed:
         return tuple(found.values())
 
     @property
+    def at_once(self) -> int:
+        """How many posts it is best to ask for together."""
+        return max(getattr(scorer, "at_once", 256) for scorer in self.scorers.values())
+
+    @property
     def cascaded(self) -> bool:
         """Whether one of the scorers has a screen that clears posts without reading them."""
         return any(getattr(scorer, "cascaded", False) for scorer in self.scorers.values())

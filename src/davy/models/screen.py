@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
+from davy.models.rows import Rows, spread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 FILE = "screen.onnx"
 TOKENS = 16_384
-"""How many tokens, padding included, the screen reads at once."""
+POSTS = 512
+"""How many tokens, padding included, and how many posts the screen reads at once."""
 
 
 @dataclass(frozen=True)
@@ -54,20 +56,20 @@ class Screen:
             raise UserError(f"{path} has other questions than its manifest. Export the model again.")
         return cls(tuple(given), marks, opened)
 
-    def read(self, rows: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+    def read(self, rows: Rows | Sequence[Sequence[int]], workers: int = 1) -> tuple[Array, Array]:
         """Return for each post whether it must be read, and the logits (posts × questions)."""
         import numpy as np
 
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        order = np.argsort(lengths, kind="stable")
+        rows = rows if isinstance(rows, Rows) else Rows.of(rows)
+        batches = rows.batches(np.arange(len(rows)), tokens=TOKENS, most=POSTS)
+
+        def run(batch: Array) -> Array:
+            ids, mask = rows.padded(batch, 0)
+            return self.session.run(["logits"], {"ids": ids, "mask": mask.astype(np.float32)})[0]  # type: ignore[no-any-return]
+
         logits = np.empty((len(rows), len(self.marks)), dtype=np.float32)
-        start = 0
-        while start < len(order):
-            longest = int(lengths[order[min(len(order), start + 512) - 1]])
-            part = order[start : start + max(1, min(512, TOKENS // max(1, longest)))]
-            ids, mask = _padded([rows[i] for i in part], int(lengths[part[-1]]))
-            logits[part] = self.session.run(["logits"], {"ids": ids, "mask": mask})[0]
-            start += len(part)
+        for batch, found in zip(batches, spread(run, batches, workers), strict=True):
+            logits[batch] = found
         read: Array = np.any(logits >= self.marks, axis=1)
         return read, logits
 
@@ -75,13 +77,3 @@ class Screen:
 def screened(scorer: Scorer) -> Scorer:
     """Return a scorer as a cascade where it has a screen, else as it is."""
     return scorer.screened() if hasattr(scorer, "screened") else scorer
-
-
-def _padded(rows: list[Sequence[int]], width: int) -> tuple[Array, Array]:
-    import numpy as np
-
-    lengths = np.array([len(row) for row in rows])
-    mask = np.arange(max(1, width)) < lengths[:, None]
-    ids = np.zeros(mask.shape, dtype=np.int64)
-    ids[mask] = np.fromiter((piece for row in rows for piece in row), dtype=np.int64, count=int(lengths.sum()))
-    return ids, mask.astype(np.float32)

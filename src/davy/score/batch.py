@@ -22,23 +22,26 @@ if TYPE_CHECKING:
 Progress = Callable[[int], Any]
 
 WINDOW_BYTES = 64_000_000
+BATCH = 256
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a stream is scored. `text` is the column to read; `window` and `memory` are in posts;
-    `prefix` goes before each added column's name; `replace` lets scoring write over columns that are there.
+    """How a stream is scored. `text` is the column to read; `window` and `memory` are in posts.
+
+    `batch` is how many posts the scorer gets at once (None: as many as it likes best, or 256); `prefix` goes before
+    each added column's name; `replace` lets scoring write over columns that are there.
     """
 
     text: str = "text"
-    batch: int = 256
+    batch: int | None = None
     window: int = 8192
     memory: int = 200_000
     prefix: str = ""
     replace: bool = False
 
     def __post_init__(self) -> None:
-        if self.batch < 1:
+        if self.batch is not None and self.batch < 1:
             raise UserError(f"A batch has at least one post, not {self.batch}.")
 
 
@@ -136,7 +139,8 @@ def _scored(
     columns: dict[str, Any] = {name: [None] * len(window) for name in names}
     if len(rows):
         try:
-            scores = _distinct_scored(posts, scorer, settings.batch, memory, tell)
+            batch = settings.batch or int(getattr(scorer, "at_once", BATCH))
+            scores = _distinct_scored(posts, scorer, batch, memory, tell)
         except NotANumber as error:
             raise NotANumber(error.question, int(rows[error.row])) from None
         columns = {settings.prefix + name: values for name, values in scores.columns().items()}

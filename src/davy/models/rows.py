@@ -1,0 +1,83 @@
+"""Token ids of many posts in one array, and the work on them shared among cores.
+
+Lists of ids in; padded batches out. Posts keep their places, so that results can be
+put back where they belong.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Posts as token ids: all of them one after another, where each post starts and how long it is."""
+
+    ids: Array
+    starts: Array
+    lengths: Array
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> Rows:
+        """Return lists of ids as rows."""
+        import numpy as np
+
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
+        return cls(ids, np.cumsum(lengths) - lengths, lengths)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batches(self, places: Array, *, tokens: int, most: int | None = None) -> list[Array]:
+        """Return these places, longest posts first, in batches of at most `tokens` with padding, and `most` posts.
+
+        Longest first, since what comes last is what one core does while others have nothing left.
+        """
+        import numpy as np
+
+        order = places[np.argsort(-self.lengths[places], kind="stable")]
+        found, start = [], 0
+        while start < len(order):
+            fit = max(1, tokens // max(1, int(self.lengths[order[start]])))
+            end = start + (fit if most is None else min(fit, most))
+            found.append(order[start:end])
+            start = end
+        return found
+
+    def padded(self, places: Array, padding: int) -> tuple[Array, Array]:
+        """Return the ids at these places (posts × longest), filled up with `padding`, and True where a token is."""
+        import numpy as np
+
+        lengths = self.lengths[places]
+        mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]
+        ids = np.full(mask.shape, padding, dtype=np.int64)
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        ids[mask] = self.ids[np.repeat(self.starts[places], lengths) + within]
+        return ids, mask
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> list[Result]:
+    """Return the work's result for each item, in order; several are worked on at once, each by a thread."""
+    if len(items) < 2 or workers < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(workers, len(items))) as pool:
+        return list(pool.map(work, items))
