@@ -145,14 +145,12 @@ def test_emoji_become_names_where_the_folder_says_so(tiny):
     assert 8 in OnnxScorer(folder)._encoded(["🦞"])[0]
 
 
-def test_batches_are_bounded_in_tokens_and_posts_and_cover_every_row_once():
+def test_batches_are_bounded_in_tokens_and_cover_every_row_once():
     lengths = np.array([3, 9, 1, 400, 7, 7, 2, 0])
     rows = Rows.of([[5] * n for n in lengths])
-    for most in (None, 2):
-        found = rows.batches(np.arange(8), tokens=20, most=most)
-        assert np.concatenate(found).tolist() == np.argsort(-lengths, kind="stable").tolist()
-        assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 20 for batch in found)
-        assert most is None or max(map(len, found)) == most
+    found = rows.batches(np.arange(8), tokens=20)
+    assert np.concatenate(found).tolist() == np.argsort(-lengths, kind="stable").tolist()
+    assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 20 for batch in found)
     assert rows.batches(np.array([], dtype=np.int64), tokens=20) == []
 
 

@@ -1,10 +1,10 @@
 """A trained detector in ONNX, run without torch.
 
 A model folder and posts in, scores out. `docs/models.md` describes the folder.
-Texts are tokenised together, sorted by length and run in batches that are
-bounded in tokens, so that little of a batch is padding and all of it stays in a core's
-cache. A run has one thread; as many runs as there are cores go on at once. A folder may
-hold a screen too; `screened()` is the same detector as a cascade, which reads only
+Texts are sorted by length and dealt out in parts, one to a core at a time; a core
+tokenises its part, runs it in batches that are bounded in tokens, so that little of a
+batch is padding and all of it stays in the core's cache, and takes the next. A folder
+may hold a screen too; `screened()` is the same detector as a cascade, which reads only
 what the screen does not clear.
 """
 
@@ -34,16 +34,18 @@ if TYPE_CHECKING:
 # A text is cut to this many characters a token before it is tokenised, so that a megabyte costs no more than a page.
 CHARACTERS_PER_TOKEN = 16
 HEAD_SHARE = 0.75
+PART = 128
+"""How many posts a core takes at a time."""
+SMALL = 32_000_000
+"""The bytes of a network from which on it reads tens of posts a second, not hundreds."""
 
 
 class OnnxScorer:
     """Scores texts with the network in a folder.
 
     `threads` is how many batches are run at once (None: one a core), `tokens` how many tokens a batch has at most,
-    and `at_once` how many posts it is best to ask for together.
+    and `at_once` how many posts it is best to ask for together: some seconds' work.
     """
-
-    at_once = 2048
 
     def __init__(
         self, folder: Path, manifest: folders.Manifest | None = None, *, threads: int | None = None, tokens: int = 256
@@ -62,6 +64,7 @@ class OnnxScorer:
         self._pieces = Pieces(tokenizer)
         self._workers = threads or cores()
         self._session = _session(folder / "model.onnx")
+        self.at_once = 4096 if (folder / "model.onnx").stat().st_size < SMALL else 1024
         self._inputs = {given.name for given in self._session.get_inputs()}
         self._screen = Screen.open(folder, manifest.settings, _session)
         self.cascaded = False
@@ -84,16 +87,34 @@ class OnnxScorer:
         """Return the probabilities for each post's text; a null text is read as an empty one."""
         import numpy as np
 
-        rows = Rows.of(self._encoded(posts["text"].fill_null("").to_list()))
+        texts = posts["text"].fill_null("").to_list()
+        blocks = {q.name: np.zeros((len(texts), len(q.labels)), dtype=np.float32) for q in self.questions}
+        read = np.ones(len(texts), dtype=bool)
+        # Longest first, since what comes last is what one core does while others have nothing left.
+        order = np.argsort([-len(text) for text in texts], kind="stable")
+        # Parts must not depend on the number of cores: what is in a batch moves int8 scores a little.
+        size = min(PART, max(8, len(texts) // 16))
+        parts = [order[i : i + size] for i in range(0, len(texts), size)]
+        done = spread(lambda part: self._part([texts[i] for i in part]), parts, self._workers)
+        for places, (some, seen) in zip(parts, done, strict=True):
+            read[places] = seen
+            for name, block in some.items():
+                blocks[name][places] = block
+        return Scores(self.questions, blocks, self._thresholds(), read if self.cascaded else None)
+
+    def _part(self, texts: list[str]) -> tuple[dict[str, Array], Array]:
+        """Return the probabilities of some texts, a block for each question, and which of them were read."""
+        import numpy as np
+
+        rows = Rows.of(self._encoded(texts))
         blocks = {q.name: np.zeros((len(rows), len(q.labels)), dtype=np.float32) for q in self.questions}
-        read = self._sifted(rows, blocks) if self.cascaded and len(rows) else None
-        places = np.arange(len(rows)) if read is None else np.flatnonzero(read)
-        batches = rows.batches(places, tokens=self._tokens)
-        runs = spread(lambda batch: self._run(*rows.padded(batch, self._padding)), batches, self._workers)
-        order = np.concatenate(batches) if batches else places
-        for question, parts in zip(self.questions, zip(*runs, strict=True), strict=bool(runs)):
-            blocks[question.name][order] = self._probabilities(question, np.concatenate(parts))
-        return Scores(self.questions, blocks, self._thresholds(), read)
+        read = self._sifted(rows, blocks) if self.cascaded else np.ones(len(rows), dtype=bool)
+        for batch in rows.batches(np.flatnonzero(read), tokens=self._tokens):
+            for question, logits in zip(self.questions, self._run(*rows.padded(batch, self._padding)), strict=True):
+                blocks[question.name][batch] = logits
+        for question in self.questions:
+            blocks[question.name][read] = self._probabilities(question, blocks[question.name][read])
+        return blocks, read
 
     def _thresholds(self) -> dict[str, float]:
         return {name: float(it) for name, it in self.manifest.thresholds.items()}
@@ -103,7 +124,7 @@ class OnnxScorer:
         import numpy as np
 
         assert self._screen is not None
-        read, logits = self._screen.read(rows, self._workers)
+        read, logits = self._screen.read(rows)
         thresholds = self._thresholds()
         for place, name in enumerate(self._screen.questions):
             question = next(it for it in self.questions if it.name == name)

@@ -42,20 +42,16 @@ class Rows:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batches(self, places: Array, *, tokens: int, most: int | None = None) -> list[Array]:
-        """Return these places, longest posts first, in batches of at most `tokens` with padding, and `most` posts.
-
-        Longest first, since what comes last is what one core does while others have nothing left.
-        """
+    def batches(self, places: Array, *, tokens: int) -> list[Array]:
+        """Return these places, longest posts first, in batches of at most `tokens`, padding included."""
         import numpy as np
 
         order = places[np.argsort(-self.lengths[places], kind="stable")]
         found, start = [], 0
         while start < len(order):
             fit = max(1, tokens // max(1, int(self.lengths[order[start]])))
-            end = start + (fit if most is None else min(fit, most))
-            found.append(order[start:end])
-            start = end
+            found.append(order[start : start + fit])
+            start += fit
         return found
 
     def padded(self, places: Array, padding: int) -> tuple[Array, Array]:

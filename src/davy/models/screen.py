@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
-from davy.models.rows import Rows, spread
+from davy.models.rows import Rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 FILE = "screen.onnx"
-TOKENS = 16_384
-POSTS = 512
-"""How many tokens, padding included, and how many posts the screen reads at once."""
+TOKENS = 2048
+"""How many tokens, padding included, the screen reads at once: what it makes of them stays in a core's cache."""
 
 
 @dataclass(frozen=True)
@@ -56,20 +55,15 @@ class Screen:
             raise UserError(f"{path} has other questions than its manifest. Export the model again.")
         return cls(tuple(given), marks, opened)
 
-    def read(self, rows: Rows | Sequence[Sequence[int]], workers: int = 1) -> tuple[Array, Array]:
+    def read(self, rows: Rows | Sequence[Sequence[int]]) -> tuple[Array, Array]:
         """Return for each post whether it must be read, and the logits (posts × questions)."""
         import numpy as np
 
         rows = rows if isinstance(rows, Rows) else Rows.of(rows)
-        batches = rows.batches(np.arange(len(rows)), tokens=TOKENS, most=POSTS)
-
-        def run(batch: Array) -> Array:
-            ids, mask = rows.padded(batch, 0)
-            return self.session.run(["logits"], {"ids": ids, "mask": mask.astype(np.float32)})[0]  # type: ignore[no-any-return]
-
         logits = np.empty((len(rows), len(self.marks)), dtype=np.float32)
-        for batch, found in zip(batches, spread(run, batches, workers), strict=True):
-            logits[batch] = found
+        for batch in rows.batches(np.arange(len(rows)), tokens=TOKENS):
+            ids, mask = rows.padded(batch, 0)
+            logits[batch] = self.session.run(["logits"], {"ids": ids, "mask": mask.astype(np.float32)})[0]
         read: Array = np.any(logits >= self.marks, axis=1)
         return read, logits
 
