@@ -64,14 +64,14 @@ def test_a_server_that_drops_its_connections_is_used_again(postgres, postgres_ur
             posts.add(db, Post("before", "x"), by="shell")
         name = store.url.database
         postgres_server.run_sql(
-            postgres, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            postgres, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'"
         )
         with store.write() as db:
             posts.add(db, Post("after", "x"), by="shell")
         with pytest.raises(UserError, match="ended the connection") as caught, store.write() as db:  # noqa: PT012
             posts.add(db, Post("lost", "x"), by="shell")
             postgres_server.run_sql(
-                postgres, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+                postgres, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'"
             )
             posts.add(db, Post("lost too", "x"), by="shell")
         assert caught.value.status == 503

@@ -178,7 +178,7 @@ def test_a_connection_that_the_server_ends_is_a_clear_line_and_the_next_one_work
                 together(db)
                 pid = db.scalar(text("SELECT pg_backend_pid()"))
                 with store.engine.connect() as other:
-                    other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+                    other.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
                 ADD.send(db, person("b"))
                 ALL.rows(db, {})
 

@@ -6,6 +6,7 @@ scheme's stamp, which differs whenever its questions, words or guidelines do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +25,23 @@ _read: dict[tuple[Any, ...], Scheme] = {}
 
 def scheme_of(db: Connection, project: Project) -> Scheme:
     """Return a project's scheme; in a write transaction its questions can't change until that ends."""
-    stamp = schemes.stamp(db, project.scheme, project.scheme_version, lock=is_writing(db))
-    known = _read.get(stamp)
-    if known is None:
-        if len(_read) >= MOST:
-            _read.clear()
-        known = _read[stamp] = _from_store(db, project)
-    return known
+    return ask_scheme(db, project)()
+
+
+def ask_scheme(db: Connection, project: Project) -> Callable[[], Scheme]:
+    """Ask for a project's scheme and return what gives it."""
+    asked = schemes.ask_stamp(db, project.scheme, project.scheme_version, lock=is_writing(db))
+
+    def found() -> Scheme:
+        stamp = asked()
+        known = _read.get(stamp)
+        if known is None:
+            if len(_read) >= MOST:
+                _read.clear()
+            known = _read[stamp] = _from_store(db, project)
+        return known
+
+    return found
 
 
 def _from_store(db: Connection, project: Project) -> Scheme:

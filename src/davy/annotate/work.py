@@ -7,12 +7,12 @@ harmless. What was answered is never changed; a second thought replaces it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from davy.annotate import adjudicate, duty
-from davy.annotate.current import scheme_of
+from davy.annotate.current import ask_scheme, scheme_of
 from davy.annotate.feedback import Feedback, feedback_on
 from davy.annotate.together import save_shared, shared_answer
 from davy.core import Annotation, Assignment, Guideline, Item, Member, Phase, Post, Project, Scheme, UserError
@@ -27,6 +27,7 @@ __all__ = [
     "Saved",
     "Sheet",
     "leave",
+    "look_ahead",
     "next_sheet",
     "open_sheet",
     "refuse",
@@ -39,6 +40,9 @@ __all__ = [
 ]
 
 MOST_COMMENT = 5_000
+
+Ahead = Callable[[], tuple[list[Phase], bool]]
+"""Gives a project's phases, and whether something is in a person's hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +89,16 @@ def next_sheet(
     phase_id: str | None = None,
     at: datetime | None = None,
     after: Saved | None = None,
+    ahead: Ahead | None = None,
 ) -> Sheet | None:
     """Return the next post for a person, kept for them for a while; None where there is nothing for them now.
 
     First what they hold, then what they are to look at again, then a fresh one, phase by phase.
-    `after` is what was saved just before in the same transaction: what it knows is not read again.
+    `after` is what was saved just before in the same transaction: what it knows is not read again. `ahead` is what
+    `look_ahead` gave after it.
     """
     at = at or now()
-    every, in_hand = picking.phases_with_hand(db, project.id, member.user)
+    every, in_hand = (ahead or look_ahead(db, project, member))()
     open_to = _phases_for(db, project, member, phase_id, every)
     if not open_to:
         return None
@@ -108,11 +114,17 @@ def next_sheet(
     return None if put_off is None or put_off.phase.id not in ids else _sheet(db, project, member, put_off)
 
 
+def look_ahead(db: Connection, project: Project, member: Member) -> Ahead:
+    """Ask for the phases that `next_sheet` begins with, so that they come with something else."""
+    return picking.ask_phases(db, project.id, member.user)
+
+
 def open_sheet(db: Connection, project: Project, member: Member, assignment_id: str) -> Sheet:
     """Return a sheet by its assignment: 403 for somebody else's, 409 where it is no longer this person's.
 
     One that is answered already is returned too, so that a form that was sent twice finds it.
     """
+    asked = ask_scheme(db, project)
     held = picking.to_answer(db, assignment_id) if is_writing(db) else picking.one(db, assignment_id, lock=False)
     if held is None or held.phase.project != project.id:
         raise UserError("There is no such post in this project. Go on with the next one.", status=404)
@@ -121,7 +133,7 @@ def open_sheet(db: Connection, project: Project, member: Member, assignment_id: 
     _check_open(project, member, held.phase)
     if held.assignment.state in ("skipped", "lapsed") and held.item.room < 1:
         raise _gone()
-    return _sheet(db, project, member, held)
+    return _sheet(db, project, member, held, asked())
 
 
 def save(

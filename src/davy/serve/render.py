@@ -37,6 +37,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     templates.globals.update(static=_static_links(), languages=LANGUAGES, version=__version__)
     return templates

@@ -25,6 +25,8 @@ class Statement(Protocol):
     """What a line carries: SQL with `$1`, its values, and who takes what comes of it."""
 
     sql: str
+    name: bytes
+    """What it is prepared as."""
     values: Sequence[Any]
 
     def arrived(self, rows: Sequence[Any], n: int) -> None:
@@ -75,11 +77,10 @@ class Line:
             pg.send_query_params(b"BEGIN", None)
             asked.append("BEGIN")
         for statement in sent:
-            name = _name(statement.sql)
             if statement.sql not in self._known and statement.sql not in asked:
-                pg.send_prepare(name, statement.sql.encode())
+                pg.send_prepare(statement.name, statement.sql.encode())
                 asked.append(statement.sql)
-            pg.send_query_prepared(name, [_text(value) for value in statement.values])
+            pg.send_query_prepared(statement.name, [_text(value) for value in statement.values])
             asked.append(statement)
         if commit:
             pg.send_query_params(b"COMMIT", None)
@@ -145,7 +146,8 @@ def before_rollback(db: Connection) -> None:
         db.info.pop(_HERE, None)
 
 
-def _name(sql: str) -> bytes:
+def name_of(sql: str) -> bytes:
+    """Return the name that a statement is prepared under."""
     return b"davy_" + hashlib.sha256(sql.encode()).hexdigest()[:24].encode()
 
 

@@ -5,7 +5,6 @@ here it is only written down, with its event.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
@@ -72,6 +71,7 @@ def get(db: Connection, phase_id: str) -> Phase:
 
 
 COLUMNS = [phases.c[name] for name in Phase.__dataclass_fields__]
+_FLAG = list(Phase.__dataclass_fields__).index("in_corpus")
 _ALL = Prepared(select(*COLUMNS).where(phases.c.project == bindparam("project")).order_by(phases.c.position))
 
 
@@ -147,5 +147,4 @@ def _set_state(db: Connection, phase_id: str, state: str, *, by: str) -> Phase:
 
 def phase_from(values: Sequence[Any]) -> Phase:
     """Return the phase of a row that has the columns of `COLUMNS`."""
-    found = Phase(*values)
-    return replace(found, in_corpus=bool(found.in_corpus))
+    return Phase(*[*values[:_FLAG], bool(values[_FLAG]), *values[_FLAG + 1 :]])

@@ -6,7 +6,7 @@ has locked are passed over, never waited for. SQLite has one writer, so there
 the locks are no words at all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,11 +129,15 @@ def to_answer(db: Connection, assignment_id: str) -> Held | None:
     return None if row is None else _held(row)
 
 
-def phases_with_hand(db: Connection, project_id: str, annotator: str) -> tuple[list[Phase], bool]:
-    """Return a project's phases in their order, and whether `in_hand` has something in one that is open."""
-    rows = _PHASES.rows(db, {"me": annotator, "project": project_id})
-    found = [phase_from(row[:-1]) for row in rows]
-    return found, any(row[-1] is not None and it.state == "open" for row, it in zip(rows, found, strict=True))
+def ask_phases(db: Connection, project_id: str, annotator: str) -> Callable[[], tuple[list[Phase], bool]]:
+    """Ask for a project's phases in their order, and whether `in_hand` has something in one that is open."""
+    sent = _PHASES.send(db, {"me": annotator, "project": project_id})
+
+    def found() -> tuple[list[Phase], bool]:
+        every = [(phase_from(row[:-1]), row[-1]) for row in sent.rows()]
+        return [phase for phase, _ in every], any(mine and phase.state == "open" for phase, mine in every)
+
+    return found
 
 
 def in_hand(db: Connection, annotator: str, project_id: str, *, put_off: bool = False) -> Held | None:

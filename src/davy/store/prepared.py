@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Dialect, Float, Numeric, literal_column
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import Delete, Insert, Select, Update
 
-from davy.store.line import Line, as_sqlalchemys, line_of
+from davy.store.line import Line, as_sqlalchemys, line_of, name_of
 
 Change = Callable[[Any], Any]
 
@@ -31,6 +31,7 @@ class _Compiled:
     """A statement as one database's driver takes it."""
 
     sql: str
+    name: bytes
     names: tuple[str, ...]
     """The parameters in the order of the text, where they go by place."""
     constants: Mapping[str, Any]
@@ -44,7 +45,19 @@ class _Compiled:
 class Sent:
     """A statement that was sent: what came of it is there when it is asked for."""
 
-    __slots__ = ("_changed", "_columns", "_dialect", "_line", "_n", "_refused", "_rows", "reads", "sql", "values")
+    __slots__ = (
+        "_changed",
+        "_columns",
+        "_dialect",
+        "_line",
+        "_n",
+        "_refused",
+        "_rows",
+        "name",
+        "reads",
+        "sql",
+        "values",
+    )
 
     def __init__(
         self,
@@ -55,7 +68,7 @@ class Sent:
         changed: Callable[[int], None] | None,
         refused: Callable[[], Exception] | None,
     ) -> None:
-        self.sql, self.values, self.reads = compiled.sql, values, compiled.reads
+        self.sql, self.name, self.values, self.reads = compiled.sql, compiled.name, values, compiled.reads
         self._columns, self._dialect, self._line = compiled.columns, dialect, line
         self._changed, self._refused = changed, refused
         self._rows: list[Sequence[Any]] = []
@@ -155,6 +168,7 @@ class Prepared:
         out = [_out(column.type, dialect) for column in columns]
         self._known[dialect.name if line is None else "line"] = compiled = _Compiled(
             sql=str(made),
+            name=name_of(str(made)),
             names=tuple(made.positiontup or ()),
             constants=constants,
             binds=tuple((name, it) for name, it in binds.items() if it and name not in constants),

@@ -7,7 +7,7 @@ callers bring the scheme and its text, and get the text back.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from typing import Any
@@ -91,15 +91,21 @@ def get(db: Connection, name: str, version: int | None = None) -> StoredScheme:
     return found
 
 
-def stamp(db: Connection, name: str, version: int, *, lock: bool = False) -> tuple[Any, ...]:
-    """Return what differs whenever a scheme or its guidelines do: what was read under one stamp need not be read again.
+def ask_stamp(db: Connection, name: str, version: int, *, lock: bool = False) -> Callable[[], tuple[Any, ...]]:
+    """Ask for what differs whenever a scheme or its guidelines do, and return what gives it.
 
-    `lock` holds the scheme against a change of its questions until the transaction ends.
+    What was read under one stamp need not be read again. `lock` holds the scheme against a change of its
+    questions until the transaction ends.
     """
-    row = (_STAMP_LOCKED if lock else _STAMP).one(db, {"name": name, "version": version})
-    if row is None:
-        raise UserError(f"This database has no scheme {name!r} version {version}.", status=404)
-    return name, version, *row
+    sent = (_STAMP_LOCKED if lock else _STAMP).send(db, {"name": name, "version": version})
+
+    def found() -> tuple[Any, ...]:
+        row = sent.one()
+        if row is None:
+            raise UserError(f"This database has no scheme {name!r} version {version}.", status=404)
+        return name, version, *row
+
+    return found
 
 
 def everything(db: Connection) -> list[StoredScheme]:

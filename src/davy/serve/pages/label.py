@@ -158,12 +158,13 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: Filled) -> Turn:
         comment=filled.comment or None,
         seconds=seconds,
     )
+    ahead = work.look_ahead(db, place.project, member_of(place))
     if fresh:
         hard = care.is_hard(place.project, sheet.scheme, filled.answers, post=sheet.post)
         sat = care.after_save(db, place.project, member_of(place), saved.annotation, seconds, hard=hard)
     if saved.feedback is not None:
         return Turn(Answered(sheet, saved.annotation, saved.feedback), said="saved")
-    return _next(db, place, said="saved", after=saved, sat=sat)
+    return _next(db, place, said="saved", after=saved, ahead=ahead, sat=sat)
 
 
 def read_form(scheme: Scheme, form: FormData) -> Filled:
@@ -203,13 +204,14 @@ def _next(
     said: str = "",
     kindly: str = "",
     after: work.Saved | None = None,
+    ahead: work.Ahead | None = None,
     sat: list[Sitting] | None = None,
 ) -> Turn:
     member = member_of(place)
     rest = care.before_next(db, place.project, member, known=sat)
     if rest is not None:
         return Turn(rest, said, kindly)
-    sheet = work.next_sheet(db, place.project, member, after=after)
+    sheet = work.next_sheet(db, place.project, member, after=after, ahead=ahead)
     return Turn(sheet or nothing_left(db, place.project, member), said, kindly)
 
 
