@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from davy.annotate import work
+from davy.annotate import debrief, watch, work
 from davy.core import UserError
-from davy.store import Store, annotations, events, items, phases, verdicts
+from davy.store import Store, annotations, browse, events, items, phases, verdicts
 from davy.store.columns import new_id
 from work_project import NO, YES, make_bench
 
@@ -52,6 +52,48 @@ def test_in_the_corpus_a_shared_answer_is_a_verdict_by_consensus(store: Store):
         "grumpy": (("yes",), "consensus", (given.id,)),
         "about": (("tea",), "consensus", (given.id,)),
     }
+
+
+def test_a_shared_answer_that_turns_to_no_takes_back_what_it_settled_below(store: Store):
+    bench, item = discussion(store, in_corpus=True)
+
+    def settled() -> dict[str, tuple[str, ...]]:
+        with store.read() as db:
+            found = verdicts.of_post(db, item.post, scheme="grumble", version=1, project="pilot")
+            assert verdicts.of_post(db, item.post, scheme="grumble", version=1) == found
+        return {name: it.labels for name, it in found.items()}
+
+    def agree(answers: dict[str, tuple[str, ...]]) -> None:
+        with store.write() as db:
+            work.save_shared(db, bench.project, bench.phase, item, answers, "", by="ada")
+
+    agree(YES)
+    agree(NO)
+    assert settled() == {"grumpy": ("no",), "about": ()}
+    with store.read() as db:
+        shown = browse.page(db, browse.Filter(label="tea"))
+        turns = verdicts.history(db, item.post, "about", scheme="grumble", version=1)
+    assert list(shown) == []
+    assert [it.labels for it in turns] == [("tea",), ()]
+    agree(NO)  # nothing is left to take back
+    agree(YES)
+    assert settled() == {"grumpy": ("yes",), "about": ("tea",)}
+
+
+def test_shared_answers_are_the_progress_of_a_discussion_and_nobodys_own(store: Store):
+    bench, item = discussion(store, in_corpus=False)
+    with store.write() as db:
+        for answers in (YES, NO):  # a second thought counts once
+            work.save_shared(db, bench.project, bench.phase, item, answers, "", by="ada")
+    with store.read() as db:
+        board = watch.board(db, bench.project)
+    progress = board.progress[bench.phase.id]
+    assert (progress.given, progress.filled, progress.wanted, progress.people) == (1, 1, 2, 0)
+    assert watch.by_people(board.tallies) == []
+    taken = watch.take(store, bench.phase.id)
+    assert taken.content["states"] == {"full": 1, "open": 1}
+    with store.read() as db:
+        assert debrief.figures(db, bench.project).people == 0
 
 
 def test_two_who_write_it_down_at_once_leave_one_answer_that_counts(store: Store):

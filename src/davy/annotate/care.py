@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from davy.annotate.settings import Care
 from davy.core import Annotation, Member, Post, Project, Scheme, UserError
 from davy.store import Connection, sittings
 from davy.store.columns import now
@@ -30,19 +31,19 @@ LONGEST_ITEM = 30 * 60.0
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When to rest. None switches a rule off."""
+    """When to rest. None switches a rule off; what a project leaves open is as `settings.Care` has it."""
 
-    break_after_minutes: float | None = 50
-    break_minutes: float = 10
-    break_after_hard: int | None = 20
-    daily_minutes: float | None = 240
-    daily_items: int | None = None
-    may_postpone: bool = True
-    postpone_minutes: float = 10
-    hard: Mapping[str, tuple[str, ...]] | None = None
-    severity: float | None = None
+    break_after_minutes: float | None
+    break_minutes: float
+    break_after_hard: int | None
+    daily_minutes: float | None
+    daily_items: int | None
+    may_postpone: bool
+    postpone_minutes: float
+    hard: Mapping[str, tuple[str, ...]]
+    severity: float | None
     """Posts whose `meta` has a `severity` of at least this are hard."""
-    zone: tzinfo = UTC
+    zone: tzinfo
     """Where a person's day begins and ends."""
 
 
@@ -68,8 +69,8 @@ class Today:
 
 def rules_of(project: Project, member: Member | None = None) -> Rules:
     """Return the rules for a project, with a member's own choices where they are gentler."""
-    given = dict(project.settings.get("care") or {})
-    known = {name: given[name] for name in _NUMBERS if name in given}
+    given = project.settings.get("care") or {}
+    known = {name: given.get(name, getattr(_USUAL, name)) for name in _NUMBERS}
     hard = {question: tuple(labels) for question, labels in (given.get("hard") or {}).items()}
     rules = Rules(**known, hard=hard, zone=zone_of(given.get("timezone")))
     if member is None:
@@ -80,6 +81,7 @@ def rules_of(project: Project, member: Member | None = None) -> Rules:
 
 OWN_LIMITS = ("break_after_minutes", "break_after_hard", "daily_minutes", "daily_items")
 """What a person may set lower for themselves."""
+_USUAL = Care()
 _NUMBERS = (*OWN_LIMITS, "break_minutes", "may_postpone", "postpone_minutes", "severity")
 
 
@@ -101,9 +103,8 @@ def is_hard(
 ) -> bool:
     """Return whether an item was hard: refused, answered with a hard or severe label, or marked so beforehand."""
     rules = rules_of(project)
-    named = rules.hard or {}
     for question in scheme.questions:
-        hard = {label.name for label in question.labels if label.severe} | set(named.get(question.name, ()))
+        hard = {label.name for label in question.labels if label.severe} | set(rules.hard.get(question.name, ()))
         if hard & set(answers.get(question.name, ())):
             return True
     return refused or _severe(rules, post)

@@ -45,7 +45,7 @@ def figures(db: Connection, project: Project) -> Figures:
         posts=sum(phase.size for phase in corpus),
         answers=sum(it.given for it in board.progress.values()),
         settled=sum(settled) if settled else None,
-        people=len({it.annotator for it in board.tallies if it.given > 0}),
+        people=len({it.annotator for it in watch.by_people(board.tallies) if it.given > 0}),
         hours=sum(it.seconds for it in sittings.hours(db, project.id).values()) / 3600,
         agreed=tuple(agreed),
     )

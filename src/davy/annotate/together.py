@@ -2,13 +2,13 @@
 
 The annotation is by `together`, with the notes of the talk. Writing it down
 again replaces it. In a phase that counts for the corpus it is also the verdict,
-by consensus.
+by consensus. Shared answers are counted in a tally of their own, under `together`.
 """
 
 from davy.annotate.current import scheme_of
-from davy.core import Annotation, Item, Phase, Project, UserError, Verdict
+from davy.core import Annotation, Item, Phase, Project, Scheme, UserError, Verdict
 from davy.core.annotation import Answers
-from davy.store import Connection, annotations, events, items, verdicts
+from davy.store import Connection, annotations, events, items, tallies, verdicts
 from davy.store.columns import new_id, now
 
 TOGETHER = "together"
@@ -58,12 +58,25 @@ def save_shared(
     )
     annotations.add(db, given, scheme)
     items.shared(db, item.id, settled=phase.in_corpus)
+    new = int(earlier is None)
+    tallies.count(db, phase.id, TOGETHER, at=given.at, given=new, filled=new)
     events.record(db, by=by, what="shared answer given", about=f"item {item.id}", annotation=given.id)
     if phase.in_corpus:
-        for question, labels in scheme.completed(given.answers).items():
-            verdict = Verdict(item.post, question, labels, "consensus", (given.id,))
-            verdicts.add(db, verdict, scheme, by=by, again=True, project=project.id)
+        _settle(db, project, scheme, given, by=by)
     return given
+
+
+def _settle(db: Connection, project: Project, scheme: Scheme, given: Annotation, *, by: str) -> None:
+    """Write a shared answer down as the verdict; what an earlier one settled and nobody asks any more is taken back."""
+    agreed = scheme.completed(given.answers)
+    stood = verdicts.of_post(db, given.post, scheme=scheme.name, version=scheme.version, project=project.id)
+    for question, labels in agreed.items():
+        verdict = Verdict(given.post, question, labels, "consensus", (given.id,))
+        verdicts.add(db, verdict, scheme, by=by, again=True, project=project.id)
+    for question, verdict in stood.items():
+        if question not in agreed and verdict.labels:
+            fallen = Verdict(given.post, question, (), "consensus", (given.id,))
+            verdicts.take_back(db, fallen, scheme, by=by, project=project.id)
 
 
 def shared_answer(db: Connection, project: Project, phase: Phase, item: Item) -> Annotation | None:

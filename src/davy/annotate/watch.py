@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from davy.annotate import agreement
+from davy.annotate.together import TOGETHER
 from davy.core import Metric, Phase, Project, Scheme
 from davy.store import Connection, Store, agreements, members, phases, projects, watching
 from davy.store.agreements import Snapshot
@@ -144,6 +145,8 @@ def progress_of(
     given = sum(tally.given for tally in mine)
     # Who joined after a phase was closed has no part in it.
     each = phase.answers or (len(mine) if phase.state == "closed" else max(roster, len(mine)))
+    if phase.kind == "discussion":
+        each = 1
     wanted = phase.size * each or None
     a_day = _pace(given, phase, snapshot, at or now())
     left = None if wanted is None else max(0, wanted - given - sum(tally.refused for tally in mine))
@@ -158,12 +161,17 @@ def progress_of(
         sum(tally.skipped for tally in mine),
         sum(tally.filled for tally in mine),
         wanted,
-        len(mine),
+        len(by_people(mine)),
         None if states is None else int(states.get("settled", 0)),
         a_day,
         ends,
         max((tally.last_at for tally in mine if tally.last_at), default=None),
     )
+
+
+def by_people(tallies: Iterable[Tally]) -> list[Tally]:
+    """Return the tallies of people: a discussion's shared answers are nobody's own."""
+    return [tally for tally in tallies if tally.annotator != TOGETHER]
 
 
 def _pace(given: int, phase: Phase, snapshot: Snapshot | None, at: datetime) -> float | None:

@@ -31,6 +31,16 @@ def add(
 ) -> str:
     """Add a verdict and return its id. Where there is one already (in its project), it takes `again` to decide anew."""
     _check(verdict, scheme)
+    return _add(db, verdict, scheme, by=by, again=again, project=project)
+
+
+def take_back(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, project: str) -> str:
+    """Add a turn without labels, where a question that was settled is no longer asked, and return its id."""
+    assert not verdict.labels, verdict.question
+    return _add(db, verdict, scheme, by=by, again=True, project=project)
+
+
+def _add(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: bool, project: str | None) -> str:
     if not db.execute(select(posts.c.id).where(posts.c.id == verdict.post)).first():
         raise UserError(f"There is no post {verdict.post!r} in this database.", status=404)
     rests_on = list(dict.fromkeys(verdict.annotations))

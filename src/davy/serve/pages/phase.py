@@ -16,6 +16,7 @@ from davy.core import Phase
 from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import Refused
+from davy.serve.i18n import Words
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages import calibration, screening
 from davy.serve.pages.watch import distribution
@@ -69,7 +70,8 @@ def _page(
         every = phases.of_project(db, place.project.id)
         standing = going_on.standing(db, place.project, phase)
         scheme = agreement.scheme_of(db, place.project)
-        tallies = watching.tallies_of(db, [phase.id], annotator=None if watches else place.account.id)
+        everyones = watches or phase.kind == "discussion"
+        tallies = watching.tallies_of(db, [phase.id], annotator=None if everyones else place.account.id)
         roster = members.of_project(db, place.project.id, left=True)
         more: dict[str, Any] = {}
         if phase.kind == "screening":
@@ -84,7 +86,7 @@ def _page(
         status=status,
         phase=phase,
         standing=standing,
-        progress=_progress(phase, tallies, roster),
+        progress=_progress(phase, tallies, roster, words),
         own=next((tally for tally in tallies if tally.annotator == place.account.id), None),
         measured=measured,
         snapshot=snapshot,
@@ -99,8 +101,13 @@ def _page(
     )
 
 
-def _progress(phase: Phase, tallies: list[Any], roster: list[Any]) -> list[tuple[str, int, int]]:
-    """Return (pseudonym, dealt with, posts) of everyone who has a part in the phase, by pseudonym."""
+def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Words) -> list[tuple[str, int, int]]:
+    """Return (pseudonym, dealt with, posts) of everyone who has a part in the phase, by pseudonym.
+
+    A discussion has one line: its answers are everybody's.
+    """
+    if phase.kind == "discussion":
+        return [(words("project.together"), sum(tally.given for tally in tallies), phase.size)]
     did = {tally.annotator: tally.given + tally.refused for tally in tallies}
     waited_for = phase.state != "closed"  # who joined later has no part in a closed phase
     asked = [

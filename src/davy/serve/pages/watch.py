@@ -157,7 +157,7 @@ def _pictures(board: watch.Board, coefficient: str, words: Any) -> list[tuple[Ph
 
 
 def _people(board: watch.Board, phase: Phase) -> list[Person]:
-    tallies = [tally for tally in board.tallies if tally.phase == phase.id]
+    tallies = [tally for tally in watch.by_people(board.tallies) if tally.phase == phase.id]
     found = [_person(board, tally, board.names.get(tally.annotator, tally.annotator)) for tally in tallies]
     return sorted(found, key=lambda person: person.pseudonym)
 
