@@ -56,7 +56,7 @@ URLS = normalizers.Replace(Regex(r"https?://\S+|www\.\S+"), "[url]")
 def test_ids_are_the_tokenizers_own(made, plain):
     mine = Pieces(made)
     assert mine.by_word
-    assert (mine._model is not None) == plain
+    assert (mine._words._model is not None) == plain
     given = texts(1500)
     assert mine.ids(given) == [it.ids for it in made.encode_batch(given)]
     assert mine.ids(given) == [it.ids for it in made.encode_batch(given)]
@@ -88,8 +88,17 @@ def test_what_is_kept_is_bounded_and_nothing_is_lost_when_it_is_full(monkeypatch
     given = [*texts(200), "", "the " * 50, "a" * 5000]
     for _ in range(2):
         assert mine.ids(given) == [it.ids for it in made.encode_batch(given)]
-        assert len(mine._known) <= 5
+        assert len(mine._words._known) <= 5
     assert mine.ids([]) == []
+
+
+def test_one_text_is_left_to_the_tokenizer():
+    made = tokenizer(normalizers.BertNormalizer())
+    mine = Pieces(made)
+    assert mine.ids(["the grumblefops"]) == [made.encode("the grumblefops").ids]
+    assert mine._words is None
+    mine.ids(["the lobster"] * 40)
+    assert set(mine._words._known) == {"the", "lobster"}
 
 
 def test_the_shipped_tokenizers_give_the_same_ids():

@@ -20,6 +20,9 @@ KEPT = 100_000
 LONGEST = 40
 """Longer words are not kept: they seldom come again, and could be of any size."""
 
+FEW = 32
+"""From this many texts on a tokenizer's words are kept."""
+
 _WORDS = re.compile(r"[^ \t\n\r]+")
 _SPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\U0001f200-\U0001f2ff\U00020000-\U0003ffff]")
 _PLAIN_WORD = re.compile(r"[\"'(]*[A-Za-z0-9]+(?:['-][A-Za-z0-9]+)*[.,!?;:\"')]*")
@@ -32,24 +35,47 @@ _CALM = {"NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "BertNormali
 
 
 class Pieces:
-    """A tokenizer that remembers words. `by_word` says whether it can."""
+    """A tokenizer that remembers words."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._words: _Words | None = None
+        self._asked = 0
+
+    @property
+    def by_word(self) -> bool:
+        """Whether the tokenizer treats the words of a text one by one."""
+        if self._words is None:
+            self._words = _Words(self._tokenizer)
+        return self._words.apart
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of each text, special tokens and all."""
+        self._asked += len(texts)
+        # Looking into a tokenizer takes longer than it takes for a text, and a shell asks about one.
+        if self._asked < FEW or not self.by_word:
+            return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
+        assert self._words is not None
+        return self._words.ids(texts)
+
+
+class _Words:
+    """The words of a tokenizer that splits texts at spaces; `apart` says whether it does."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._known: dict[str, list[int]] = {}
         parts = json.loads(tokenizer.to_str())
         steps = _steps(parts["normalizer"])
-        self.by_word = _splits_at_spaces(parts, steps)
+        self.apart = _splits_at_spaces(parts, steps)
         self._model: dict[str, Any] | None = None
-        if self.by_word:
+        if self.apart:
             self._start, self._end = _around(tokenizer)
             self._lower = any(it["type"] == "Lowercase" or it.get("lowercase") for it in steps)
             self._model = parts["model"] if _leaves_plain_words(parts, steps) else None
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special tokens and all."""
-        if not self.by_word:
-            return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
         start, end, known = self._start, self._end, self._known.__getitem__
         found: list[list[int]] = []
         whole, waiting = [], {}
