@@ -15,16 +15,18 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from onnx import TensorProto
 from torch import Tensor, nn
 
 from davy.models.network import Network
 from davy.train.encoders import Layer, Norm, Parts
-from davy.train.graph import Graph, real, whole
+from davy.train.graph import Array, Graph, Value, real, whole
 from davy.train.matrices import Linear, array, product, products
 from davy.train.tables import looked_up
 
+EXACT = 32
 LIMIT = 60.0
 """Attention scores are cut to this size either way, so that no exponential overflows; trained ones stay below 40."""
 
@@ -117,14 +119,20 @@ class _Body:
         return self.graph.add("Slice", states, whole(0), batch, whole(0))
 
     def _positions(self) -> str:
-        graph, table = self.graph, array(self.parts.positions)
+        graph, table = self.graph, self._halved(array(self.parts.positions))
         if self.parts.padding is None:
             length = graph.add("Slice", self.shape, whole(0), whole(1))
-            return graph.add("Slice", table[:, None], whole(0), length, whole(0))
+            return graph.add("Unsqueeze", graph.add("Slice", table, whole(0), length, whole(0)), whole(1))
         real_token = graph.add("Equal", self.ids, whole(self.parts.padding))
         counted = graph.add("Cast", graph.add("Not", real_token), to=TensorProto.INT64)
         places = graph.add("Mul", graph.add("CumSum", counted, whole(0)), counted)
         return graph.add("Gather", table, graph.add("Add", places, whole(self.parts.padding)))
+
+    def _halved(self, table: Array) -> Value:
+        """Return a table that takes half the room in a rounded graph; it is widened once, at load."""
+        if self.bits == EXACT:
+            return table
+        return self.graph.add("Cast", table.astype(np.float16), to=TensorProto.FLOAT)
 
     def _distances(self, distances: Tensor) -> str:
         """Return what is added to the scores of each pair of tokens: heads × length × length."""
