@@ -92,9 +92,13 @@ def test_a_rounded_graph_equals_the_rounded_network(family, bits, tmp_path):
     ids, mask = batch()
     ids, mask = ids[[0]], mask[[0]]  # without padding: its vectors take part in the range that activations have
     net.encoder.embeddings.word_embeddings = rounded(net.encoder.embeddings.word_embeddings, 4, loud)
-    places = net.encoder.embeddings.position_embeddings.weight
-    with torch.no_grad():
-        places.copy_(places.half().float())  # as a rounded graph keeps them
+    embeddings = net.encoder.embeddings
+    with torch.no_grad():  # positions as a rounded graph keeps them: in half precision, the token type among them
+        places = embeddings.position_embeddings.weight
+        if hasattr(embeddings, "token_type_embeddings"):
+            places += embeddings.token_type_embeddings.weight[0]
+            embeddings.token_type_embeddings.weight.zero_()
+        places.copy_(places.half().float())
         exact = net(ids, mask)
         feel_int8(net.encoder, bits=bits)
         logits = net(ids, mask)
