@@ -40,9 +40,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--of", required=True, choices=("minilm", "mpnet"))
     parser.add_argument("--name", required=True)
-    for option in ("--prepared", "--students", "--data", "--out"):
+    for option in ("--prepared", "--data", "--out"):
         parser.add_argument(option, type=Path, required=True)
+    parser.add_argument("--students", type=Path, action="append", required=True, help="again: their weights' mean")
     parser.add_argument("--table-bits", type=int, default=8)
+    parser.add_argument("--matrix-bits", type=int, default=8)
     parser.add_argument("--exact", action="store_true", help="score dev with the exact weights too (slow)")
     args = parser.parse_args()
     folder = args.out / args.name
@@ -58,6 +60,7 @@ def main() -> None:
         places,
         folder / "model.onnx",
         table_bits=args.table_bits,
+        matrix_bits=args.matrix_bits,
         within=many_within(questions),
         loud=loud_rows(network),
     )

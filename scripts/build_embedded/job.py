@@ -412,10 +412,14 @@ def fine_tuned(keep: Path, name: str) -> Network:
     return network
 
 
-def load_student(keep: Path, students: Path, which: str) -> Network:
-    """Return a student's network with its trained weights, ready to answer."""
+def load_student(keep: Path, students: list[Path], which: str) -> Network:
+    """Return a student's network, ready to answer, with the mean of the weights that lie in some folders.
+
+    Students that began from the same weights lie in one valley: their mean is better than each of them.
+    """
     _, config = base(keep, which)
-    state = {k: v.float() for k, v in load_file(students / f"student-{which}.safetensors").items()}
+    states = [load_file(folder / f"student-{which}.safetensors") for folder in students]
+    state = {key: sum(it[key].float() for it in states) / len(states) for key in states[0]}
     encoder = _part(state, "encoder.")
     config.num_hidden_layers = len({key.split(".")[2] for key in encoder if key.startswith("encoder.layer.")})
     network = Network(encoder_of(encoder, config), HEAD_LIST)

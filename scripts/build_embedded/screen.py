@@ -1,112 +1,102 @@
 """The screen of an embedded detector, from what `screen_job.py` made on the GPU machine.
 
-    python screen.py texts --data DIR --out FILE          posts to learn from, for the job
-    python screen.py make  --folder DIR --keep DIR --made DIR
-                                                          write screen.onnx into the model folder, set the marks
+    python screen.py --net NAME --folder DIR --prepared DIR --made DIR
 
-It learns from the detector, not from labels. Marks are set on texts that it did not
-learn from, for each kind of text apart, so that of the posts which the detector
-flags, all but a few in a hundred are still read. Posts with emoji, or with letters
-that are not ASCII, are always read.
+Writes `screen.onnx` into the model folder and sets its marks, on posts that it did not learn from and as the
+folder's own int8 network flags them, so that of the flagged posts all but a few in a hundred are still read, on
+every kind of text. Posts with emoji, or with letters that are not ASCII, are always read.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import lzma
-import random
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
-from corpora import labelled, unlabelled
+import polars as pl
+import torch
 from onnx import TensorProto, helper, numpy_helper
-from screen_job import encoded, held_back
+from screen_nets import QUESTIONS, made
 
 from davy.models import folder as folders
-from davy.models.screen import FILE, Screen
+from davy.models.onnx import OnnxScorer
+from davy.models.screen import FILE
+from davy.train.tables import PackedEmbedding
 
-QUESTIONS = ("hate", "offensive", "sexist")
-MISSED = {"top": 0.02, "gender": 0.02}
-MISSED_ELSEWHERE = 0.01
+LOST = {"top": 0.02, "gender": 0.02}
+LOST_ELSEWHERE = 0.01
 """The share of flagged posts that may be cleared: a little more on Reddit, where little is flagged."""
+LEVELS = (0.0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08)
 ALWAYS = 3e4
 """The weight of a piece whose posts are always read."""
+HALVED = 256
+"""Constants with more values than this are kept in half precision."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("step", choices=("texts", "make"))
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--keep", type=Path)
-    parser.add_argument("--made", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--net", required=True)
+    for option in ("--folder", "--prepared", "--made"):
+        parser.add_argument(option, type=Path, required=True)
     args = parser.parse_args()
-    if args.step == "texts":
-        texts(args.data, args.out)
-    else:
-        make(args.folder, args.keep, args.made)
+    held = np.load(args.made / "screen-held.npz")
+    lines = lzma.decompress((args.prepared / "texts.xz").read_bytes()).decode("utf-8").split("\n")
+    texts = pl.DataFrame({"text": [lines[row] for row in held["rows"]]})
+    (args.folder / FILE).unlink(missing_ok=True)
+    manifest = folders.read(args.folder)
+    plain = OnnxScorer(args.folder, manifest).score(texts)
+    flags = np.stack([positive(plain, name) >= manifest.thresholds.get(name, 0.5) for name in QUESTIONS], axis=1)
+
+    write(args.net, args.made, args.folder)
+    open_marks = {**manifest.settings, "screen": dict.fromkeys(QUESTIONS, 0.0)}
+    drafted = folders.write(args.folder, replace(manifest, settings=open_marks))
+    scorer = OnnxScorer(args.folder, drafted)
+    assert scorer._screen is not None
+    logits = scorer._screen.read(scorer._encoded(texts["text"].to_list()))[1]
+    marks, report = best_marks(logits, flags, held["kinds"])
+    chosen = {name: round(float(mark), 4) for name, mark in zip(QUESTIONS, marks, strict=True)}
+    written = folders.write(args.folder, replace(manifest, settings={**manifest.settings, "screen": chosen}))
+    print(json.dumps({"version": written.version, "marks": chosen, "held back": report}, indent=2))
 
 
-def texts(data: Path, out: Path, seed: int = 5) -> None:
-    """Write texts and their kinds: unlabelled posts, and the train parts of the labelled sets.
-
-    The last quarter of the unlabelled ones is left alone, so that a benchmark can take it.
-    """
-    loose = unlabelled(data)
-    posts = [*loose[: len(loose) * 3 // 4], *(post for post in labelled(data) if post.part == "train")]
-    rows = [[post.text, post.corpus] for post in posts]
-    random.Random(seed).shuffle(rows)
-    with lzma.open(out, "wt", encoding="utf-8", preset=3) as file:
-        json.dump(rows, file, ensure_ascii=False)
+def positive(scores, name: str) -> np.ndarray:
+    """Return the probability of yes to a question."""
+    question = next(it for it in scores.questions if it.name == name)
+    return scores.probabilities[name][:, question.label_names.index(question.positive)]
 
 
-def make(folder: Path, keep: Path, made: Path) -> None:
-    """Write the screen into the folder and set its marks as it then is; print what it clears and what it misses."""
-    manifest = folders.read(folder)
-    thresholds = np.array([manifest.thresholds.get(name, 0.5) for name in QUESTIONS], dtype=np.float32)
-    weights = {name: it.astype(np.float32) for name, it in np.load(made / "screen.npz").items()}
-    weights["lone.weight"][wary_pieces(folder)] = ALWAYS
-    onnx.save(graph(weights), str(folder / FILE))
-    with lzma.open(keep / "texts.json.xz", "rt", encoding="utf-8") as file:
-        pairs = json.load(file)
-    held = np.flatnonzero(held_back(len(pairs)))
-    open_marks = {"screen": dict.fromkeys(QUESTIONS, 0.0)}
-    screen = Screen.open(folder, open_marks, lambda path: onnxruntime.InferenceSession(str(path)))
-    assert screen is not None
-    logits = screen.read(encoded(folder, [pairs[i][0] for i in held]))[1]
-    flags = np.load(made / "taught.npz")["p"][held] >= thresholds
-    marks, report = set_marks(logits, flags, np.array([pairs[i][1] for i in held]))
-    settings = {**manifest.settings, "screen": {name: float(mark) for name, mark in zip(QUESTIONS, marks, strict=True)}}
-    written = folders.write(folder, replace(manifest, settings=settings))
-    print(json.dumps({"version": written.version, "marks": settings["screen"], "held back": report}, indent=2))
-
-
-def set_marks(logits: np.ndarray, flags: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, dict[str, object]]:
-    """Return the highest marks at which each kind of text loses at most its share of flagged posts."""
-    marks = np.full(len(QUESTIONS), np.inf)
-    for kind in np.unique(kinds):
-        allowed = MISSED.get(str(kind), MISSED_ELSEWHERE)
-        for place in range(len(QUESTIONS)):
-            flagged = np.sort(logits[(kinds == kind) & flags[:, place], place])
-            if len(flagged) >= 100:
-                marks[place] = min(marks[place], flagged[int(allowed * len(flagged))])
-    read = (logits >= marks).any(axis=1)
-    report: dict[str, object] = {}
-    for kind in np.unique(kinds):
-        among = kinds == kind
-        flagged = flags.any(axis=1) & among
-        report[str(kind)] = {
-            "posts": int(among.sum()),
-            "cleared": round(float((~read & among).sum() / among.sum()), 4),
-            "flagged": int(flagged.sum()),
-            "flagged and cleared": round(float((flagged & ~read).sum() / max(1, flagged.sum())), 4),
+def best_marks(logits: np.ndarray, flags: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, dict]:
+    """Return the marks that clear most of Reddit's sample while no kind of text loses more than its share."""
+    flagged = flags.any(axis=1)
+    choices = [np.quantile(logits[(kinds == "top") & flags[:, q], q], LEVELS, method="lower") for q in range(3)]
+    groups = {str(kind): kinds == kind for kind in np.unique(kinds)}
+    best, most = None, -1.0
+    for marks in itertools.product(*choices):
+        cleared = (logits < np.array(marks)).all(axis=1)
+        lost = {
+            kind: (cleared & flagged & among).sum() / max(1, (flagged & among).sum()) for kind, among in groups.items()
         }
-    return marks, report
+        if all(share <= LOST.get(kind, LOST_ELSEWHERE) for kind, share in lost.items()):
+            share = float(cleared[groups["top"]].mean())
+            if share > most:
+                best, most = np.array(marks), share
+    assert best is not None, "no marks are safe"
+    cleared = (logits < best).all(axis=1)
+    report = {
+        kind: {
+            "posts": int(among.sum()),
+            "cleared": round(float(cleared[among].mean()), 4),
+            "flagged": int((flagged & among).sum()),
+            "flagged and cleared": round(float((cleared & flagged & among).sum() / max(1, (flagged & among).sum())), 4),
+        }
+        for kind, among in groups.items()
+    }
+    return best, report
 
 
 def wary_pieces(folder: Path) -> np.ndarray:
@@ -115,81 +105,44 @@ def wary_pieces(folder: Path) -> np.ndarray:
     added = {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
     plain = {"[CLS]", "[SEP]", "[PAD]", "[MASK]"}
     pieces = {**tokenizer["model"]["vocab"], **added}
-    return np.array([at for text, at in pieces.items() if (text in added and text not in plain) or not text.isascii()])
+    strange = [any(char.isalpha() and not char.isascii() for char in text) for text in pieces]
+    wary = [text in added and text not in plain for text in pieces]
+    return np.array([at for at, odd, ours in zip(pieces.values(), strange, wary, strict=True) if odd or ours])
 
 
-def graph(weights: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """Return the network for ONNX: word vectors in four bits with a scale a word, two in a byte."""
-    vectors = weights["vectors.weight"]
-    scale = np.abs(vectors).max(axis=1, keepdims=True) / 7
-    rounded = (np.round(vectors / np.maximum(scale, 1e-12)) + 8).astype(np.uint8)
-    half = rounded.shape[1] // 2
-    names = ("three", "one", "middle", "last")
-    held = {
-        "table": rounded[:, :half] * 16 + rounded[:, half:],
-        "scale": scale.astype(np.float16),
-        "lone": weights["lone.weight"].astype(np.float16),
-        **{f"{name}_w16": weights[f"{name}.weight"].astype(np.float16) for name in names},
-        **{f"{name}_b": weights[f"{name}.bias"] for name in names},
-        "sixteen": np.array(16, dtype=np.float32),
-        "eight": np.array(8, dtype=np.float32),
-        "one_axis": np.array([1], dtype=np.int64),
-        "two_axis": np.array([2], dtype=np.int64),
-        "least": np.array(1, dtype=np.float32),
+def write(name: str, made_in: Path, folder: Path) -> None:
+    """Write a trained network as `screen.onnx`: word vectors in four bits, other constants in half precision."""
+    state = {
+        key: torch.from_numpy(it.astype(np.float32)) for key, it in np.load(made_in / f"screen-{name}.npz").items()
     }
-    steps = [
-        *(("Cast", [f"{name}_w16"], f"{name}_w", {"to": TensorProto.FLOAT}) for name in names),
-        ("Gather", ["table", "ids"], "bytes", {}),
-        ("Cast", ["bytes"], "both", {"to": TensorProto.FLOAT}),
-        ("Div", ["both", "sixteen"], "shifted", {}),
-        ("Floor", ["shifted"], "high", {}),
-        ("Mul", ["high", "sixteen"], "high_part", {}),
-        ("Sub", ["both", "high_part"], "low", {}),
-        ("Concat", ["high", "low"], "numbers", {"axis": 2}),
-        ("Sub", ["numbers", "eight"], "signed", {}),
-        ("Gather", ["scale", "ids"], "scales16", {}),
-        ("Cast", ["scales16"], "scales", {"to": TensorProto.FLOAT}),
-        ("Mul", ["signed", "scales"], "plain", {}),
-        ("Unsqueeze", ["mask", "two_axis"], "tall", {}),
-        ("Mul", ["plain", "tall"], "kept", {}),
-        ("Transpose", ["kept"], "words", {"perm": [0, 2, 1]}),
-        ("Unsqueeze", ["mask", "one_axis"], "wide", {}),
-        ("Conv", ["words", "three_w", "three_b"], "three_c", {"pads": [1, 1]}),
-        ("Relu", ["three_c"], "three_r", {}),
-        ("Mul", ["three_r", "wide"], "three_m", {}),
-        ("ReduceMax", ["three_m", "two_axis"], "three_x", {"keepdims": 0}),
-        ("Conv", ["words", "one_w", "one_b"], "one_c", {}),
-        ("Relu", ["one_c"], "one_r", {}),
-        ("Mul", ["one_r", "wide"], "one_m", {}),
-        ("ReduceMax", ["one_m", "two_axis"], "one_x", {"keepdims": 0}),
-        ("ReduceSum", ["mask", "one_axis"], "count", {"keepdims": 1}),
-        ("Max", ["count", "least"], "counted", {}),
-        ("ReduceSum", ["words", "two_axis"], "sum", {"keepdims": 0}),
-        ("Div", ["sum", "counted"], "mean", {}),
-        ("Concat", ["three_x", "one_x", "mean"], "seen", {"axis": 1}),
-        ("Gemm", ["seen", "middle_w", "middle_b"], "middle_g", {"transB": 1}),
-        ("Relu", ["middle_g"], "middle_r", {}),
-        ("Gemm", ["middle_r", "last_w", "last_b"], "deep", {"transB": 1}),
-        ("Gather", ["lone", "ids"], "lone16", {}),
-        ("Cast", ["lone16"], "lone_g", {"to": TensorProto.FLOAT}),
-        ("Mul", ["lone_g", "tall"], "lone_m", {}),
-        ("ReduceSum", ["lone_m", "one_axis"], "lone_s", {"keepdims": 0}),
-        ("Sqrt", ["counted"], "root", {}),
-        ("Div", ["lone_s", "root"], "shallow", {}),
-        ("Add", ["deep", "shallow"], "logits", {}),
-    ]
-    nodes = [helper.make_node(kind, given, [out], **more) for kind, given, out, more in steps]
-    inputs = [
-        helper.make_tensor_value_info("ids", TensorProto.INT64, ["posts", "length"]),
-        helper.make_tensor_value_info("mask", TensorProto.FLOAT, ["posts", "length"]),
-    ]
-    output = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["posts", len(QUESTIONS)])
-    constants = [numpy_helper.from_array(array, name) for name, array in held.items()]
-    model = helper.make_model(
-        helper.make_graph(nodes, "screen", inputs, [output], constants),
-        opset_imports=[helper.make_opsetid("", 18)],
-        ir_version=9,
-    )
+    net = made(name, len(state["vectors.weight"]))
+    net.load_state_dict(state)
+    net.lone.weight.data[torch.from_numpy(wary_pieces(folder))] = ALWAYS
+    net.vectors = PackedEmbedding(net.vectors)
+    axes = {given: {0: "posts", 1: "length"} for given in ("ids", "mask")} | {"logits": {0: "posts"}}
+    example = (torch.tensor([[0, 7, 8, 2], [0, 7, 2, 1]]), torch.tensor([[1.0, 1, 1, 1], [1, 1, 1, 0]]))
+    path = folder / FILE
+    with torch.inference_mode():
+        torch.onnx.export(
+            net.eval(), example, str(path), input_names=["ids", "mask"], output_names=["logits"], dynamic_axes=axes,
+            opset_version=18, dynamo=False,
+        )  # fmt: skip
+    onnx.save(halved(onnx.load(str(path))), str(path))
+
+
+def halved(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with its larger float constants in half precision, widened again as it loads."""
+    casts = []
+    for constant in model.graph.initializer:
+        value = numpy_helper.to_array(constant)
+        if value.dtype != np.float32 or value.size <= HALVED:
+            continue
+        wide = constant.name
+        constant.CopyFrom(numpy_helper.from_array(value.astype(np.float16), f"{wide}.half"))
+        casts.append(helper.make_node("Cast", [f"{wide}.half"], [wide], to=TensorProto.FLOAT))
+    rest = list(model.graph.node)
+    del model.graph.node[:]
+    model.graph.node.extend([*casts, *rest])
     onnx.checker.check_model(model)
     return model
 

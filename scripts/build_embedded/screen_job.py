@@ -73,7 +73,7 @@ def main() -> None:
     args = parser.parse_args()
     bench = job.Bench(args.keep, "screen")
     store = bench.tokens()
-    student = job.load_student(args.keep, args.keep, "minilm").to(job.DEVICE)
+    student = job.load_student(args.keep, [args.keep], "minilm").to(job.DEVICE)
     table = student.encoder.get_input_embeddings().weight.detach()
     learnt, held = chosen(bench, store, len(table))
     torch.manual_seed(0)
