@@ -12,11 +12,12 @@ from pathlib import Path
 from davy.models import folder as folders
 
 MADE = {
-    "small": """MiniLM-L6 (all-MiniLM-L6-v2, Apache-2.0), vocabulary trimmed, every emoji a token of its own. Its weights
-are the mean of two students that were distilled in two runs, which is better than either; each felt int8 rounding for
-the last quarter of its run. The logs are `docs/runs/2026-11-15-embedded-en.log` and `2026-11-15-embedded-en-2.log`.""",
-    "large": """All twelve layers of mpnet (all-mpnet-base-v2, Apache-2.0), the same vocabulary, matrices in four bits that
-multiply as int8: it felt that rounding for the last seven tenths of its run. The log is
+    "small": """MiniLM-L6 (all-MiniLM-L6-v2, Apache-2.0), vocabulary trimmed, every emoji a token of its own. Its
+weights are the mean of two students that were distilled in two runs, which is better than either; each felt int8
+rounding for the last quarter of its run. The logs are `docs/runs/2026-11-15-embedded-en.log` and
+`docs/runs/2026-11-15-embedded-en-2.log`.""",
+    "large": """All twelve layers of mpnet (all-mpnet-base-v2, Apache-2.0), the same vocabulary, matrices in four bits
+that multiply as int8: it felt that rounding for the last seven tenths of its run. The log is
 `docs/runs/2026-11-15-embedded-en-2.log`.""",
 }
 BITS = {"small": "int8", "large": "int8 with matrices stored in four bits"}
@@ -75,9 +76,9 @@ private messages, for law enforcement, or for languages other than English. Set 
 """
 
 SCREEN = """## Its screen
-In files, a small network ({megabytes:.1f} MB) reads first and clears what is plainly harmless. It learnt from a student's own
-answers to 360,000 posts and to random cuts of them, not from labels. On posts that it did not learn from, and that have
-no emoji, it clears:
+In files, a small network ({megabytes:.1f} MB) reads first and clears what is plainly harmless. It learnt from a
+student's own answers to 360,000 posts and to random cuts of them, not from labels. On posts that it did not
+learn from, and that have no emoji, it clears:
 
 | posts | cleared | of the flagged, cleared | n | flagged |
 | --- | --- | --- | --- | --- |
