@@ -152,6 +152,8 @@ def test_batches_are_bounded_in_tokens_and_cover_every_row_once():
     assert np.concatenate(found).tolist() == np.argsort(-lengths, kind="stable").tolist()
     assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 20 for batch in found)
     assert rows.batches(np.array([], dtype=np.int64), tokens=20) == []
+    even = Rows.of([[5] * 10] * 12).batches(np.arange(12), tokens=100)
+    assert [len(batch) for batch in even] == [6, 6]
 
 
 def test_padded_rows_hold_each_post_where_it_was_asked_for():

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # A text is cut to this many characters a token before it is tokenised, so that a megabyte costs no more than a page.
 CHARACTERS_PER_TOKEN = 16
 HEAD_SHARE = 0.75
-PART = 128
+PART = 256
 """How many posts a core takes at a time."""
 SMALL = 32_000_000
 """The bytes of a network from which on it reads tens of posts a second, not hundreds."""
@@ -64,7 +64,7 @@ class OnnxScorer:
         self._pieces = Pieces(tokenizer)
         self._workers = threads or cores()
         self._session = _session(folder / "model.onnx")
-        self.at_once = 4096 if (folder / "model.onnx").stat().st_size < SMALL else 1024
+        self.at_once = 8192 if (folder / "model.onnx").stat().st_size < SMALL else 1024
         self._inputs = {given.name for given in self._session.get_inputs()}
         self._screen = Screen.open(folder, manifest.settings, _session)
         self.cascaded = False
