@@ -32,6 +32,8 @@ from davy.cli import (
     project,
     project_audit,
     project_exchange,
+    project_people,
+    project_phases,
     reproduce,
     reproduce_hatemoji,
     sample,
@@ -110,6 +112,13 @@ app.add_typer(model.app, name="model")
 app.add_typer(database.app, name="database")
 app.add_typer(user.app, name="user")
 app.add_typer(key.app, name="key")
+project.app.command("open")(project_phases.open_)
+project.app.command()(project_phases.close)
+project.app.command("next-set")(project_phases.next_set)
+project.app.command("add-phase")(project_phases.add_phase)
+project.app.command("add-posts")(project_phases.add_posts)
+project.app.command()(project_people.invite)
+project.app.command()(project_people.roster)
 project.app.command()(project_exchange.export)
 project.app.command("import")(project_exchange.import_)
 project.app.command()(project_audit.audit)

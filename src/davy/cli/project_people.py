@@ -1,0 +1,113 @@
+"""`davy project invite` and `davy project roster`: who is in a project."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from davy.cli import console
+from davy.cli.database import Database, Json
+from davy.cli.project import Name
+from davy.core.errors import UserError
+
+
+def invite(
+    project: Name,
+    login: Annotated[str | None, typer.Option("--login", help="Who: with an account they join at once.")] = None,
+    role: Annotated[
+        list[str] | None, typer.Option("--role", help="manager, expert, annotator or wellbeing; several are fine.")
+    ] = None,
+    pool: Annotated[str | None, typer.Option("--pool", help="The pool they belong to, such as trained.")] = None,
+    days: Annotated[float, typer.Option("--days", help="How long the link works.")] = 7,
+    base_url: Annotated[str, typer.Option("--base-url", help="Where people reach the server.")] = "",
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Put somebody on the roster: an account at once, others by a link that works once.
+
+    Examples:
+
+        davy project invite pilot --login lin@example.org
+
+        davy project invite pilot --role expert --role manager --days 2
+    """
+    from datetime import timedelta
+
+    from davy.store import events, invitations, members, open_store, projects, users
+
+    if not 0 < days <= 365:
+        raise UserError(f"--days is {days:g}. An invitation lasts more than 0 and at most 365 days.")
+    roles = role or ["annotator"]
+    with open_store(database) as store, store.write() as db:
+        found = projects.get(db, project)
+        known = users.by_login(db, login) if login else None
+        if known is not None:
+            member = members.add(db, found.id, known.id, roles, by=events.SHELL, pool=pool)
+        else:
+            made, token = invitations.create(
+                db,
+                role="annotator",
+                login=login,
+                by=events.SHELL,
+                lasts=timedelta(days=days),
+                project=found.id,
+                project_roles=roles,
+                pool=pool,
+            )
+    if known is not None:
+        if json:
+            console.json({"login": known.login, "roles": list(member.roles), "pseudonym": member.pseudonym})
+        console.note(f"{known.login} is on the roster of {found.id} as {', '.join(member.roles)}.")
+        return
+    link = f"{base_url.rstrip('/')}/invitation/{token}"
+    if json:
+        console.json({"link": link, "roles": list(made.project_roles), "expires_at": made.expires_at.isoformat()})
+        return
+    print(link)
+    console.note(
+        f"For one {', '.join(made.project_roles)}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. Shown only now."
+    )
+
+
+def roster(project: Name, database: Database = None, json: Json = False) -> None:
+    """List who is in a project, and the invitations that nobody has used yet.
+
+    Examples:
+
+        davy project roster pilot
+    """
+    from davy.store import invitations, members, open_store, projects, users
+
+    with open_store(database) as store, store.read() as db:
+        found = projects.get(db, project)
+        people = [(it, users.get(db, it.user)) for it in members.of_project(db, found.id, left=True)]
+        links = invitations.unused(db, project=found.id)
+    if json:
+        console.json(
+            {
+                "members": [
+                    {
+                        "login": user.login,
+                        "pseudonym": it.pseudonym,
+                        "roles": list(it.roles),
+                        "pool": it.pool,
+                        "left": it.left_at is not None,
+                    }
+                    for it, user in people
+                ],
+                "invitations": [
+                    {"login": it.login, "roles": list(it.project_roles), "state": it.state} for it in links
+                ],
+            }
+        )
+        return
+    rows = [
+        (user.login, it.pseudonym, ", ".join(it.roles), it.pool or "", "left" if it.left_at else "")
+        for it, user in people
+    ]
+    rows += [
+        (it.login or "anyone", "", ", ".join(it.project_roles), it.pool or "", f"invitation, {it.state}")
+        for it in links
+    ]
+    console.table(["login", "pseudonym", "roles", "pool", "state"], rows)
