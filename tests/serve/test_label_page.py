@@ -109,6 +109,7 @@ def test_a_form_that_our_page_can_not_have_sent_changes_nothing(site):
         {"annotation_id": "../../x"},
         {"do": "fly"},
         {"comment": "x" * 2001},
+        {"flag": [f"f{n}" for n in range(100)]},
     ):
         answer = send(client, html, None, **{"answer.rude": "not rude", **odd})
         assert answer.status_code in (400, 413), odd
@@ -453,6 +454,9 @@ def test_a_discussion_has_one_shared_answer_with_notes_whoever_records_it(site):
     assert "has a shared answer already" in late.text
     page = other.get("/projects/lamps/discussion").text
     assert shown(page) == 2
+    phase = one.get(f"/projects/lamps/phases/{lamps.phase.name}").text
+    assert re.search(r"Together</th>.*>1 <span class=\"quiet\">/ 2<", phase, re.DOTALL)
+    assert "together" not in other.get("/projects/lamps/watch").text
     assert "irony decided it &lt;script&gt;" in page
     send(other, page, POLITE, htmx=False)
     assert "Every post of this discussion" in one.get("/projects/lamps/discussion").text
@@ -483,3 +487,14 @@ def test_labelling_works_over_postgres(settings, postgres_url):
         assert shown(html) == 4
         assert [it.refused for it in mine(lamps)] == [False, False, True]
         assert mine(lamps)[1].replaces == mine(lamps)[0].id
+
+        other = site.as_("expert")
+        before = other.get(lamps.path).text
+        for _ in range(2):  # sent twice, kept once
+            assert shown(send(other, before, RUDE).text) == shown(before) + 1
+        assert "had answered that post already" in send(other, before, POLITE, annotation_id="another").text
+        assert [dict(it.answers) for it in mine(lamps, "expert")] == [RUDE]
+        theirs = send(client, before, POLITE, csrf=form_of(html)["csrf"])
+        assert (theirs.status_code, "somebody else" in theirs.text) == (403, True)
+        assert send(site.visitor(), before, POLITE).status_code == 401
+        assert [dict(it.answers) for it in mine(lamps, "expert")] == [RUDE]

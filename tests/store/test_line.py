@@ -157,6 +157,25 @@ def test_leaving_by_an_error_forgets_what_waited(store: Store, lined: bool):
     assert names(store) == []
 
 
+def test_a_connection_goes_on_after_transactions_that_were_rolled_back(store: Store, lined: bool):
+    def leave() -> None:
+        with store.write() as db:
+            begin(db, lined)
+            ADD.send(db, person("lost"))
+            ALL.rows(db, {})
+            raise RuntimeError("stop")
+
+    for number in range(3):
+        with store.write() as db:
+            begin(db, lined)
+            ADD.send(db, person(f"p{number}"))
+            for _ in range(9):  # often enough for a driver that prepares what it sees again and again
+                assert db.scalar(select(func.count()).select_from(users)) == number + 1
+        with pytest.raises(RuntimeError, match="stop"):
+            leave()
+    assert len(names(store)) == 3
+
+
 def test_more_than_a_socket_holds_goes_through_both_ways(store: Store, lined: bool):
     with store.write() as db:
         begin(db, lined)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Header
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from davy.core.errors import UserError
@@ -24,6 +26,8 @@ from davy.serve.permissions import may
 from davy.store import keys, sessions
 from davy.store.sessions import Session
 from davy.store.users import User
+
+MOST_FIELDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,17 @@ def allowed(act: str) -> Callable[[Visitor], User]:
 
 async def fields_of(request: Request) -> FormData:
     """Return a form's fields as they were sent, before any check."""
-    return await request.form(max_files=0, max_fields=100)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        return await request.form(max_files=0, max_fields=MOST_FIELDS)
+    try:  # the usual kind, in a tenth of the time
+        body = (await request.body()).decode("latin-1")
+        fields: list[tuple[str, Any]] = list(
+            parse_qsl(body, keep_blank_values=True, errors="replace", max_num_fields=MOST_FIELDS)
+        )
+        return FormData(fields)
+    except ValueError:
+        raise HTTPException(400) from None
 
 
 def check_form(request: Request, fields: FormData) -> None:

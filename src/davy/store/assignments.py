@@ -157,8 +157,9 @@ def finish(
     if was.state == "again":
         return Finished(held.item, False, tallies.count(db, was.phase, was.annotator, at=at, seconds=seconds or 0.0))
     key = (db, was.phase, was.annotator)
+    taken = _GIVEN.send(db, {"i": was.item, "wanted": wanted or NEVER})
     counted = tallies.send_count(*key, at=at, given=1, seconds=seconds or 0.0, place=held.item.position)
-    row = _GIVEN.one(db, {"i": was.item, "wanted": wanted or NEVER})
+    row = taken.one()
     assert row is not None
     given, room, state = row
     # The item was not held until now. Where others answered it meanwhile, it was full before this answer only if

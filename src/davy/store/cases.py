@@ -100,12 +100,15 @@ def add(
         "why": "|".join(why),
         "state": state,
         "opened_at": at,
+        "held_by": None,
+        "leased_until": None,
+        "reason": None,
         "outcome": dict(outcome) if outcome else None,
         "doubt": doubt,
         "settled_by": None if state == "open" else by,
         "settled_at": None if state == "open" else at,
     }
-    db.execute(insert(cases).values(row))
+    _ADD.send(db, {f"its_{name}": value for name, value in row.items()})
     what = "case opened" if state == "open" else "case noted"
     events.record(db, by=by, what=what, about=f"case {row['id']}", project=project, kind=kind)
     return str(row["id"])
@@ -260,6 +263,7 @@ def _wrote(user: str) -> ColumnElement[bool]:
 
 
 _COLUMNS = [cases.c[name] for name in Case.__dataclass_fields__]
+_ADD = Prepared(insert(cases).values({column.name: bindparam(f"its_{column.name}") for column in cases.c}))
 _OF_ITEM = Prepared(select(*_COLUMNS).where(cases.c.item == bindparam("of")).order_by(cases.c.opened_at, cases.c.id))
 
 

@@ -115,7 +115,8 @@ def make_engine(url: URL) -> Engine:
             max_overflow=10,
             # The connection used last is taken first: its statements are prepared, and its plans are made.
             pool_use_lifo=True,
-            connect_args={"connect_timeout": 10, "application_name": "davy"},
+            # A line prepares statements itself (line.py); the driver would drop them all with its own at a rollback.
+            connect_args={"connect_timeout": 10, "application_name": "davy", "prepare_threshold": None},
         )
         event.listen(engine, "checkout", _still_there)
         event.listen(engine, "before_cursor_execute", line.before_statement)

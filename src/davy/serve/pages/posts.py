@@ -75,7 +75,7 @@ def _shown(context: Context, post: browse.Shown, asked: dict[str, tuple[str, ...
     for scheme, question, labels in post.verdicts:
         given.setdefault(scheme, {})[question] = ", ".join(labels)
     paths = {
-        scheme: " › ".join(answers[question] for question in asked.get(scheme, ()) if question in answers)
+        scheme: " › ".join(answers[question] for question in asked.get(scheme, ()) if answers.get(question))
         for scheme, answers in given.items()
     }
     return {
