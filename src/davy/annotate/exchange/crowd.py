@@ -10,33 +10,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.annotate.exchange.cells import cell_of, labels_of, neutral, restored, texts_changed
+from davy.annotate.exchange import tables
+from davy.annotate.exchange.cells import cell_of, labels_of
 from davy.annotate.exchange.extras import question_of
-from davy.annotate.exchange.long import ending
 from davy.annotate.exchange.rows import About, Answered, Given, Rows
 from davy.core import UserError
 
 if TYPE_CHECKING:
     import polars as pl
 
-CHUNK = 5_000
-
 
 def write(rows: Rows, path: Path, about: About) -> None:
     """Write one row an answer."""
-    frames = _frames(rows, about)
-    if not about.raw and ending(path, about) in ("csv", "tsv"):
-        frames = (texts_changed(frame, neutral) for frame in frames)
-    about.write_table(frames, path, about.kind)
+    tables.written(_frames(rows, about), path, about)
 
 
 def read(path: Path, about: About) -> Iterator[Answered]:
     """Yield posts with answers, without texts; the rows about a post and person that stand together are one answer."""
-    frames: Iterable[pl.DataFrame] = about.read_table(path, about.kind)
-    if not about.raw and ending(path, about) in ("csv", "tsv"):
-        frames = (texts_changed(frame, restored) for frame in frames)
     task, people, place = "", {}, ""  # type: str, dict[str, dict[str, tuple[str, ...]]], str
-    for number, cells in _numbered(frames, path.name):
+    for number, cells in _numbered(tables.read(path, about), path.name):
         here = f"{path.name}: row {number}"
         if str(cells["task"]) != task:
             if task:
@@ -56,22 +48,19 @@ def _frames(rows: Rows, about: About) -> Iterator[pl.DataFrame]:
 
     questions = [about.scheme.question(name) for name in about.questions]
     columns = ["task", "worker", "label", *(["question"] if len(questions) > 1 else [])]
-    schema = dict.fromkeys(columns, pl.String)
-    part: list[tuple[str | None, ...]] = []
-    sent = False
-    for row in rows:
-        # Aggregators take one answer a person and post: of several phases, the last one counts.
-        people = {given.annotator: given for given in row.given}
-        for question in questions:
-            for given in people.values():
-                cell = cell_of(question, given.answers.get(question.name))
-                if cell is not None:
-                    part.append((row.id, given.annotator, cell, question.name)[: len(columns)])
-        if len(part) >= CHUNK:
-            yield pl.DataFrame(part, schema=schema, orient="row")
-            part, sent = [], True
-    if part or not sent:
-        yield pl.DataFrame(part, schema=schema, orient="row")
+
+    def answers() -> Iterator[list[tuple[str | None, ...]]]:
+        for row in rows:
+            # Aggregators take one answer a person and post: of several phases, the last one counts.
+            people = {given.annotator: given for given in row.given}
+            cells = ((q, given, cell_of(q, given.answers.get(q.name))) for q in questions for given in people.values())
+            yield [
+                (row.id, given.annotator, cell, question.name)[: len(columns)]
+                for question, given, cell in cells
+                if cell is not None
+            ]
+
+    return tables.in_chunks(answers(), dict.fromkeys(columns, pl.String))
 
 
 def _numbered(frames: Iterable[pl.DataFrame], name: str) -> Iterator[tuple[int, dict[str, Any]]]:

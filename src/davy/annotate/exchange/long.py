@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.annotate.exchange.cells import BAR, cell_of, labels_of, neutral, restored, texts_changed
+from davy.annotate.exchange import tables
+from davy.annotate.exchange.cells import BAR, cell_of, labels_of
 from davy.annotate.exchange.rows import (
     POST_FIELDS,
     About,
@@ -31,7 +32,6 @@ from davy.core import Scheme, UserError
 if TYPE_CHECKING:
     import polars as pl
 
-CHUNK = 5_000
 _BEFORE = ("item", "annotator", "phase")
 _AFTER = ("flags", "comment", "seconds", "at", "guideline_version")
 _POST = ("text", *POST_FIELDS, "meta")
@@ -39,27 +39,12 @@ _POST = ("text", *POST_FIELDS, "meta")
 
 def write(rows: Rows, path: Path, about: About) -> None:
     """Write the rows as a table, by its ending or `about.kind`."""
-    frames = _frames(rows, about)
-    if not about.raw and ending(path, about) in ("csv", "tsv"):
-        frames = (texts_changed(frame, neutral) for frame in frames)
-    about.write_table(frames, path, about.kind)
+    tables.written(_frames(rows, about), path, about)
 
 
 def read(path: Path, about: About) -> Iterator[Answered]:
     """Yield the posts of a table with their answers; what formulas were held back is restored."""
-    frames: Iterable[pl.DataFrame] = about.read_table(path, about.kind)
-    if not about.raw and ending(path, about) in ("csv", "tsv"):
-        frames = (texts_changed(frame, restored) for frame in frames)
-    yield from merged(_rows(frames, about.scheme, path.name))
-
-
-def ending(path: Path, about: About) -> str:
-    """Return what kind of table a file is: csv, tsv, jsonl or parquet."""
-    name = (about.kind or path.name).lower()
-    for packed in (".gz", ".bz2", ".xz"):
-        name = name.removesuffix(packed)
-    kind = name.rpartition(".")[2]
-    return {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet"}.get(kind, kind)
+    yield from merged(_rows(tables.read(path, about), about.scheme, path.name))
 
 
 def _frames(rows: Rows, about: About) -> Iterator[pl.DataFrame]:
@@ -73,20 +58,22 @@ def _frames(rows: Rows, about: About) -> Iterator[pl.DataFrame]:
         raise UserError(f"Question {twice!r} has the name of another column of the table. Write label-studio instead.")
     kinds = {"seconds": pl.Float64, "guideline_version": pl.Int64}
     schema: dict[str, Any] = {name: kinds.get(name, pl.String) for name in columns}
-    part: list[tuple[Any, ...]] = []
-    sent = False
-    for row in rows:
-        meta = json.dumps(dict(row.meta), ensure_ascii=False) if row.meta else None
-        post = (row.text, *(getattr(row, name) for name in POST_FIELDS), meta)
-        verdicts = [cell for q in questions for cell in _settled_cells(q, row.settled.get(q.name))]
-        for given in row.given:
-            answers = (cell_of(question, _tuple(given.answers.get(question.name))) for question in questions)
-            part.append((row.id, given.annotator, given.phase, *answers, *_after(given), *post, *verdicts))
-        if len(part) >= CHUNK:
-            yield pl.DataFrame(part, schema=schema, orient="row")
-            part, sent = [], True
-    if part or not sent:
-        yield pl.DataFrame(part, schema=schema, orient="row")
+
+    def answers() -> Iterator[list[tuple[Any, ...]]]:
+        for row in rows:
+            meta = json.dumps(dict(row.meta), ensure_ascii=False) if row.meta else None
+            post = (row.text, *(getattr(row, name) for name in POST_FIELDS), meta)
+            verdicts = [cell for q in questions for cell in _settled_cells(q, row.settled.get(q.name))]
+            yield [
+                (row.id, given.annotator, given.phase, *_cells(questions, given), *_after(given), *post, *verdicts)
+                for given in row.given
+            ]
+
+    return tables.in_chunks(answers(), schema)
+
+
+def _cells(questions: list[Any], given: Given) -> list[str | None]:
+    return [cell_of(question, _tuple(given.answers.get(question.name))) for question in questions]
 
 
 def _after(given: Given) -> tuple[Any, ...]:
