@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from davy.cli import console
+from davy.cli.options import Format, IdColumn, TextColumn
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,12 +39,10 @@ def clean(
         Path | None,
         typer.Option(metavar="F3", help="Where to save the funnel as .json; a picture (.svg) goes beside it."),
     ] = None,
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
-    ] = None,
+    format: Format = None,
     encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
-    text_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")] = None,
-    id_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the ids.")] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="How many processes work; one for each core when not given.")
     ] = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from davy.cli import console
+from davy.cli.options import Corpus
 from davy.core.errors import UserError
 
 
@@ -16,9 +17,7 @@ def convert(
         str, typer.Argument(metavar="F", help="The file to read; '-' is stdin. With --corpus, or a folder.")
     ],
     out: Annotated[str, typer.Option("--out", metavar="F2", help="The file to write; '-' is stdout.")],
-    corpus: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")
-    ] = None,
+    corpus: Corpus = None,
     format: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The format where a name does not say it: csv, tsv, jsonl, parquet."),

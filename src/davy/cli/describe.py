@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from davy.cli import console
+from davy.cli.options import Corpus, Format, IdColumn, TextColumn
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 def describe(
     file: Annotated[str, typer.Argument(metavar="F", help="Posts; '-' is stdin. With --corpus, or a folder.")],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the report, pictures and papers here.")] = None,
-    corpus: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")
-    ] = None,
+    corpus: Corpus = None,
     scheme: Annotated[
         str | None, typer.Option(metavar="S", help="The scheme of the answers; else the corpus's.")
     ] = None,
@@ -42,11 +41,9 @@ def describe(
     lang: Annotated[
         list[str] | None, typer.Option("--lang", metavar="L", help="Leave out function words of this language; en, de.")
     ] = None,
-    text_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")] = None,
-    id_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the ids.")] = None,
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
-    ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    format: Format = None,
     json: Annotated[bool, typer.Option("--json", help="Print the description as JSON.")] = False,
 ) -> None:
     """Describe a corpus: labels, sources, lengths, emoji, words by class with NPMI, word clouds, papers.

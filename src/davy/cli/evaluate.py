@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.cli import console
+from davy.cli.options import Corpus, Format, IdColumn, TextColumn
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ def evaluate(
     question: Annotated[
         list[str] | None, typer.Option("--question", metavar="Q", help="Measure this question only; again for more.")
     ] = None,
-    corpus: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")
-    ] = None,
+    corpus: Corpus = None,
     split: Annotated[
         str | None, typer.Option(metavar="[C=]NAME", help="Measure this split only, such as dev; C is its column.")
     ] = None,
@@ -52,11 +51,9 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write results.json, figures.csv and report.html here.")
     ] = None,
-    text_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")] = None,
-    id_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the ids.")] = None,
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
-    ] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    format: Format = None,
     encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
     resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples an interval rests on.")] = 1000,
     seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,

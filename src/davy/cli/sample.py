@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.cli import console
+from davy.cli.options import IdColumn, TextColumn
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ def sample(
         int | None,
         typer.Option(metavar="N", help="Boards need N posts to be in a pool, in place of the plan's number."),
     ] = None,
-    text_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")] = None,
-    id_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the ids.")] = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
     replace_: Annotated[bool, typer.Option("--replace", help="Write over a column `sampler` in the file.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the plan's file and stop: a start for your own.")] = False,
     seed: Annotated[int, typer.Option(help="The seed: the same one gives the same sample.")] = 0,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.cli import console
+from davy.cli.options import Format, TextColumn
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -39,10 +40,8 @@ def score(
     lang: Annotated[str | None, typer.Option(help="The language of --text, such as de; else detected.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say which words carried the decision.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    text_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")] = None,
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
-    ] = None,
+    text_column: TextColumn = None,
+    format: Format = None,
     prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Write over score columns that are there.")] = False,
     batch: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.cli import console
+from davy.cli.options import Corpus
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ def train(
     ] = None,
     dev: Annotated[str | None, typer.Option(metavar="F", help="Posts to choose the checkpoint by.")] = None,
     scheme: Annotated[str | None, typer.Option(metavar="S", help="The scheme of the answers.")] = None,
-    corpus: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")
-    ] = None,
+    corpus: Corpus = None,
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Train on this split of the posts, such as train.")
     ] = None,

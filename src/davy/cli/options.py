@@ -1,0 +1,14 @@
+"""Options that several commands share, with the same words in each one's help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Corpus = Annotated[str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")]
+TextColumn = Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")]
+IdColumn = Annotated[str | None, typer.Option(metavar="C", help="The column with the ids.")]
+Format = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
+]
