@@ -19,7 +19,7 @@ Value = str | Array
 
 OPSET = 21
 IR_VERSION = 10
-"""What onnxruntime 1.20 reads."""
+"""What onnxruntime 1.20 reads; `nibbles` asks for 1.23, the first that casts four bits."""
 CONTRIB = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 _SHARED = 64
