@@ -1,5 +1,6 @@
 """Statements that go straight to the driver, one by one or in a line, do what SQLAlchemy's own would."""
 
+import contextlib
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -131,18 +132,35 @@ def test_a_refusal_at_the_very_end_keeps_nothing(store: Store, lined: bool):
             ADD.send(db, person("a"))
             ADD.send(db, person("a"), refused=lambda: UserError("taken"))
 
-    def nobody() -> None:
+    def nobody(*, look: bool) -> None:
         with store.write() as db:
             begin(db, lined)
             ADD.send(db, person("a"))
             RENAME.send(db, {"i": "nobody", "to": "x"}, changed=gone)
-            ALL.rows(db, {})
+            if look:
+                ALL.rows(db, {})
 
     with pytest.raises(UserError, match="taken"):
         twice()
-    with pytest.raises(UserError, match="gone"):
-        nobody()
+    for look in (True, False):
+        with pytest.raises(UserError, match="gone"):
+            nobody(look=look)
     assert names(store) == []
+
+
+@pytest.mark.postgres
+def test_a_transaction_that_failed_unnoticed_is_not_called_kept(postgres_url):
+    def swallow(store: Store) -> None:
+        with store.write() as db:
+            together(db)
+            ADD.send(db, person("a"))
+            with contextlib.suppress(IntegrityError):
+                ADD.run(db, person("a"))
+
+    with open_store(postgres_url, create=True) as store:
+        with pytest.raises(RuntimeError, match="nothing of it was kept"):
+            swallow(store)
+        assert names(store) == []
 
 
 def test_leaving_by_an_error_forgets_what_waited(store: Store, lined: bool):

@@ -28,6 +28,8 @@ class Statement(Protocol):
     name: bytes
     """What it is prepared as."""
     values: Sequence[Any]
+    checked: bool
+    """Whether `arrived` may raise, so that it must come before the end of the transaction."""
 
     def arrived(self, rows: Sequence[Any], n: int) -> None:
         """Take the rows, and how many were changed."""
@@ -51,6 +53,8 @@ class Line:
 
     def go(self, *, commit: bool = False) -> None:
         """Send what waits and take what comes back; the first error is raised as its statement says."""
+        if commit and any(it.checked for it in self._waiting):
+            self.go()
         sent, self._waiting = self._waiting, []
         if not sent and not commit:
             return
@@ -60,7 +64,7 @@ class Line:
             asked = self._send(pg, sent, commit=commit)
             results = _received(pg, len(asked))
             pg.exit_pipeline_mode()
-        except Exception as error:
+        except BaseException as error:
             # Between two commands' answers a connection is of no use any more; its transaction ends with it.
             self._db.invalidate(error)
             raise as_sqlalchemys(error, "", self._dialect) from error
@@ -93,6 +97,8 @@ class Line:
 
         status = psycopg.pq.ExecStatus(result.status)
         if status in (psycopg.pq.ExecStatus.COMMAND_OK, psycopg.pq.ExecStatus.TUPLES_OK):
+            if what == "COMMIT" and result.command_status != b"COMMIT":
+                raise RuntimeError("the transaction had failed before, so nothing of it was kept")
             if isinstance(what, str) and what not in ("BEGIN", "COMMIT"):
                 self._known[what] = psycopg.adapt.Transformer(self._raw)
             return
@@ -108,7 +114,7 @@ class Line:
         return rows
 
 
-def as_sqlalchemys(error: Exception, sql: str, dialect: Dialect) -> BaseException:
+def as_sqlalchemys(error: BaseException, sql: str, dialect: Dialect) -> BaseException:
     """Return a driver's error as the one that SQLAlchemy raises for it; parameters stay out of it."""
     base = dialect.loaded_dbapi.Error
     if not isinstance(error, base):

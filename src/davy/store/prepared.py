@@ -53,6 +53,7 @@ class Sent:
         "_n",
         "_refused",
         "_rows",
+        "checked",
         "name",
         "reads",
         "sql",
@@ -71,6 +72,7 @@ class Sent:
         self.sql, self.name, self.values, self.reads = compiled.sql, compiled.name, values, compiled.reads
         self._columns, self._dialect, self._line = compiled.columns, dialect, line
         self._changed, self._refused = changed, refused
+        self.checked = changed is not None
         self._rows: list[Sequence[Any]] = []
         self._n = 0
 
