@@ -2,7 +2,8 @@
 
 Posts in, scores out. Weights live in `models/weights/NAME/`, each a model folder.
 `embedded` asks `embedded-de` about German posts and `embedded-en` about all others;
-it answers every question that one of them answers.
+it answers every question that one of them answers. `embedded-careful` asks
+`embedded-en-large` as well, where `embedded-en` is unsure.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from davy.core.scorer import Scorer, Scores
 from davy.models.asked import Asked
 from davy.models.baselines import content_hash
 from davy.models.screen import screened
+from davy.models.second_opinion import Later, SecondOpinion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,6 +121,17 @@ def embedded(asked: Asked) -> Scorer:
     if not held:
         raise _absent(asked.name)
     return Routed(held, detected, fallback=next(iter(held)))
+
+
+def careful(asked: Asked) -> Scorer:
+    """Return the routed detector whose English part asks the large one about what the small one is unsure of."""
+    routed = embedded(asked)
+    assert isinstance(routed, Routed)
+    large = WEIGHTS / "embedded-en-large"
+    if "en" not in routed.scorers or not large.is_dir():
+        raise _absent(asked.name)
+    english = SecondOpinion(routed.scorers["en"], Later(large))
+    return replace(routed, scorers={**routed.scorers, "en": english}, name="embedded-careful")
 
 
 def one(asked: Asked) -> Scorer:

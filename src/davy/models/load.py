@@ -24,6 +24,7 @@ DEFAULT = "embedded"
 # Name → the function that takes an `Asked` and returns the scorer.
 MAKERS: Mapping[str, str] = {
     "embedded": "davy.models.embedded:embedded",
+    "embedded-careful": "davy.models.embedded:careful",
     "embedded-en": "davy.models.embedded:one",
     "embedded-en-large": "davy.models.embedded:one",
     "embedded-de": "davy.models.embedded:one",
@@ -52,6 +53,7 @@ ENGINES: Mapping[str, str] = {
 # What to type, and what it is: for help, errors and `davy model list`.
 NAMES: Mapping[str, str] = {
     "embedded": "detects the language and asks the embedded detector for it",
+    "embedded-careful": "as embedded, and asks the large English one where the small one is unsure",
     "embedded-en": "the small English detector in the package",
     "embedded-en-large": "the large English detector in the package",
     "embedded-de": "the German detector in the package",
