@@ -248,6 +248,24 @@ def test_a_changed_answer_settles_the_post_anew_but_never_against_an_expert(stor
         assert list(standing(GRUMBLE, kept)) == ["grumpy", "about"]
 
 
+def test_a_verdict_that_turns_to_no_takes_back_what_was_settled_below_it_and_a_second_turn_brings_it_back(store):
+    case = make(store)
+    with store.write() as db:
+        item = case.put(db, "p", [TEA, TEA, NO])
+        assert settled(case, db, "p")["about"].labels == ("tea",)
+        first = min(answers_of(db, item, GRUMBLE), key=lambda it: it.id)
+        changed = case.say(db, "p", "ada", NO, replaces=first.id)
+        case.settle(db, item)
+        found = settled(case, db, "p")
+        assert (found["grumpy"].labels, found["about"].labels) == (("no",), ())
+        case.settle(db, item)  # again changes nothing
+        key = {"scheme": GRUMBLE.name, "version": GRUMBLE.version}
+        assert [len(verdicts.history(db, "p", name, **key)) for name in ("grumpy", "about")] == [2, 2]
+        case.say(db, "p", "ada", TEA, replaces=changed.id)
+        case.settle(db, item)
+        assert settled(case, db, "p")["about"].labels == ("tea",)
+
+
 def test_flags_are_settled_by_majority_and_lead_where_the_project_says(store):
     flags = {"unrealistic": {"otherwise": "drop"}, "other target": {"otherwise": "expert"}}
     case = make(store, flags=flags)

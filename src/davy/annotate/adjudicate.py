@@ -87,7 +87,7 @@ def _write(
     decided: Mapping[str, Decided],
     standing: Standing,
 ) -> None:
-    """Add the verdicts that differ from those that stand."""
+    """Add the verdicts that differ from those that stand, and take back those on questions that are passed over now."""
     fresh: list[tuple[Verdict, str]] = []
     for name, it in outcome.verdicts.items():
         word = decided.get(_asked(scheme, name)) if it.basis == "expert" else None
@@ -96,6 +96,23 @@ def _write(
         if standing.verdicts.get(name) != verdict:
             fresh.append((verdict, word.by if word else events.SYSTEM))
     verdicts.add_settled(db, fresh, scheme, project=project.id, post=item.post, turns=standing.turns)
+    for name, stood in standing.verdicts.items():
+        above = _passed_over_by(scheme, name, outcome) if stood.labels and name not in outcome.verdicts else None
+        if above is not None:
+            fallen = Verdict(item.post, name, (), above.basis, above.annotations)
+            verdicts.take_back(db, fallen, scheme, by=events.SYSTEM, project=project.id)
+
+
+def _passed_over_by(scheme: Scheme, name: str, outcome: Outcome) -> Verdict | None:
+    """Return the verdict above a question that leads past it, or None where the question may still be asked."""
+    under = scheme.question(name).under
+    if under is None:
+        return None
+    parent, needed = under
+    above = outcome.verdicts.get(parent)
+    if above is None:
+        return _passed_over_by(scheme, parent, outcome)
+    return None if set(above.labels) & set(needed) else above
 
 
 def _asked(scheme: Scheme, name: str) -> str:
