@@ -72,14 +72,24 @@ class Graph:
         self._constants.append(helper.make_tensor(name, kind, value.shape, packed, raw=True))
         return self.add("Cast", name, to=TensorProto.INT8)
 
-    def save(self, path: Path, inputs: Sequence[str], outputs: Sequence[tuple[str, str, int]]) -> None:
-        """Write the graph: inputs of int64 (batch × length), outputs (name outside, name inside, width) of float32."""
+    def save(
+        self,
+        path: Path,
+        inputs: Sequence[str],
+        outputs: Sequence[tuple[str, str, int]],
+        *,
+        real_inputs: Sequence[str] = (),
+    ) -> None:
+        """Write the graph: inputs of int64 and of float32 (batch × length), outputs (name outside, inside, width)."""
         for outside, inside, _ in outputs:
             self._nodes.append(helper.make_node("Identity", [inside], [outside], f"output {outside}"))
         graph = helper.make_graph(
             self._nodes,
             "davy",
-            [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in inputs],
+            [
+                *(helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in inputs),
+                *(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "length"]) for name in real_inputs),
+            ],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width]) for name, _, width in outputs],
             self._constants,
         )
