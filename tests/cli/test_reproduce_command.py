@@ -5,7 +5,6 @@ import json
 import pytest
 
 from davy.cli.app import run
-from davy.models.embedded import shipped
 
 VECTORS = {
     "2. derogation": "2.1 descriptive attacks",
@@ -71,7 +70,7 @@ def test_a_second_run_remembers_and_fresh_does_not_and_no_text_is_kept(folder, c
         assert ("fitting and scoring" in shown.err) == (len(results) != 2)
     assert results[0] == results[1] == results[2]
     kept = list((folder / "cache" / "reproduce").iterdir())
-    assert len(kept) == 4 + 2 * ("embedded-de" in shipped())
+    assert len(kept) == 4
     assert not any(b"murrkopf" in path.read_bytes() for path in kept)
 
 

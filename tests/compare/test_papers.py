@@ -159,6 +159,13 @@ def test_each_german_task_has_its_own_split_and_misogyny_counts_all_posts():
     assert len([line for line in found.lines if line.row == "GBERT-base"]) == 18
 
 
+def test_a_detector_is_not_measured_on_posts_that_it_learnt_from():
+    found = gmhp7k.reproduced(german_posts(), Plain(), models=["embedded"], bootstrap=QUICK)
+    why = {(line.row, line.note) for line in found.lines if line.row.startswith("embedded")}
+    assert {row for row, _ in why} == {"embedded-de", "embedded"}
+    assert all("learnt from val" in it for _, it in why)
+
+
 def test_the_nine_german_figures_equal_scikit_learns():
     chance = np.random.default_rng(2)
     question = schemes.load("gmhp7k").question("hate")
