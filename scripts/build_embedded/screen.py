@@ -17,14 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import onnx
 import polars as pl
+import screen_graph
 import torch
-from onnx import TensorProto, helper, numpy_helper
-from screen_nets import QUESTIONS, made
+from screen_nets import QUESTIONS
 
 from davy.models import folder as folders
 from davy.models.onnx import OnnxScorer
+from davy.models.rows import Rows
 from davy.models.screen import FILE
 from davy.train.tables import PackedEmbedding
 
@@ -34,8 +34,6 @@ LOST_ELSEWHERE = 0.01
 LEVELS = (0.0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08)
 ALWAYS = 3e4
 """The weight of a piece whose posts are always read."""
-HALVED = 256
-"""Constants with more values than this are kept in half precision."""
 
 
 def main() -> None:
@@ -47,8 +45,9 @@ def main() -> None:
     held = np.load(args.made / "screen-held.npz")
     lines = lzma.decompress((args.prepared / "texts.xz").read_bytes()).decode("utf-8").split("\n")
     texts = pl.DataFrame({"text": [lines[row] for row in held["rows"]]})
-    (args.folder / FILE).unlink(missing_ok=True)
     manifest = folders.read(args.folder)
+    manifest.settings.pop("screen", None)
+    (args.folder / FILE).unlink(missing_ok=True)
     plain = OnnxScorer(args.folder, manifest).score(texts)
     flags = np.stack([positive(plain, name) >= manifest.thresholds.get(name, 0.5) for name in QUESTIONS], axis=1)
 
@@ -57,7 +56,7 @@ def main() -> None:
     drafted = folders.write(args.folder, replace(manifest, settings=open_marks))
     scorer = OnnxScorer(args.folder, drafted)
     assert scorer._screen is not None
-    logits = scorer._screen.read(scorer._encoded(texts["text"].to_list()))[1]
+    logits = scorer._screen.read(Rows.of(scorer._encoded(texts["text"].to_list())))[1]
     marks, report = best_marks(logits, flags, held["kinds"])
     chosen = {name: round(float(mark), 4) for name, mark in zip(QUESTIONS, marks, strict=True)}
     written = folders.write(args.folder, replace(manifest, settings={**manifest.settings, "screen": chosen}))
@@ -111,40 +110,13 @@ def wary_pieces(folder: Path) -> np.ndarray:
 
 
 def write(name: str, made_in: Path, folder: Path) -> None:
-    """Write a trained network as `screen.onnx`: word vectors in four bits, other constants in half precision."""
-    state = {
-        key: torch.from_numpy(it.astype(np.float32)) for key, it in np.load(made_in / f"screen-{name}.npz").items()
-    }
-    net = made(name, len(state["vectors.weight"]))
-    net.load_state_dict(state)
-    net.lone.weight.data[torch.from_numpy(wary_pieces(folder))] = ALWAYS
-    net.vectors = PackedEmbedding(net.vectors)
-    axes = {given: {0: "posts", 1: "length"} for given in ("ids", "mask")} | {"logits": {0: "posts"}}
-    example = (torch.tensor([[0, 7, 8, 2], [0, 7, 2, 1]]), torch.tensor([[1.0, 1, 1, 1], [1, 1, 1, 0]]))
-    path = folder / FILE
-    with torch.inference_mode():
-        torch.onnx.export(
-            net.eval(), example, str(path), input_names=["ids", "mask"], output_names=["logits"], dynamic_axes=axes,
-            opset_version=18, dynamo=False,
-        )  # fmt: skip
-    onnx.save(halved(onnx.load(str(path))), str(path))
-
-
-def halved(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model with its larger float constants in half precision, widened again as it loads."""
-    casts = []
-    for constant in model.graph.initializer:
-        value = numpy_helper.to_array(constant)
-        if value.dtype != np.float32 or value.size <= HALVED:
-            continue
-        wide = constant.name
-        constant.CopyFrom(numpy_helper.from_array(value.astype(np.float16), f"{wide}.half"))
-        casts.append(helper.make_node("Cast", [f"{wide}.half"], [wide], to=TensorProto.FLOAT))
-    rest = list(model.graph.node)
-    del model.graph.node[:]
-    model.graph.node.extend([*casts, *rest])
-    onnx.checker.check_model(model)
-    return model
+    """Write a trained network of windows as `screen.onnx`: word vectors in four bits, wary pieces always read."""
+    weights = dict(np.load(made_in / f"screen-{name}.npz"))
+    weights["lone.weight"][wary_pieces(folder)] = ALWAYS
+    vectors = torch.from_numpy(weights.pop("vectors.weight").astype(np.float32))
+    packed = PackedEmbedding(torch.nn.Embedding.from_pretrained(vectors))
+    weights |= {f"vectors.{key}": it.numpy() for key, it in packed.state_dict().items()}
+    screen_graph.write(weights, folder / FILE)
 
 
 if __name__ == "__main__":

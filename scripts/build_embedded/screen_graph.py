@@ -1,28 +1,24 @@
-"""The screen's graph, written for speed: `python screen_graph.py SCREEN.onnx OUT.onnx`.
+"""The graph of a screen of windows (`screen_nets.Windows` without deeper layers), written for speed.
 
-A screen as `screen.py` exports it in; the same network out with its convolutions as one
-int8 product and its word vectors unpacked when it is loaded. Its logits differ by
-rounding, so marks are set on what this writes.
+Its weights in, with the word vectors packed; a file out. Both convolutions are one int8
+product and the word vectors are unpacked when it is loaded. Its logits differ from the
+trained network's by rounding, so marks are set on what this writes.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from davy.train.graph import Graph, real, whole
 
 GROUP = 32
 
 
-def fast(source: Path, out: Path) -> None:
-    """Write the screen in `source` as a graph that takes half the time."""
-    given = {it.name: numpy_helper.to_array(it) for it in onnx.load(str(source)).graph.initializer}
-    held = {name.removesuffix(".half"): value for name, value in given.items()}
+def write(held: dict[str, np.ndarray], out: Path) -> None:
+    """Write the screen: its weights by their names, and `vectors.table` and `vectors.scale` as `PackedEmbedding`."""
     width = held["one.weight"].shape[1]
     graph = Graph()
     rows = len(held["lone.weight"])
@@ -84,7 +80,3 @@ def _loudest(graph: Graph, held: dict[str, np.ndarray], vectors: str, width: int
 def _dense(graph: Graph, held: dict[str, np.ndarray], name: str, states: str) -> str:
     weight = graph.add("Cast", held[f"{name}.weight"].astype(np.float16), to=TensorProto.FLOAT)
     return graph.add("Gemm", states, weight, held[f"{name}.bias"].astype(np.float32), transB=1)
-
-
-if __name__ == "__main__":
-    fast(Path(sys.argv[1]), Path(sys.argv[2]))
