@@ -18,7 +18,7 @@ import job
 import numpy as np
 import polars as pl
 import torch
-from corpora import CATEGORIES, HEADS, TARGETS, TYPES, VECTORS, Post, labelled
+from corpora import CATEGORIES, HEADS, TARGETS, TYPES, VECTORS, Post, labelled, unlabelled
 from prepare import leaky
 
 from davy import schemes
@@ -30,6 +30,7 @@ from davy.models.transformer import many_within
 from davy.train.data import Tokens
 from davy.train.fit import predict
 from davy.train.onnx import write_onnx
+from davy.train.ranges import measure
 
 LABELS = {"type": TYPES, "target": TARGETS, "category": CATEGORIES, "vector": VECTORS}
 CORPORA = {"hate": ("dynahate", "hatemojibuild"), "offensive": ("davidson",), "sexist": ("edos",)}
@@ -54,6 +55,8 @@ def main() -> None:
     questions = asked()
     columns = columns_of(job.HEAD_LIST)
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in questions]
+    everything = labelled(args.data)
+    measure(network, sample(everything, unlabelled(args.data), args.prepared / "tokenizer.json"))
     write_onnx(
         network,
         [q.name for q in questions],
@@ -71,7 +74,6 @@ def main() -> None:
     manifest = folders.Manifest("onnx", args.name, questions, languages=("en",), settings=settings)
     folders.write(folder, manifest)
 
-    everything = labelled(args.data)
     twins = leaky(everything, len(everything))
     dev = [(post, bool(twin)) for post, twin in zip(everything, twins, strict=True) if post.part == "dev"]
     posts = [post for post, _ in dev]
@@ -90,6 +92,16 @@ def main() -> None:
         figures["int8 against exact"] = compare(network, raw, folder, posts)
     args.out.joinpath(f"{args.name}.figures.json").write_text(json.dumps(figures, indent=2))
     print(json.dumps(figures, indent=2))
+
+
+def sample(posts: list[Post], loose: list[Post], tokenizer: Path) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return a thousand train posts and a thousand of Reddit's, tokenised, for the ranges of activations."""
+    rng = np.random.default_rng(3)
+    train = [post for post in posts if post.part == "train"]
+    early = loose[: len(loose) // 2]  # benchmarks take the last ones
+    texts = [some[i].text for some in (train, early) for i in rng.choice(len(some), 1000, replace=False)]
+    rows = (torch.tensor([ids]) for ids in job.encoded(tokenizer, texts))
+    return [(ids, torch.ones_like(ids)) for ids in rows]
 
 
 def loud_rows(network: Network) -> torch.Tensor:

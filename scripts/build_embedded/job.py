@@ -18,6 +18,7 @@ import argparse
 import json
 import lzma
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,22 +79,26 @@ class Bench:
 
 def tokens(args: argparse.Namespace) -> None:
     """Tokenise every text, long ones cut to their head and tail."""
-    from tokenizers import Tokenizer
-
     bench = Bench(args.keep, "tokens")
     texts = lzma.decompress((args.keep / "texts.xz").read_bytes()).decode("utf-8").split("\n")
     assert len(texts) == len(bench.part), (len(texts), len(bench.part))
-    tokenizer = Tokenizer.from_file(str(args.keep / "tokenizer.json"))
-    flat, lengths = [], []
-    tail = MAX_LENGTH // 4
-    for start in range(0, len(texts), 50_000):
-        for encoding in tokenizer.encode_batch_fast(texts[start : start + 50_000]):
-            ids = encoding.ids
-            ids = ids if len(ids) <= MAX_LENGTH else ids[: MAX_LENGTH - tail] + ids[-tail:]
-            flat.append(np.array(ids, dtype=np.uint16))
-            lengths.append(len(ids))
+    rows = [np.array(ids, dtype=np.uint16) for ids in encoded(args.keep / "tokenizer.json", texts)]
+    flat, lengths = rows, [len(row) for row in rows]
     np.savez(args.keep / "tokens.npz", flat=np.concatenate(flat), lengths=np.array(lengths, dtype=np.uint8))
     bench.tell({"texts": len(texts), "tokens": int(sum(lengths))})
+
+
+def encoded(tokenizer: Path, texts: list[str]) -> Iterator[list[int]]:
+    """Yield the token ids of each text, long ones cut to their head and tail."""
+    from tokenizers import Tokenizer
+
+    made = Tokenizer.from_file(str(tokenizer))
+    made.no_padding()
+    tail = MAX_LENGTH // 4
+    for start in range(0, len(texts), 50_000):
+        for encoding in made.encode_batch_fast(texts[start : start + 50_000]):
+            ids = encoding.ids
+            yield ids if len(ids) <= MAX_LENGTH else ids[: MAX_LENGTH - tail] + ids[-tail:]
 
 
 def base(keep: Path, name: str) -> tuple[dict[str, torch.Tensor], Any]:

@@ -28,10 +28,10 @@ from davy.models.rows import Rows
 from davy.models.screen import FILE
 from davy.train.tables import PackedEmbedding
 
-LOST = {"top": 0.02, "gender": 0.02}
+LOST = {"top": 0.025, "gender": 0.02}
 LOST_ELSEWHERE = 0.01
 """The share of flagged posts that may be cleared: a little more on Reddit, where little is flagged."""
-LEVELS = (0.0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08)
+LEVELS = (0.0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08)
 ALWAYS = 3e4
 """The weight of a piece whose posts are always read."""
 

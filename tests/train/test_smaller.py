@@ -144,7 +144,12 @@ def test_the_shell_trains_and_exports(tiny, posts, tmp_path, capsys):
     model = tmp_path / "run/seed-1/model"
     assert "grumblefop" not in (model / "card.md").read_text()
     assert run(["export", str(model), "--dev", here[0], "--out", str(tmp_path / "small"), "--json"]) == 0
-    assert load(str(tmp_path / "small")).name == "mine"
+    small = load(str(tmp_path / "small"))
+    assert small.name == "mine"
+    # Ranges were measured on dev: a post scores the same alone as in company.
+    together = small.score(posts).probabilities["hate"]
+    alone = np.concatenate([small.score(posts[i : i + 1]).probabilities["hate"] for i in range(0, len(posts), 7)])
+    assert alone == pytest.approx(together[::7], abs=1e-5)
     four = ["export", str(model), "--out", str(tmp_path / "four"), "--matrix-bits", "4", "--table-bits", "4", "--json"]
     assert run(four) == 0
     assert load(str(tmp_path / "four")).score(posts).chosen("hate")

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from davy.train.matrices import Linear
+from davy.train.ranges import RANGE
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _parts(
 
 
 def _linear(layer: nn.Linear) -> Linear:
-    return Linear(layer.weight, layer.bias)
+    return Linear(layer.weight, layer.bias, getattr(layer, RANGE, None))
 
 
 def _norm(layer: nn.LayerNorm) -> Norm:

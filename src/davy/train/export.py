@@ -21,9 +21,13 @@ from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
 from davy.models.transformer import TransformerScorer, heads_of, many_within
 from davy.train.onnx import write_onnx
+from davy.train.ranges import measure
 
 if TYPE_CHECKING:
     import polars as pl
+
+RANGE_POSTS = 1000
+"""How many posts of dev the ranges of activations are measured on."""
 
 
 def export(
@@ -45,6 +49,8 @@ def export(
     scorer = TransformerScorer.open(source, manifest)
     columns = columns_of(heads_of(scorer.questions))
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in scorer.questions]
+    if int8 and dev is not None:
+        _measure(scorer, dev)
     write_onnx(
         scorer.network,
         [q.name for q in scorer.questions],
@@ -64,6 +70,15 @@ def export(
     if dev is None:
         return {"model": str(out), "bytes": size(out)}
     return _tuned(scorer, draft, out, dev)
+
+
+def _measure(scorer: TransformerScorer, dev: pl.DataFrame) -> None:
+    """Take the ranges of activations from dev, so that a post scores the same in any company."""
+    import torch
+
+    rows = scorer.reading.ids(dev["text"].fill_null("").head(RANGE_POSTS).to_list())
+    posts = (torch.tensor([ids]) for ids in rows if ids)
+    measure(scorer.network, ((ids, torch.ones_like(ids)) for ids in posts))
 
 
 def _tokenizer(scorer: TransformerScorer, path: Path) -> None:

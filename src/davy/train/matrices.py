@@ -21,31 +21,44 @@ from davy.train.rounding import four_bits
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear layer: weight (outputs × inputs) and bias."""
+    """A linear layer: weight (outputs × inputs), bias, and the range of its inputs where that was measured."""
 
     weight: Tensor
     bias: Tensor
+    range: tuple[float, float] | None = None
 
 
 def product(graph: Graph, states: str, layer: Linear, bits: int) -> str:
     """Return the layer's output for states (tokens × inputs), its matrix in 32, 8 or 4 bits."""
-    bias = array(layer.bias)
     if bits == 32:
-        return graph.add("Gemm", states, array(layer.weight.T), bias)
+        return graph.add("Gemm", states, array(layer.weight.T), array(layer.bias))
+    if layer.range is not None:
+        return products(graph, states, [layer], bits)[0]
     matrix, scale = _rounded(graph, layer.weight, bits)
-    return graph.own("DynamicQuantizeMatMul", states, matrix, scale, "", bias)
+    return graph.own("DynamicQuantizeMatMul", states, matrix, scale, "", array(layer.bias))
 
 
 def products(graph: Graph, states: str, layers: Sequence[Linear], bits: int) -> list[str]:
     """Return several layers' outputs for the same states, which are rounded once."""
     if bits == 32:
         return [product(graph, states, layer, bits) for layer in layers]
-    codes, step, zero = graph.split("DynamicQuantizeLinear", states, outputs=3)
+    codes, step, zero = _codes(graph, states, layers[0].range)
     found = []
     for layer in layers:
         matrix, scale = _rounded(graph, layer.weight, bits)
         found.append(graph.own("MatMulIntegerToFloat", codes, matrix, step, scale, zero, "", array(layer.bias)))
     return found
+
+
+def _codes(graph: Graph, states: str, known: tuple[float, float] | None) -> tuple[Value, Value, Value]:
+    """Return states in uint8 with their step and zero: of a range that is known, or of what comes."""
+    if known is None:
+        found, its_step, its_zero = graph.split("DynamicQuantizeLinear", states, outputs=3)
+        return found, its_step, its_zero
+    low, high = min(known[0], 0.0), max(known[1], 0.0)
+    step = np.array((high - low) / 255, dtype=np.float32)
+    zero = np.array(round(-low / float(step)), dtype=np.uint8)
+    return graph.add("QuantizeLinear", states, step, zero), step, zero
 
 
 def array(tensor: Tensor) -> Array:
