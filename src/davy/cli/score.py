@@ -221,6 +221,7 @@ def _with_picture(text: str | None, image: Path | None) -> str:
 
 def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bool, read: bool) -> None:
     """Print one text's verdict and each question's answer; `read` shows the text, which came from a picture."""
+    from davy.core.scorer import led_to
     from davy.score.explain import explain as explained
     from davy.score.result import model_of, one_post, records
 
@@ -243,8 +244,10 @@ def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bo
     if read:
         out.print(_styled(" / ".join(console.shown(text).splitlines()), "italic"))
     out.print(_styled(record["verdict"], "bold"))
+    labels = {name: answer["label"].split("|") for name, answer in record["questions"].items()}
+    asked = led_to([question for question in scores.questions if question.name in labels], labels)
     for name, answer in record["questions"].items():
-        out.print(_line(name, answer))
+        out.print(_line(name, answer) if name in asked else _styled(f"{name:<14} not asked", "dim"))
     if reasons is not None:
         out.print(_marked(reasons))
     out.print(_styled(_called(scorer), "dim"))

@@ -253,6 +253,20 @@ def _distinct(table: Array) -> tuple[Array, Array]:
     return np.frombuffer(b"".join(places), dtype=rows.dtype).reshape(-1, rows.shape[1]), which
 
 
+def led_to(questions: Sequence[Question], answers: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the questions that one post's answers lead to: roots, and children of an answer that leads to them.
+
+    A parent that nobody answers counts as a root's, so that a detector of a child question alone is heard.
+    """
+    found: list[str] = []
+    for question in questions:
+        parent, needed = question.under or ("", ())
+        leads = parent in found and bool(set(needed) & set(answers[parent]))
+        if leads or parent not in answers:
+            found.append(question.name)
+    return found
+
+
 def _path(questions: tuple[Question, ...], answers: Mapping[str, tuple[str, ...]]) -> str:
     """Return one post's paths as text; `answers` has the labels picked for each question."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from davy.core.scheme import Question
-from davy.core.scorer import Scorer, Scores
+from davy.core.scorer import Scorer, Scores, led_to
 from davy.score.result import model_of, repaired
 from davy.serve.batching import Batcher
 
@@ -67,7 +67,9 @@ class Detector:
 
 def answers(scores: Scores, row: int, lang: str) -> list[Answer]:
     """Return one post's answers for display, in the order of the questions; children only where they apply."""
-    chosen = {question.name: scores.chosen(question.name)[row] for question in scores.questions}
+    picked = {question.name: scores.chosen(question.name)[row] for question in scores.questions}
+    asked = led_to(scores.questions, picked)
+    chosen = {name: labels if name in asked else () for name, labels in picked.items()}
     return [_answer(scores, question, row, lang, chosen) for question in scores.questions]
 
 
@@ -76,8 +78,6 @@ def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dic
 
     title = question.title.said_in(lang) or question.name
     labels = chosen[question.name]
-    if question.under and question.under[0] in chosen and not set(chosen[question.under[0]]) & set(question.under[1]):
-        return Answer(title, ())
     if not labels:
         return Answer(title, ())
     said = tuple(_said(question, label, lang) for label in labels)
