@@ -100,13 +100,14 @@ def convert(
 
 
 def _state(name: str) -> str:
-    from davy.models.embedded import shipped
+    from davy.models.embedded import ROUTES, shipped
 
-    held = shipped()
-    if name == "embedded":
-        return f"routes to {', '.join(held)}" if held else "no weights in this installation"
-    if name.startswith("embedded-"):
-        return "ready" if name in held else "no weights in this installation"
+    if name.startswith("embedded"):
+        asks = {"embedded": [*ROUTES.values()], "embedded-careful": [*ROUTES.values(), "embedded-en-large"]}
+        held = [it for it in asks.get(name, [name]) if it in shipped()]
+        if not held:
+            return "no weights in this installation"
+        return f"ready: asks {', '.join(held)}" if name in asks else "ready"
     if name in KEYS:
         return "key is set" if os.environ.get(KEYS[name]) else f"needs {KEYS[name]}"
     return ""
