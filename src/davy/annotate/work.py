@@ -105,8 +105,9 @@ def next_sheet(
     ids = [phase.id for phase in open_to]
     held = picking.in_hand(db, member.user, project.id) if in_hand else None
     if held is not None and held.phase.id in ids:
-        lease = duty.lease_of(held.phase)
-        return _sheet(db, project, member, assignments.renew(db, held, lease=lease, at=at))
+        still = assignments.renew(db, held, lease=duty.lease_of(held.phase), at=at)
+        if still is not None:
+            return _sheet(db, project, member, still)
     for phase in open_to:
         if held := _take(db, phase, member, at, after):
             return _sheet(db, project, member, held, after.scheme if after else None)

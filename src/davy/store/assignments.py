@@ -135,13 +135,17 @@ def retake(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Hel
     return replace(held, assignment=replace(was, state="held", taken_at=at, leased_until=until, done_at=None))
 
 
-def renew(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held:
-    """Make a lease last `lease` from now on, where less than half of it is left (so that not every look writes)."""
+def renew(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held | None:
+    """Make a lease last `lease` from now on, where less than half of it is left (so that not every look writes).
+
+    None where another window dealt with the post in the meantime.
+    """
     was, lease = held.assignment, min(lease, LONGEST_LEASE)
     if was.state != "held" or (was.leased_until and lease / 2 < was.leased_until - at <= lease):
         return held
     until = at + lease
-    _changed(_HOLD.run(db, {"i": was.id, "was": "held", "taken": was.taken_at, "until": until}))
+    if _HOLD.run(db, {"i": was.id, "was": "held", "taken": was.taken_at, "until": until}) != 1:
+        return None
     return replace(held, assignment=replace(was, leased_until=until))
 
 
