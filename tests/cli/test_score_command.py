@@ -39,7 +39,7 @@ def test_the_summary_as_json(folder, capsys):
     assert run(["score", "posts.csv", "--model", "keywords:words.txt@edos", "--out", "out.csv", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["posts"] == 4
-    assert record["without_text"] == 1
+    assert record["without_score"] == 1
     assert record["verdicts"] == {"none": 2, "sexist": 1}
     assert record["model"]["name"] == "keywords:words.txt@edos"
 

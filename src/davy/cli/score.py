@@ -192,7 +192,7 @@ class _File:
         rows, seconds = self.verdicts.total(), time.perf_counter() - self.began
         unread = self.verdicts.pop(None, 0)
         if json:
-            record = {"model": model_of(self.scorer), "out": self.out, "posts": rows, "without_text": unread}
+            record = {"model": model_of(self.scorer), "out": self.out, "posts": rows, "without_score": unread}
             console.json({**record, "verdicts": dict(self.verdicts.most_common()), "seconds": round(seconds, 3)})
             return
         share = max(1, rows)
@@ -201,7 +201,7 @@ class _File:
         more = len(self.verdicts) - len(found)
         console.note(
             (f"and {more} more verdicts. " if more > 0 else "")
-            + (f"Without text, so without score: {unread:,}. " if unread else "")
+            + (f"Without text or answer, so without score: {unread:,}. " if unread else "")
             + f"{rows:,} posts scored by {_called(self.scorer)} in {seconds:.1f} s: {self.out}"
         )
 
@@ -243,7 +243,7 @@ def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bo
     out = console.out()
     if read:
         out.print(_styled(" / ".join(console.shown(text).splitlines()), "italic"))
-    out.print(_styled(record["verdict"], "bold"))
+    out.print(_styled(record["verdict"] or "no answer", "bold"))
     labels = {name: answer["label"].split("|") for name, answer in record["questions"].items()}
     asked = led_to([question for question in scores.questions if question.name in labels], labels)
     for name, answer in record["questions"].items():

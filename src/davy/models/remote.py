@@ -96,7 +96,13 @@ class RemoteScorer:
         texts, lang = request
         answer = self._service.post(self._shape.body(texts, lang))
         try:
-            answers = self._shape.numbers(answer)
+            answers = [_probabilities(numbers) for numbers in self._shape.numbers(answer)]
+        except _Impossible as error:
+            raise UserError(
+                f"{self._service.host} answered {error.question!r} with {error.value}, which is no probability. "
+                "Try again later, or use another model.",
+                status=502,
+            ) from None
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise UserError(
                 f"{self._service.host} answered in another shape than {self.name!r} expects "
@@ -261,6 +267,23 @@ def _understood(name: str, given: Mapping[str, Any]) -> Question:
 
 def _in_order(question: Question, given: Mapping[str, Any] | None) -> list[float] | None:
     return None if given is None else [float(given["labels"][name]) for name in question.label_names]
+
+
+class _Impossible(Exception):
+    """A service's number that is no probability, which must not reach the cache."""
+
+    def __init__(self, question: str, value: float) -> None:
+        super().__init__(question)
+        self.question, self.value = question, value
+
+
+def _probabilities(numbers: Numbers) -> Numbers:
+    """Return a service's numbers as they are; one that is not from 0 to 1 (NaN is not) stops the run."""
+    for question, values in numbers.items():
+        for value in values or ():
+            if not -1e-6 <= value <= 1 + 1e-6:
+                raise _Impossible(question, value)
+    return numbers
 
 
 def _yes_no(questions: Sequence[Question], values: Sequence[float]) -> Numbers:
