@@ -219,13 +219,13 @@ def _encoders(given: list[str], rows: Mapping[str, str | None]) -> dict[str, str
 
 def _is_here(name: str) -> bool:
     """Return whether an encoder is a folder, or in the Hugging Face cache of this machine."""
+    from davy.models import hub
+
     if (Path(name).expanduser() / "config.json").is_file():
         return True
     try:
-        from huggingface_hub import try_to_load_from_cache
-
-        return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except (ImportError, ValueError):
+        return hub.cached(name)
+    except ImportError:  # without the extra there is no cache to look into
         return False
 
 

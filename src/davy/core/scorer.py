@@ -174,10 +174,11 @@ class Scores:
         """Return for each post whether no question has an answer."""
         import numpy as np
 
-        masks = [self.has_answer(question) for question in self.questions]
-        if any(mask is None for mask in masks):
-            return np.zeros(len(self), dtype=bool)
-        return ~np.any(masks, axis=0)
+        silent: Array = np.ones(len(self), dtype=bool)
+        for question in self.questions:
+            there = self.has_answer(question)
+            silent &= False if there is None else ~there
+        return silent
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the output columns: `Q` and `Q.label` for each question, then `verdict`.
