@@ -174,3 +174,105 @@ def test_a_saved_folder_that_was_tampered_with_is_refused(posts, questions, conf
     with pytest.raises(UserError, match="hash differs"):
         load(str(done.folder))
     assert folders.read(done.folder, check=False).engine == "transformer"
+
+
+def test_a_grid_reads_numbers_as_its_fields_do():
+    """YAML takes 1e-5 for text, which no comparison of rates survives."""
+    found = changed(Config(), {"grid": "{rate: [1e-5, 2e-5], emoji: [tokens, names], patience: 2}"}).grid
+    assert found == {"rate": (1e-5, 2e-5), "emoji": ("tokens", "names"), "patience": (2,)}
+    with pytest.raises(UserError, match="Did you mean 'rate'"):
+        changed(Config(), {"grid": "{rates: [1e-5]}"})
+    with pytest.raises(UserError, match="outside the grid"):
+        list(trials(replace(Config(), grid={"seeds": ((1,),)}), "out"))
+
+
+def test_a_grid_search_names_the_best_and_keeps_every_trial(tiny, posts, tmp_path, monkeypatch, capsys):
+    import json
+
+    from davy.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    posts.write_csv("posts.csv")
+    command = ["train", "posts.csv", "--encoder", str(tiny), "--scheme", "hatemoji", "--out", "run",
+               "--set", "epochs=2", "--set", "batch=8", "--set", "grid={rate: [1e-9, 5e-3]}"]  # fmt: skip
+    assert run(command) == 2
+    assert "--dev" in capsys.readouterr().err
+    assert run([*command, "--dev", "posts.csv"]) == 0
+    assert "The best on dev is rate=0.005" in capsys.readouterr().err
+    found = json.loads((tmp_path / "run" / "search.json").read_text())
+    assert [it["trial"] for it in found["trials"]] == ["rate=0.005", "rate=1e-09"]
+    assert (tmp_path / "run" / "rate=0.005" / "seed-1" / "model" / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize("change", [{"rate": 1e-3}, {"epochs": 4}, {"questions": ("hate",)}])
+def test_a_checkpoint_of_another_run_is_refused(posts, questions, config, tmp_path, change):
+    train(posts, posts, questions, config, tmp_path, seed=1)
+    with pytest.raises(UserError, match=f"other {next(iter(change))}"):
+        train(posts, posts, questions, replace(config, **change), tmp_path, seed=1)
+    with pytest.raises(UserError, match="other posts"):
+        train(posts.head(40), posts, questions, config, tmp_path, seed=1)
+
+
+def test_posts_to_choose_by_are_never_learnt_unasked(posts, tmp_path, monkeypatch, capsys):
+    from davy.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    posts.with_columns(split=pl.Series(["train", "dev"] * 30)).write_csv("posts.csv")
+    command = ["train", "posts.csv", "--encoder", "x", "--scheme", "hatemoji", "--out", "run"]
+    assert run([*command, "--dev-split", "dev"]) == 2
+    assert "--split" in capsys.readouterr().err
+    assert run(command) == 2
+    assert "all splits together" in capsys.readouterr().err
+
+
+def test_a_trained_folder_can_be_trained_further(posts, questions, config, tmp_path):
+    """Its weights have other names than a bare encoder's, and must not be left to chance."""
+    done = train(posts, None, questions, replace(config, epochs=1), tmp_path / "first", seed=1)
+    again = replace(config, encoder=str(done.folder), epochs=1, rate=1e-12)
+    further = train(posts, None, questions, again, tmp_path / "second", seed=2)
+    one, other = done.scorer.network.encoder.state_dict(), further.scorer.network.encoder.state_dict()
+    assert all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
+
+
+def test_an_encoder_whose_weights_are_missing_is_refused(tiny, tmp_path):
+    import shutil
+
+    from safetensors.torch import load_file, save_file
+
+    from davy.models.network import load_encoder
+
+    folder = tmp_path / "gaps"
+    shutil.copytree(tiny, folder)
+    kept = {name: it for name, it in load_file(folder / "model.safetensors").items() if "layer.1" not in name}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"lacks .* of its encoder's weights"):
+        load_encoder(str(folder))
+
+
+def test_a_long_text_is_read_at_both_ends_as_after_export(tiny):
+    from davy.models.onnx import _cut
+    from davy.models.transformer import Reading, load_tokenizer
+
+    tokenizer, pad = load_tokenizer(str(tiny))
+    text = "lovely garden " * 100 + "grumblefop"
+    ids = Reading(tokenizer, 16, pad).ids([text])[0]
+    assert tokenizer.id_to_token(ids[-2]) == "grumblefop"
+    assert ids == _cut(tokenizer.encode(_cut(text, 16 * 16, True, " ")).ids, 16, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"pooling": "max"}, "mean, first"), ({"dropout": "7"}, "between 0 and 1"), ({"under": "{hate: lots}"}, "under"),
+     ({"over": "{a: x}"}, "over"), ({"seeds": "a"}, "seeds"), ({"warmup": "1"}, "between 0 and 1")],
+)  # fmt: skip
+def test_a_setting_that_would_fail_later_fails_at_once(change, says):
+    with pytest.raises(UserError, match=says):
+        changed(Config(), change)
+
+
+def test_a_hub_name_without_a_network_is_one_line_at_once(monkeypatch):
+    from davy.models import hub
+
+    monkeypatch.setattr(hub, "reachable", lambda: False)
+    with pytest.raises(UserError, match="the hub can't be reached"):
+        load("hf:nobody/has-this")
