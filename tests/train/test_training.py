@@ -276,3 +276,100 @@ def test_a_hub_name_without_a_network_is_one_line_at_once(monkeypatch):
     monkeypatch.setattr(hub, "reachable", lambda: False)
     with pytest.raises(UserError, match="the hub can't be reached"):
         load("hf:nobody/has-this")
+
+
+@pytest.fixture
+def german():
+    """A GMHP7k in small: 2 misogynistic posts, 5 otherwise hateful, 40 neutral, 3 of another corpus without answers."""
+    hate = ["hateful"] * 7 + ["not hateful"] * 40 + [None] * 3
+    misogynistic = ["misogynistic"] * 2 + ["not misogynistic"] * 5 + [None] * 43
+    return pl.DataFrame({"text": ["x"] * 50, "hate.gold": hate, "misogynistic.gold": misogynistic})
+
+
+def test_gmhp7ks_cut_takes_neutral_posts_only_as_the_reproduction_does(german):
+    from davy import schemes
+    from davy.compare.papers.gmhp7k import undersampled
+
+    config, both = load_config("gmhp7k"), schemes.load("gmhp7k").questions
+    drawn = german[np.sort(targets.order(both, german, config)(np.random.default_rng(1)))]
+    counts = drawn["hate.gold"].value_counts().sort("hate.gold").rows()
+    assert counts == [(None, 3), ("hateful", 7), ("not hateful", 10)]
+    assert counts == undersampled(german, seed=1)["hate.gold"].value_counts().sort("hate.gold").rows()
+    alone = targets.order((both[1],), german, config)(np.random.default_rng(1))
+    assert len(alone) == len(drawn)
+
+
+def test_neutral_posts_are_not_misogynistic_where_the_config_says_so(german):
+    from davy import schemes
+
+    both = schemes.load("gmhp7k").questions
+    made = targets.make(both, german, load_config("gmhp7k"))
+    assert int((made.weights[:, 1] > 0).sum()) == 47
+    assert made.values[:, 2:].argmax(1).tolist()[:10] == [1, 1] + [0] * 8
+    led_to = targets.make(both, german, replace(load_config("gmhp7k"), consistent=True))
+    assert int((led_to.weights[:, 1] > 0).sum()) == 7
+
+
+def test_the_newest_round_stands_five_times(questions):
+    meta = ['{"round.base": 7}', '{"round.base": 6}', None, '{"set": "original"}']
+    rounds = pl.DataFrame({"text": ["x"] * 4, "hate.gold": ["hateful"] * 4, "meta": meta})
+    rows = targets.order(questions[:1], rounds, load_config("hatemoji"))(np.random.default_rng(0))
+    assert np.bincount(rows).tolist() == [5, 1, 1, 1]
+    with pytest.raises(UserError, match="no post has it"):
+        targets.order(questions[:1], rounds, replace(load_config("hatemoji"), over={"meta.round.base=9": 5}))
+
+
+# From the papers, by hand: GMHP7k's Experiments; Hatemoji's appendices F and G; EDOS's Table 3 and appendix D.
+PUBLISHED = {
+    "gmhp7k": {"encoder": "deepset/gbert-base", "rate": 1e-5, "batch": 16, "epochs": 8, "under": {"misogynistic": 5}},
+    "hatemoji": {"encoder": "microsoft/deberta-base", "rate": 2e-5, "epochs": 3, "choose_by": "loss"},
+    "b-d": {"encoder": "google-bert/bert-base-uncased", "scheme": "hate"},
+    "b-f": {"encoder": "google-bert/bert-base-uncased", "scheme": "hate"},
+    "edos-b3": {"encoder": "distilbert/distilbert-base-uncased", "scheme": "edos"},
+    "edos-b5": {"encoder": "microsoft/deberta-v3-base", "scheme": "edos"},
+    "edos-judge": {"encoder": "google-bert/bert-base-uncased", "epochs": 3, "questions": ("sexist",)},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_config_has_the_papers_settings(name):
+    config = load_config(name)
+    assert {field: getattr(config, field) for field in PUBLISHED[name]} == PUBLISHED[name]
+
+
+def _family(name):
+    import transformers as t
+
+    common = {"vocab_size": 18, "max_position_embeddings": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
+              "hidden_size": 32, "intermediate_size": 32, "pad_token_id": 0}  # fmt: skip
+    relative = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0}
+    if name == "distilbert":
+        config = t.DistilBertConfig(vocab_size=18, dim=32, n_layers=2, n_heads=2, hidden_dim=32)
+        return t.DistilBertForMaskedLM(config)
+    if name == "deberta":
+        return t.DebertaForMaskedLM(t.DebertaConfig(**common, **relative))
+    if name == "deberta-v3":
+        buckets = {"position_buckets": 16, "norm_rel_ebd": "layer_norm", "share_att_key": True}
+        return t.DebertaV2ForMaskedLM(t.DebertaV2Config(**common, **relative, **buckets))
+    return t.ElectraForMaskedLM(t.ElectraConfig(**common, embedding_size=16))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # transformers' DeBERTa
+@pytest.mark.parametrize("name", ["distilbert", "deberta", "deberta-v3", "electra"])
+def test_encoders_of_other_families_train_and_keep_their_scores_when_exported(name, tiny, posts, questions, tmp_path):
+    """BERT, RoBERTa and MPNet are in test_fused; these go through torch's tracer, which must not fix a length."""
+    from davy.train.export import export
+
+    torch.manual_seed(0)
+    folder = tmp_path / "encoder"
+    _family(name).save_pretrained(folder)
+    (folder / "tokenizer.json").write_bytes((tiny / "tokenizer.json").read_bytes())
+    config = Config(encoder=str(folder), scheme="hatemoji", batch=8, epochs=2, rate=5e-3, max_length=48)
+    done = train(posts, posts, questions, config, tmp_path / "run", seed=1)
+    export(done.folder, tmp_path / "exact", int8=False)
+    small = export(done.folder, tmp_path / "int8", dev=posts)
+    assert all(gap["mean"] < 0.05 for gap in small["gaps"].values())
+    longer = pl.DataFrame({"text": ["lovely garden " * 15 + "grumblefop", "nice " * 40, "bad"]})
+    before, after = done.scorer.score(longer), load(str(tmp_path / "exact")).score(longer)
+    for question in questions:
+        np.testing.assert_allclose(before.probabilities[question.name], after.probabilities[question.name], atol=1e-4)

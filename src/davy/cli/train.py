@@ -194,7 +194,7 @@ def asked(config: Config, posts: pl.DataFrame) -> tuple[Question, ...]:
 
     scheme = schemes.load(config.scheme)
     known = [question.name for question in scheme.questions]
-    for name in config.questions:
+    for name in (*config.questions, *config.weights):
         if name not in known:
             raise UserError(f"Scheme {config.scheme!r} has no question {name!r}; it asks {', '.join(known)}.")
     wanted = tuple(q for q in scheme.questions if not config.questions or q.name in config.questions)

@@ -129,7 +129,8 @@ def no_encoder(name: str, error: Exception) -> UserError:
         return UserError(
             f"No encoder {name!r}: only safetensors are loaded. Convert it once: davy model convert {pickled[0]}"
         )
-    return UserError(f"No encoder {name!r}: {str(error).splitlines()[0][:160].rstrip('.')}.")
+    reason = str(error).splitlines()[0][:160].rstrip(".")
+    return UserError(f"No encoder {name!r}: {reason}. Only safetensors are loaded; davy model convert makes them.")
 
 
 def _trained_encoder(folder: Path) -> nn.Module:

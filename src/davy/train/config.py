@@ -55,11 +55,11 @@ class Config:
     weights: Mapping[str, float] = field(default_factory=dict)
     """Question → how much its loss counts (1 where absent)."""
     under: Mapping[str, float] = field(default_factory=dict)
-    """Yes/no question → at most so many noes for each yes (GMHP7k's 5)."""
+    """Yes/no question → at most so many neutral posts for each yes (GMHP7k's 5): see `targets.order`."""
     over: Mapping[str, int] = field(default_factory=dict)
-    """Source of posts, or `question=label` → how often each such post stands in an epoch (Hatemoji's 1, 5, 10, 100)."""
+    """Source of posts, `question=label` or `meta.KEY=VALUE` → how often such a post stands in an epoch (Hatemoji's)."""
     consistent: bool = True
-    """Whether a child question learns only where its parent's answer leads to it."""
+    """Whether a child question learns only where its parent's answer leads to it; else a yes/no one learns no there."""
     save_every: int = 200
     seeds: tuple[int, ...] = (1,)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
