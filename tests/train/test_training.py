@@ -158,14 +158,21 @@ def test_a_grid_is_every_combination(tmp_path):
     assert len({it.folder for it in found}) == 4
 
 
-def test_a_pickle_is_no_encoder(tiny, posts, questions, tmp_path):
+def test_a_pickle_is_no_encoder_until_it_is_converted(tiny, posts, questions, tmp_path):
     folder = tmp_path / "pickled"
     folder.mkdir()
     for name in ("config.json", "tokenizer.json"):
         (folder / name).write_bytes((tiny / name).read_bytes())
-    torch.save({}, folder / "pytorch_model.bin")
-    with pytest.raises(UserError, match="safetensors"):
-        train(posts, None, questions, Config(encoder=str(folder), scheme="hatemoji"), tmp_path / "run", seed=1)
+    from safetensors.torch import load_file
+
+    from davy.cli.app import run
+
+    torch.save(load_file(tiny / "model.safetensors"), folder / "pytorch_model.bin")
+    config = Config(encoder=str(folder), scheme="hatemoji", epochs=1)
+    with pytest.raises(UserError, match="davy model convert"):
+        train(posts, None, questions, config, tmp_path / "run", seed=1)
+    assert run(["model", "convert", str(folder / "pytorch_model.bin")]) == 0
+    train(posts, None, questions, config, tmp_path / "run", seed=1)
 
 
 def test_a_saved_folder_that_was_tampered_with_is_refused(posts, questions, config, tmp_path):
