@@ -261,3 +261,14 @@ def test_a_line_of_the_cache_that_was_cut_to_a_number_is_passed_over(tmp_path):
     with next(tmp_path.glob("*.jsonl")).open("a") as file:
         file.write("5\n")
     assert len(DiskCache(tmp_path, "x")) == 1
+
+
+def test_a_text_in_a_language_that_perspective_does_not_judge_is_no_answer_and_the_run_goes_on(server):
+    refusal = {"error": {"code": 400, "details": [{"errorType": "LANGUAGE_NOT_SUPPORTED_BY_ATTRIBUTE"}]}}
+    server.answers.append((400, {}, refusal))
+    scorer = load(f"url:{server.url}/v1alpha1/comments:analyze")
+    assert scorer.score(posts("jó reggelt")).verdicts() == [None]
+    assert scorer.score(posts("bad thing")).verdicts() == ["offensive"]
+    server.answers.append((400, {}, {"error": {"status": "INVALID_ARGUMENT"}}))
+    with pytest.raises(UserError, match="INVALID_ARGUMENT"):
+        scorer.score(posts("another"))

@@ -224,10 +224,12 @@ def _scheme_and_columns(
 
 def _by_models(names: list[str], posts: pl.DataFrame, scheme: Scheme) -> list[Said]:
     from davy.collect import files
-    from davy.compare.said import said
+    from davy.compare.said import said, shared
     from davy.models.load import load
 
     scorers = [load(name, read=files.batches) for name in names]
+    for name, scorer in zip(names, scorers, strict=True):  # before the first of them reads all posts
+        shared(name, [question.name for question in scorer.questions], scheme)
     return [said(name, s.version, pass_over(posts, s), scheme) for name, s in zip(names, scorers, strict=True)]
 
 
