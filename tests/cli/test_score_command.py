@@ -158,7 +158,7 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one_does(folder, capsys):
         "input": input_hash(folder / "many.parquet"),
         "model": scorer.name,
         "version": scorer.version,
-        "columns": ["text", "", False],
+        "columns": ["text", "", False, None],
     }
     with opened(folder / "again.parquet", state) as parts:
         parts.add(whole[:8192])
@@ -182,3 +182,12 @@ def test_models_are_listed_and_shown(folder, capsys):
     assert [question["name"] for question in record["questions"]][:2] == ["hate", "misogynistic"]
     assert run(["model", "show", "uniform"]) == 0
     assert "hateful" in capsys.readouterr().out
+
+
+def test_a_file_in_another_encoding_is_read_when_it_is_named(folder, capsys):
+    (folder / "old.csv").write_bytes("text\nschön you grumblefop\n".encode("cp1252"))
+    command = ["score", "old.csv", "--model", "keywords:words.txt", "--out", "out.csv"]
+    assert run(command) == 2
+    assert "--encoding cp1252" in capsys.readouterr().err
+    assert run([*command, "--encoding", "cp1252"]) == 0
+    assert pl.read_csv("out.csv")["hate.label"].to_list() == ["hateful"]

@@ -42,6 +42,7 @@ def score(
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     text_column: TextColumn = None,
     format: Format = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
     prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Write over score columns that are there.")] = False,
     batch: Annotated[
@@ -97,7 +98,8 @@ def score(
         _one(_with_picture(text, image), lang, scorer, explain=explain, json=json, read=image is not None)
     else:
         scorer = screened(scorer) if cascade else scorer
-        _File(str(file), str(out), format, scorer, settings, text_column, explain=explain).run(json=json, resume=resume)
+        whole = _File(str(file), str(out), format, encoding, scorer, settings, text_column, explain=explain)
+        whole.run(json=json, resume=resume)
 
 
 class _File:
@@ -108,6 +110,7 @@ class _File:
         file: str,
         out: str,
         format: str | None,
+        encoding: str | None,
         scorer: Scorer,
         settings: Settings,
         text_column: str | None,
@@ -117,7 +120,7 @@ class _File:
         from davy.collect.formats import format_of
 
         self.file, self.out, self.scorer, self.settings = file, out, scorer, settings
-        self.text_column, self.explain = text_column, explain
+        self.text_column, self.encoding, self.explain = text_column, encoding, explain
         self.format = None if _says(file) else format
         self.out_format = None if _says(out) else format
         format_of(out, self.out_format)
@@ -129,7 +132,7 @@ class _File:
         from davy.collect import columns, files
         from davy.score.batch import check_columns
 
-        with files.opened(self.file, format=self.format) as table:
+        with files.opened(self.file, format=self.format, encoding=self.encoding) as table:
             text = columns.text_column(table, self.text_column)
             self.settings = _with_text(self.settings, text)
             check_columns(table.columns, self.scorer, self.settings)
@@ -153,7 +156,7 @@ class _File:
             "input": input_hash(Path(self.file)),
             "model": self.scorer.name,
             "version": self.scorer.version,
-            "columns": [self.settings.text, self.settings.prefix, self.explain],
+            "columns": [self.settings.text, self.settings.prefix, self.explain, self.encoding],
         }
         with opened(Path(self.out), run, resume=resume) as parts:
             if parts.rows:
