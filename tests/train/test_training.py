@@ -380,3 +380,21 @@ def test_encoders_of_other_families_train_and_keep_their_scores_when_exported(na
     before, after = done.scorer.score(longer), load(str(tmp_path / "exact")).score(longer)
     for question in questions:
         np.testing.assert_allclose(before.probabilities[question.name], after.probabilities[question.name], atol=1e-4)
+
+
+def test_curves_are_the_mean_of_all_seeds_and_a_card_names_its_figures():
+    from davy.train import record
+    from davy.train.loop import History
+
+    def run(*losses):
+        return History([{"epoch": i, "loss": it, "hate": 1 - it, "type": 0.5 - it, "score": -it, "dev loss": it}
+                        for i, it in enumerate(losses, 1)], best=0)  # fmt: skip
+
+    drawn = record.curves({1: run(0.4, 0.2, 0.1), 2: run(0.2, 0.2)})
+    assert "Training, 2 seeds" in drawn
+    assert ">macro-F1 on dev<" in drawn, "the legend has gone"
+    assert ">1.5<" not in drawn, "there is no epoch one and a half"
+    assert record._drawn(record.MEAN, {"epoch": 1, "hate": 0.6, "type": 0.4, "score": -1.0}) == pytest.approx(0.5)
+    text = record.card(Config(encoder="x"), {"posts": 3}, record.summary([run(0.4), run(0.2)]), {"hate": ["a", "b"]})
+    assert "| hate, macro-F1 | 0.7 | 0.1414 | 2 |" in text
+    assert "- rate: 2e-05" in text

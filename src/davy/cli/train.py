@@ -124,7 +124,8 @@ def _run(
         scores = [(it.name, run["summary"]["score"]["mean"], run["summary"]["score"]["sd"]) for it, run in found]
         console.table(["trial", "score on dev", "sd"], scores, right=["score on dev", "sd"])
         console.note(f"The best on dev is {trial.name}; all are in {out}/search.json.")
-    rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in written["summary"].items() if name != "score"]
+    found_here = {record.called(name): it for name, it in written["summary"].items() if name != "score"}
+    rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in found_here.items()]
     if rows:
         console.table(["figure on dev", "mean", "sd", "seeds"], rows, right=["mean", "sd", "seeds"])
     console.note(f"Written: {trial.folder}/run.json, curves.svg, and the models in seed-N/model")
