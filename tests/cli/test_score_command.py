@@ -100,7 +100,7 @@ BAD = {
     "over the input": (["score", "posts.csv", "--model", "majority", "--out", "./posts.csv"], "is the input"),
     "labels of another scheme": (
         ["score", "posts.csv", "--model", "tfidf:posts.csv", "--out", "o.csv"],
-        "such as @edos",
+        "@edos after a model",
     ),
     "nobody answers": (
         ["score", "posts.csv", "--model", "url:http://127.0.0.1:9/elsewhere", "--out", "o.csv"],

@@ -195,7 +195,7 @@ def check_folder(out: Path | None) -> None:
     if out is None:
         return
     if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file. Give a folder to write the report into.")
+        raise UserError(f"{out} is a file. Give a folder to write into.")
     there = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise UserError(f"Can't write in {there}. Give another folder for --out.")

@@ -172,8 +172,9 @@ def joined(files: list[str], corpus: str | None) -> pl.DataFrame:
     import polars as pl
 
     from davy.cli.evaluate import labelled
+    from davy.compare.gold import ROW
 
-    return pl.concat([labelled(file, corpus)[0] for file in files], how="diagonal_relaxed")
+    return pl.concat([labelled(file, corpus)[0].drop(ROW) for file in files], how="diagonal_relaxed")
 
 
 def _parts(posts: pl.DataFrame, split: str | None, dev_split: str | None) -> tuple[pl.DataFrame, pl.DataFrame | None]:

@@ -92,11 +92,8 @@ def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Modul
     its encoder, to be trained further.
     """
     from transformers import AutoConfig, AutoModel
-    from transformers.utils import logging
 
-    # Its report of heads that an encoder has no use for reads like a fault.
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    hush()
     if (Path(name).expanduser() / MANIFEST).is_file() and not (random or changes):
         return _trained_encoder(Path(name).expanduser())
     where = hub.options(name)
@@ -108,6 +105,14 @@ def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Modul
     )
     check_complete(name, found["missing_keys"])
     return model  # type: ignore[no-any-return]
+
+
+def hush() -> None:
+    """Silence transformers: its bars are over before they are seen, and heads without use read like a fault."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def check_complete(name: str, missing: Iterable[str]) -> None:

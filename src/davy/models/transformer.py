@@ -215,6 +215,9 @@ def from_hub(asked: Asked) -> HubClassifier:
         raise UserError("hf: needs a name, such as hf:org/name, or a folder.")
     from transformers import AutoModelForSequenceClassification
 
+    from davy.models.network import hush
+
+    hush()
     name = asked.argument
     path = Path(name).expanduser()
     if path.is_dir():

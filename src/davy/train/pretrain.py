@@ -16,7 +16,7 @@ import torch
 
 from davy.core.errors import UserError
 from davy.models import hub
-from davy.models.network import check_complete, no_encoder
+from davy.models.network import check_complete, hush, no_encoder
 from davy.models.transformer import Reading, load_tokenizer
 from davy.train import emoji
 from davy.train.config import Config
@@ -38,6 +38,7 @@ def pretrain(
     """Train on the texts and write the encoder to `folder`; `share` of the words are hidden."""
     from transformers import AutoModelForMaskedLM
 
+    hush()
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer, pad = load_tokenizer(config.encoder)
