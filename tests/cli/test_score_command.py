@@ -191,3 +191,14 @@ def test_a_file_in_another_encoding_is_read_when_it_is_named(folder, capsys):
     assert "--encoding cp1252" in capsys.readouterr().err
     assert run([*command, "--encoding", "cp1252"]) == 0
     assert pl.read_csv("out.csv")["hate.label"].to_list() == ["hateful"]
+
+
+def test_reasons_are_the_whole_detectors_and_not_its_screens(folder):
+    """Of a cleared post and the same without a word, one may have the screen's probability and one the encoder's."""
+    pl.DataFrame({"text": ["hello a", "what a nice day at the office", "the train was late again"]}).write_csv("p.csv")
+    command = ["score", "p.csv", "--model", "embedded-en", "--explain", "--out"]
+    assert run([*command, "quick.parquet"]) == 0
+    assert run([*command, "whole.parquet", "--no-cascade"]) == 0
+    quick, whole = pl.read_parquet("quick.parquet"), pl.read_parquet("whole.parquet")
+    assert quick["cleared"].any()
+    assert quick["why"].to_list() == whole["why"].to_list()

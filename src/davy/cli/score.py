@@ -97,13 +97,17 @@ def score(
     if one:
         _one(_with_picture(text, image), lang, scorer, explain=explain, json=json, read=image is not None)
     else:
-        scorer = screened(scorer) if cascade else scorer
-        whole = _File(str(file), str(out), format, encoding, scorer, settings, text_column, explain=explain)
+        quick = screened(scorer) if cascade else scorer
+        reader = scorer if explain else None
+        whole = _File(str(file), str(out), format, encoding, quick, settings, text_column, reader)
         whole.run(json=json, resume=resume)
 
 
 class _File:
-    """One run over a file: reads, scores, writes, and says what was found."""
+    """One run over a file: reads, scores, writes, and says what was found. `reader` explains, where that is asked for.
+
+    It reads every post whole: a screen's probability less the encoder's would say nothing about a word.
+    """
 
     def __init__(
         self,
@@ -114,13 +118,12 @@ class _File:
         scorer: Scorer,
         settings: Settings,
         text_column: str | None,
-        *,
-        explain: bool,
+        reader: Scorer | None,
     ) -> None:
         from davy.collect.formats import format_of
 
         self.file, self.out, self.scorer, self.settings = file, out, scorer, settings
-        self.text_column, self.encoding, self.explain = text_column, encoding, explain
+        self.text_column, self.encoding, self.reader = text_column, encoding, reader
         self.format = None if _says(file) else format
         self.out_format = None if _says(out) else format
         format_of(out, self.out_format)
@@ -156,7 +159,7 @@ class _File:
             "input": input_hash(Path(self.file)),
             "model": self.scorer.name,
             "version": self.scorer.version,
-            "columns": [self.settings.text, self.settings.prefix, self.explain, self.encoding],
+            "columns": [self.settings.text, self.settings.prefix, self.reader is not None, self.encoding],
         }
         with opened(Path(self.out), run, resume=resume) as parts:
             if parts.rows:
@@ -172,9 +175,9 @@ class _File:
         from davy.score.explain import with_reasons
 
         scored = score_frames(frames, self.scorer, self.settings, progress=advance)
-        if not self.explain:
+        if self.reader is None:
             return scored
-        return with_reasons(scored, self.scorer, text=self.settings.text, name=f"{self.settings.prefix}why")
+        return with_reasons(scored, self.reader, text=self.settings.text, name=f"{self.settings.prefix}why")
 
     def _counted(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for frame in frames:
@@ -184,7 +187,7 @@ class _File:
     def _write(self, frames: Iterable[pl.DataFrame], table: Table) -> None:
         from davy.collect import files
 
-        json_columns = {*table.json, *([f"{self.settings.prefix}why"] if self.explain else [])}
+        json_columns = {*table.json, *([f"{self.settings.prefix}why"] if self.reader else [])}
         files.write(frames, self.out, format=self.out_format, json=json_columns)
 
     def _say(self, json: bool) -> None:
