@@ -140,3 +140,15 @@ def test_predictions_for_other_posts_are_refused(folder, capsys):
     assert "no prediction for 4 of 5 posts" in refused(
         capsys, "posts.csv", "--predictions", "mine.csv", "--split", "dev"
     )
+
+
+def test_a_model_that_answers_nothing_of_the_scheme_is_named_before_any_other_reads_the_posts(
+    folder, capsys, monkeypatch
+):
+    from davy.cli import evaluate
+
+    read = []
+    monkeypatch.setattr(evaluate, "pass_over", lambda _, scorer, **__: read.append(scorer.name))
+    said = refused(capsys, "posts.csv", "--split", "dev", "-m", "keywords:words.txt", "-m", "majority@edos")
+    assert "majority@edos answers sexist" in said
+    assert read == []

@@ -111,3 +111,13 @@ def test_what_can_be_fixed_is_said_in_one_line(folder, capsys, arguments, words)
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("davy: ")]
     assert len(lines) == 1
     assert words in lines[0]
+
+
+def test_a_field_that_no_config_has_is_named_even_where_nothing_is_fine_tuned(folder, capsys):
+    assert run(["reproduce", "gmhp7k", "--data", "gmhp7k", "--set", "epochz=1"]) == 2
+    assert "Did you mean 'epochs'" in capsys.readouterr().err
+
+
+def test_the_option_for_a_row_with_blanks_is_quoted(folder, capsys):
+    assert run(["reproduce", "gmhp7k", "--data", "gmhp7k"]) == 0
+    assert "--encoder 'GBERT-base, undersampling=FOLDER'" in capsys.readouterr().out.replace("\n", " ")

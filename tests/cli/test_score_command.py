@@ -39,7 +39,7 @@ def test_the_summary_as_json(folder, capsys):
     assert run(["score", "posts.csv", "--model", "keywords:words.txt@edos", "--out", "out.csv", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["posts"] == 4
-    assert record["without_text"] == 1
+    assert record["without_score"] == 1
     assert record["verdicts"] == {"none": 2, "sexist": 1}
     assert record["model"]["name"] == "keywords:words.txt@edos"
 
@@ -100,7 +100,7 @@ BAD = {
     "over the input": (["score", "posts.csv", "--model", "majority", "--out", "./posts.csv"], "is the input"),
     "labels of another scheme": (
         ["score", "posts.csv", "--model", "tfidf:posts.csv", "--out", "o.csv"],
-        "such as @edos",
+        "@edos after a model",
     ),
     "nobody answers": (
         ["score", "posts.csv", "--model", "url:http://127.0.0.1:9/elsewhere", "--out", "o.csv"],
@@ -158,7 +158,7 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one_does(folder, capsys):
         "input": input_hash(folder / "many.parquet"),
         "model": scorer.name,
         "version": scorer.version,
-        "columns": ["text", "", False],
+        "columns": ["text", "", False, None],
     }
     with opened(folder / "again.parquet", state) as parts:
         parts.add(whole[:8192])
@@ -182,3 +182,23 @@ def test_models_are_listed_and_shown(folder, capsys):
     assert [question["name"] for question in record["questions"]][:2] == ["hate", "misogynistic"]
     assert run(["model", "show", "uniform"]) == 0
     assert "hateful" in capsys.readouterr().out
+
+
+def test_a_file_in_another_encoding_is_read_when_it_is_named(folder, capsys):
+    (folder / "old.csv").write_bytes("text\nschön you grumblefop\n".encode("cp1252"))
+    command = ["score", "old.csv", "--model", "keywords:words.txt", "--out", "out.csv"]
+    assert run(command) == 2
+    assert "--encoding cp1252" in capsys.readouterr().err
+    assert run([*command, "--encoding", "cp1252"]) == 0
+    assert pl.read_csv("out.csv")["hate.label"].to_list() == ["hateful"]
+
+
+def test_reasons_are_the_whole_detectors_and_not_its_screens(folder):
+    """Of a cleared post and the same without a word, one may have the screen's probability and one the encoder's."""
+    pl.DataFrame({"text": ["hello a", "what a nice day at the office", "the train was late again"]}).write_csv("p.csv")
+    command = ["score", "p.csv", "--model", "embedded-en", "--explain", "--out"]
+    assert run([*command, "quick.parquet"]) == 0
+    assert run([*command, "whole.parquet", "--no-cascade"]) == 0
+    quick, whole = pl.read_parquet("quick.parquet"), pl.read_parquet("whole.parquet")
+    assert quick["cleared"].any()
+    assert quick["why"].to_list() == whole["why"].to_list()

@@ -97,13 +97,14 @@ def test_json_keeps_its_spelling_digits_and_all(after):
         ("null", "line 4001 is a JSON NoneType, not an object"),
         ('{"id": "x", "meta": {"a": tru}}', "line 4001 is not JSON"),
         ('{"id": "x", "meta": "\\ud83d"}', "line 4001 is not JSON"),
-        ('{"id": "x", "text": "\\ud83d"}', "line 4001 is not JSON"),
+        ('{"id": "x", "text": "\\ud83d"}', r"line 4001 is not JSON .half a surrogate pair, .ud83d"),
+        ('{"id": "x", "text": "\\ud83d\\ude00 \\ude00"}', r"line 4001 is not JSON .half a surrogate pair, .ude00"),
         ('{"id": "x", "meta": "a\tb"}', "line 4001 is not JSON"),
         (b'{"id": "x", "meta": "\xff"}', r"is not UTF-8: byte \d+ is 0xff"),
         (b'{"id": "x", "text": "\xff"}', r"is not UTF-8: byte \d+ is 0xff"),
         ('{"id": "x", "meta": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 4001 is not JSON"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_a_late_line_that_is_wrong_is_named(after, bad, says):
     with pytest.raises(UserError, match=says):

@@ -12,7 +12,8 @@ from davy.core import UserError
 from davy.models.convert import convert
 
 
-def test_pytorch_weights_come_out_as_the_safetensors_library_reads_them(tmp_path):
+@pytest.mark.parametrize("zipped", [True, False], ids=["zipped", "before 1.6"])
+def test_pytorch_weights_come_out_as_the_safetensors_library_reads_them(tmp_path, zipped):
     torch = pytest.importorskip("torch")
     from safetensors.torch import load_file
 
@@ -29,7 +30,7 @@ def test_pytorch_weights_come_out_as_the_safetensors_library_reads_them(tmp_path
         "none": torch.zeros(0, 3),
         "parameter": torch.nn.Parameter(torch.randn(2)),
     }
-    torch.save(weights, tmp_path / "m.bin")
+    torch.save(weights, tmp_path / "m.bin", _use_new_zipfile_serialization=zipped)
     convert(tmp_path / "m.bin", tmp_path / "m.safetensors")
     found = load_file(tmp_path / "m.safetensors")
     assert set(found) == set(weights)
@@ -71,17 +72,20 @@ def test_a_program_in_the_weights_is_not_run(tmp_path):
         archive.writestr("e/data.pkl", pickle.dumps({"w": Evil(tmp_path / "owned")}))
     with pytest.raises(UserError, match=r"would run \w+\.mkdir"):
         convert(tmp_path / "e.bin", tmp_path / "e.safetensors")
+    (tmp_path / "old.bin").write_bytes(pickle.dumps(Evil(tmp_path / "owned")))
+    with pytest.raises(UserError, match=r"would run \w+\.mkdir"):
+        convert(tmp_path / "old.bin", tmp_path / "e.safetensors")
     np.savez(tmp_path / "e.npz", w=np.array([Evil(tmp_path / "owned")], dtype=object))
     with pytest.raises(UserError, match="plain arrays"):
         convert(tmp_path / "e.npz", tmp_path / "e.safetensors")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["e.bin", "e.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["e.bin", "e.npz", "old.bin"]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.bin", b"junk", "not in PyTorch's zip format"),
-        ("m.bin", pickle.dumps({"a": 1}), "not in PyTorch's zip format"),
+        ("m.bin", b"junk", "damaged"),
+        ("m.bin", pickle.dumps({"a": 1}), "no file of PyTorch's"),
         ("m.npz", b"junk", "plain arrays"),
         ("m.onnx", b"junk", "can't convert .onnx"),
         ("gone.bin", None, "no file"),
@@ -103,5 +107,13 @@ def test_a_tensor_that_reaches_outside_its_storage_is_refused(tmp_path):
         for info in old.infolist():
             data = old.read(info)
             new.writestr(info.filename, data[:100] if "/data/" in info.filename else data)
+    with pytest.raises(UserError, match="damaged"):
+        convert(tmp_path / "short.bin", tmp_path / "o.safetensors")
+
+
+def test_an_older_file_that_was_cut_short_is_refused(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save({"a": torch.zeros(1000)}, tmp_path / "m.bin", _use_new_zipfile_serialization=False)
+    (tmp_path / "short.bin").write_bytes((tmp_path / "m.bin").read_bytes()[:-100])
     with pytest.raises(UserError, match="damaged"):
         convert(tmp_path / "short.bin", tmp_path / "o.safetensors")

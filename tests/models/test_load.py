@@ -139,6 +139,15 @@ def test_detectors_that_spell_a_question_differently_are_put_in_one_order():
     assert routed.score(pl.DataFrame({"text": ["a"]})).positive("hate").tolist() == [0.7]
 
 
+def test_an_explanation_stays_with_the_detector_that_read_the_whole_text():
+    """Without its umlaut the text would go to the English one, whose score says nothing about the German one's."""
+    from davy.score.explain import explain
+
+    english, german = Fixed("en", 0.1, HATE), Fixed("de", 0.8, HATE)
+    routed = Routed({"en": english, "de": german}, lambda texts: ["de" if "ü" in text else "en" for text in texts])
+    assert [weight.weight for weight in explain("für alle", routed).weights] == [0.0, 0.0]
+
+
 def test_the_language_of_plain_sentences_is_found():
     texts = [
         "This is a very nice day for a walk in the park.",

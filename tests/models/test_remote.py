@@ -237,3 +237,38 @@ def test_what_was_paid_for_is_kept_when_a_later_request_fails(server, tmp_path):
     with pytest.raises(UserError):
         RemoteScorer("t", service, PerspectiveShape(), cache=cache, parallel=1).score(posts("one", "two"))
     assert len(DiskCache(tmp_path / "c", "x")) == 1
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 7, -0.5])
+def test_a_number_that_is_no_probability_is_one_clear_line_and_is_not_kept(server, value):
+    wrong = {"attributeScores": {name: {"summaryScore": {"value": value}} for name in ("IDENTITY_ATTACK", "TOXICITY")}}
+    server.answers.append((200, {}, wrong))
+    name = f"url:{server.url}/v1alpha1/comments:analyze"
+    with pytest.raises(UserError, match="no probability"):
+        load(name).score(posts("bad thing"))
+    assert load(name).score(posts("bad thing")).positive("offensive").tolist() == [0.9]
+
+
+def test_a_cache_that_can_not_be_written_says_what_to_set(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DAVY_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UserError, match="DAVY_CACHE"):
+        load("url:http://127.0.0.1:9/v1/moderations")
+
+
+def test_a_line_of_the_cache_that_was_cut_to_a_number_is_passed_over(tmp_path):
+    DiskCache(tmp_path, "x").put("text", None, {"hate": [0.5, 0.5]})
+    with next(tmp_path.glob("*.jsonl")).open("a") as file:
+        file.write("5\n")
+    assert len(DiskCache(tmp_path, "x")) == 1
+
+
+def test_a_text_in_a_language_that_perspective_does_not_judge_is_no_answer_and_the_run_goes_on(server):
+    refusal = {"error": {"code": 400, "details": [{"errorType": "LANGUAGE_NOT_SUPPORTED_BY_ATTRIBUTE"}]}}
+    server.answers.append((400, {}, refusal))
+    scorer = load(f"url:{server.url}/v1alpha1/comments:analyze")
+    assert scorer.score(posts("jó reggelt")).verdicts() == [None]
+    assert scorer.score(posts("bad thing")).verdicts() == ["offensive"]
+    server.answers.append((400, {}, {"error": {"status": "INVALID_ARGUMENT"}}))
+    with pytest.raises(UserError, match="INVALID_ARGUMENT"):
+        scorer.score(posts("another"))

@@ -70,12 +70,20 @@ def test_a_question_that_was_not_put_to_a_post_has_no_answer_there():
     assert columns["verdict"][0] == "women|girls"
 
 
+def test_a_post_without_any_answer_has_no_verdict():
+    """A language model that refused a post did not find it harmless."""
+    silent = {question.name: np.array([True, False, True]) for question in ALL}
+    assert scores(answered=silent).verdicts()[1] is None
+    assert scores(answered={**silent, "target": np.ones(3, dtype=bool)}).verdicts()[1] == "none"
+
+
 def test_a_score_that_is_not_a_number_names_its_question_and_row():
     blocks = dict(scores().probabilities)
     blocks["category"] = np.array([[0.1, 0.9], [0.7, 0.3], [np.nan, 0.2]])
     with pytest.raises(NotANumber) as caught:
         scores(probabilities=blocks)
     assert (caught.value.question, caught.value.row) == ("category", 2)
+    assert "post 3" in caught.value.message  # wherever it surfaces, it is one clear line
 
 
 def test_parts_taken_and_joined_give_the_whole():

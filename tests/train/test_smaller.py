@@ -72,7 +72,7 @@ def test_an_exported_model_says_the_same_without_torch(posts, questions, config,
     scorer = load(str(tmp_path / "int8"))
     assert scorer.score(posts).chosen("hate") == [(label,) for label in posts["hate.gold"]]
     assert 0.2 <= small["thresholds"]["hate"] <= 0.8
-    with pytest.raises(UserError, match="not empty"):
+    with pytest.raises(UserError, match="not an empty folder"):
         export(done.folder, tmp_path / "int8")
 
 
@@ -176,3 +176,95 @@ def test_a_classifier_in_a_folder_is_loaded_as_hf(tiny, tmp_path, posts):
     scorer = load(f"hf:{tmp_path}")
     scores = scorer.score(pl.DataFrame({"text": ["grumblefop", "", "nice " * 500]}))
     assert scores.positive("hate").shape == (3,)
+
+
+class _Killed(Exception):
+    pass
+
+
+def _dying_at(monkeypatch, step):
+    from davy.train import loop
+
+    own, count = loop._Plan.step, {"n": 0}
+
+    def dying(self, *args, **kwargs):
+        count["n"] += 1
+        if count["n"] == step:
+            raise _Killed
+        own(self, *args, **kwargs)
+
+    monkeypatch.setattr(loop._Plan, "step", dying)
+
+
+def _weights(folder):
+    from safetensors.torch import load_file
+
+    return load_file(folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("verb", ["pretrain", "distil"])
+def test_a_killed_run_of_the_others_ends_with_the_same_weights_too(verb, posts, config, tmp_path, monkeypatch):
+    teacher = load("uniform@hatemoji")
+
+    def once(folder):
+        if verb == "pretrain":
+            pretrain(posts["text"].to_list(), config, folder, seed=2)
+            return _weights(folder)
+        return _weights(distil(posts, posts, [teacher], config, folder, seed=2).folder)
+
+    whole = once(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        _dying_at(patch, 13)
+        with pytest.raises(_Killed):
+            once(tmp_path / "killed")
+    assert list((tmp_path / "killed" / "checkpoint").glob("10.*")), "nothing was there to go on from"
+    resumed = once(tmp_path / "killed")
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+
+
+def test_a_teacher_without_an_answer_is_left_out_of_the_mean(posts, questions):
+    from davy.core.scorer import Scores
+
+    class Half:
+        """Says hateful, and answers only the first thirty posts; nobody else answers `type`."""
+
+        name, version = "half", "1"
+
+        def __init__(self, asked, yes):
+            self.questions, self.yes = asked, yes
+
+        def score(self, frame):
+            there = np.arange(len(frame)) < 30
+            blocks = {q.name: np.full((len(frame), len(q.labels)), self.yes) * there[:, None] for q in self.questions}
+            return Scores(self.questions, blocks, answered={q.name: there for q in self.questions})
+
+    class Full(Half):
+        def score(self, frame):
+            given = super().score(frame)
+            blocks = {**given.probabilities, "hate": np.full((len(frame), 2), self.yes)}
+            return Scores(self.questions, blocks, answered={"type": given.answered["type"]})
+
+    soft = opinions(posts, [Half(questions, 0.5), Full(questions, 0.1)], questions)
+    assert soft.values[:30, 1].tolist() == pytest.approx([0.3] * 30)
+    assert soft.values[30:, 1].tolist() == pytest.approx([0.1] * 30)
+    assert (soft.weights[:, 0] == 1).all()
+    assert (soft.weights[:30, 1] > 0).all()
+    assert (soft.weights[30:, 1] == 0).all(), "nobody said a word about these"
+
+
+def test_a_question_that_the_teachers_do_not_share_is_named(posts, config, tmp_path):
+    with pytest.raises(UserError, match="'nope'"):
+        distil(posts, None, [load("majority")], replace(config, questions=("nope",)), tmp_path)
+
+
+def test_exporting_with_a_label_that_is_none_stops_and_leaves_nothing(posts, questions, config, tmp_path):
+    """Thresholds that silently stay at one half would be the user's loss."""
+    done = train(posts, None, questions, replace(config, epochs=1), tmp_path / "run", seed=1)
+    wrong = posts.with_columns(pl.lit("hatefull").alias("hate.gold"))
+    with pytest.raises(UserError, match="Did you mean 'hateful'"):
+        export(done.folder, tmp_path / "out", dev=wrong)
+    assert not (tmp_path / "out").exists()
+    assert "thresholds" in export(done.folder, tmp_path / "out", dev=posts.select("text"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="not an empty folder"):
+        export(done.folder, tmp_path / "file")

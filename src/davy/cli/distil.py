@@ -34,7 +34,7 @@ def distil(
       davy distil train.csv reddit.csv --teacher runs/a/seed-1/model --teacher runs/a/seed-2/model
       --encoder ./minilm --dev dev.csv --out runs/student --set epochs=8 --set rate=3e-4
     """
-    from davy.cli.train import changes, joined, tell
+    from davy.cli.train import changes, check_out, joined, tell
     from davy.collect import files as collected
     from davy.models.load import load
     from davy.train import record
@@ -42,6 +42,7 @@ def distil(
     from davy.train.distil import distil as distilled
 
     config = changed(of({"name": "student", "encoder": encoder, "rate": 1e-4}, "the defaults"), changes(set_))
+    check_out(out)
     teachers = [load(name, read=collected.batches) for name in teacher]
     posts = joined(files, None)
     judged = joined([dev], None) if dev else None

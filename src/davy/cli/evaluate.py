@@ -195,7 +195,7 @@ def check_folder(out: Path | None) -> None:
     if out is None:
         return
     if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file. Give a folder to write the report into.")
+        raise UserError(f"{out} is a file. Give a folder to write into.")
     there = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise UserError(f"Can't write in {there}. Give another folder for --out.")
@@ -224,10 +224,12 @@ def _scheme_and_columns(
 
 def _by_models(names: list[str], posts: pl.DataFrame, scheme: Scheme) -> list[Said]:
     from davy.collect import files
-    from davy.compare.said import said
+    from davy.compare.said import said, shared
     from davy.models.load import load
 
     scorers = [load(name, read=files.batches) for name in names]
+    for name, scorer in zip(names, scorers, strict=True):  # before the first of them reads all posts
+        shared(name, [question.name for question in scorer.questions], scheme)
     return [said(name, s.version, pass_over(posts, s), scheme) for name, s in zip(names, scorers, strict=True)]
 
 

@@ -74,7 +74,10 @@ def convert(
         Path, typer.Argument(metavar="F", help="Weights: .bin .pt .pth .ckpt .npz .h5 .keras .index, or a SavedModel.")
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="F2", help="The .safetensors file to write; beside F where left out.")
+        Path | None,
+        typer.Option(
+            metavar="F2", help="The .safetensors file to write; else beside F: model.safetensors for pytorch_model.bin."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
@@ -90,7 +93,9 @@ def convert(
     """
     from davy.models.convert import convert as converted
 
-    out = out or file.with_suffix(".safetensors")
+    # Encoders are looked for under this name, whatever the old weights were called.
+    named = "model.safetensors" if file.name == "pytorch_model.bin" else f"{file.stem}.safetensors"
+    out = out or file.with_name(named)
     tensors = converted(file, out)
     size = sum(len(tensor.data) for tensor in tensors.values())
     if json:

@@ -31,12 +31,13 @@ def pretrain(
 
       davy train train.csv --encoder runs/minilm-reddit --scheme edos --out runs/edos
     """
-    from davy.cli.train import changes, joined, tell
+    from davy.cli.train import changes, check_out, joined, tell
     from davy.train import record
     from davy.train.config import changed, of
     from davy.train.pretrain import pretrain as learnt
 
     config = changed(of({"name": "pretrained", "encoder": encoder, "rate": 5e-5}, "the defaults"), changes(set_))
+    check_out(out)
     posts = joined(files, None)
     console.note(f"{encoder}: {len(posts)} posts")
     history = learnt(posts["text"].fill_null("").to_list(), config, out, share=hide, seed=seed, tell=tell)

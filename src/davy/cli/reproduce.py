@@ -129,6 +129,9 @@ class _Runner:
     def __init__(
         self, encoders: Mapping[str, str | None], changes: Mapping[str, str], unlabelled: Path | None, *, fresh: bool
     ) -> None:
+        from davy.train.config import Config, changed
+
+        changed(Config(), changes)  # a wrong field is said now, even where no row is fine-tuned
         self._encoders, self._changes, self._unlabelled, self._fresh = encoders, changes, unlabelled, fresh
         self._loaded: dict[str, Scorer] = {}
 
@@ -189,12 +192,12 @@ class _Runner:
         if name is None:
             before = f"B{int(row[1:]) - 1}"
             if self._unlabelled is None:
-                raise NotRun(f"its encoder reads unlabelled posts first: --unlabelled FILE, or --encoder {row}=FOLDER")
+                raise NotRun(f"its encoder reads unlabelled posts first: --unlabelled FILE, or --encoder {_typed(row)}")
             base = self._base(before, self._encoders.get(before), seed)
             texts = joined([str(self._unlabelled)], None)["text"].fill_null("").to_list()
             return pretrained_further(row, base, texts, seed=seed, changes=self._changes)
         if not _is_here(name):
-            raise NotRun(f"{name} is not on this machine; name a folder or download it: --encoder {row}=FOLDER")
+            raise NotRun(f"{name} is not on this machine; name a folder or download it: --encoder {_typed(row)}")
         return name
 
 
@@ -217,15 +220,20 @@ def _encoders(given: list[str], rows: Mapping[str, str | None]) -> dict[str, str
     return chosen
 
 
+def _typed(row: str) -> str:
+    """Return a row's option as a shell takes it: names with blanks want quotes."""
+    return shlex.quote(f"{row}=FOLDER")
+
+
 def _is_here(name: str) -> bool:
     """Return whether an encoder is a folder, or in the Hugging Face cache of this machine."""
+    from davy.models import hub
+
     if (Path(name).expanduser() / "config.json").is_file():
         return True
     try:
-        from huggingface_hub import try_to_load_from_cache
-
-        return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except (ImportError, ValueError):
+        return hub.cached(name)
+    except ImportError:  # without the extra there is no cache to look into
         return False
 
 

@@ -42,6 +42,7 @@ def score(
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     text_column: TextColumn = None,
     format: Format = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
     prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Write over score columns that are there.")] = False,
     batch: Annotated[
@@ -96,28 +97,33 @@ def score(
     if one:
         _one(_with_picture(text, image), lang, scorer, explain=explain, json=json, read=image is not None)
     else:
-        scorer = screened(scorer) if cascade else scorer
-        _File(str(file), str(out), format, scorer, settings, text_column, explain=explain).run(json=json, resume=resume)
+        quick = screened(scorer) if cascade else scorer
+        reader = scorer if explain else None
+        whole = _File(str(file), str(out), format, encoding, quick, settings, text_column, reader)
+        whole.run(json=json, resume=resume)
 
 
 class _File:
-    """One run over a file: reads, scores, writes, and says what was found."""
+    """One run over a file: reads, scores, writes, and says what was found. `reader` explains, where that is asked for.
+
+    It reads every post whole: a screen's probability less the encoder's would say nothing about a word.
+    """
 
     def __init__(
         self,
         file: str,
         out: str,
         format: str | None,
+        encoding: str | None,
         scorer: Scorer,
         settings: Settings,
         text_column: str | None,
-        *,
-        explain: bool,
+        reader: Scorer | None,
     ) -> None:
         from davy.collect.formats import format_of
 
         self.file, self.out, self.scorer, self.settings = file, out, scorer, settings
-        self.text_column, self.explain = text_column, explain
+        self.text_column, self.encoding, self.reader = text_column, encoding, reader
         self.format = None if _says(file) else format
         self.out_format = None if _says(out) else format
         format_of(out, self.out_format)
@@ -129,7 +135,7 @@ class _File:
         from davy.collect import columns, files
         from davy.score.batch import check_columns
 
-        with files.opened(self.file, format=self.format) as table:
+        with files.opened(self.file, format=self.format, encoding=self.encoding) as table:
             text = columns.text_column(table, self.text_column)
             self.settings = _with_text(self.settings, text)
             check_columns(table.columns, self.scorer, self.settings)
@@ -153,7 +159,7 @@ class _File:
             "input": input_hash(Path(self.file)),
             "model": self.scorer.name,
             "version": self.scorer.version,
-            "columns": [self.settings.text, self.settings.prefix, self.explain],
+            "columns": [self.settings.text, self.settings.prefix, self.reader is not None, self.encoding],
         }
         with opened(Path(self.out), run, resume=resume) as parts:
             if parts.rows:
@@ -169,9 +175,9 @@ class _File:
         from davy.score.explain import with_reasons
 
         scored = score_frames(frames, self.scorer, self.settings, progress=advance)
-        if not self.explain:
+        if self.reader is None:
             return scored
-        return with_reasons(scored, self.scorer, text=self.settings.text, name=f"{self.settings.prefix}why")
+        return with_reasons(scored, self.reader, text=self.settings.text, name=f"{self.settings.prefix}why")
 
     def _counted(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for frame in frames:
@@ -181,7 +187,7 @@ class _File:
     def _write(self, frames: Iterable[pl.DataFrame], table: Table) -> None:
         from davy.collect import files
 
-        json_columns = {*table.json, *([f"{self.settings.prefix}why"] if self.explain else [])}
+        json_columns = {*table.json, *([f"{self.settings.prefix}why"] if self.reader else [])}
         files.write(frames, self.out, format=self.out_format, json=json_columns)
 
     def _say(self, json: bool) -> None:
@@ -192,7 +198,7 @@ class _File:
         rows, seconds = self.verdicts.total(), time.perf_counter() - self.began
         unread = self.verdicts.pop(None, 0)
         if json:
-            record = {"model": model_of(self.scorer), "out": self.out, "posts": rows, "without_text": unread}
+            record = {"model": model_of(self.scorer), "out": self.out, "posts": rows, "without_score": unread}
             console.json({**record, "verdicts": dict(self.verdicts.most_common()), "seconds": round(seconds, 3)})
             return
         share = max(1, rows)
@@ -201,7 +207,7 @@ class _File:
         more = len(self.verdicts) - len(found)
         console.note(
             (f"and {more} more verdicts. " if more > 0 else "")
-            + (f"Without text, so without score: {unread:,}. " if unread else "")
+            + (f"Without text or answer, so without score: {unread:,}. " if unread else "")
             + f"{rows:,} posts scored by {_called(self.scorer)} in {seconds:.1f} s: {self.out}"
         )
 
@@ -243,7 +249,7 @@ def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bo
     out = console.out()
     if read:
         out.print(_styled(" / ".join(console.shown(text).splitlines()), "italic"))
-    out.print(_styled(record["verdict"], "bold"))
+    out.print(_styled(record["verdict"] or "no answer", "bold"))
     labels = {name: answer["label"].split("|") for name, answer in record["questions"].items()}
     asked = led_to([question for question in scores.questions if question.name in labels], labels)
     for name, answer in record["questions"].items():

@@ -68,6 +68,9 @@ def train(
     learn, judged = _parts(posts, split, dev_split)
     if dev:
         judged = joined([dev], None)
+    if chosen.grid and judged is None:
+        raise UserError("A grid needs posts to choose by: --dev F, or --dev-split NAME.")
+    check_out(out)
     questions = asked(chosen, learn)
     _run(chosen, questions, learn, judged, out, json=json)
 
@@ -82,7 +85,7 @@ def _run(
     json: bool,
 ) -> None:
     from davy.train import record
-    from davy.train.search import best_of, trials
+    from davy.train.search import best_of, trials, write_search
     from davy.train.team import team
     from davy.train.trainer import train as trained
 
@@ -112,13 +115,28 @@ def _run(
     if not leads:
         return
     trial, written = best_of(found)
+    if config.grid:
+        write_search(found, out)
     if json:
         console.json(written)
         return
-    rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in written["summary"].items() if name != "score"]
+    if config.grid:
+        scores = [(it.name, run["summary"]["score"]["mean"], run["summary"]["score"]["sd"]) for it, run in found]
+        console.table(["trial", "score on dev", "sd"], scores, right=["score on dev", "sd"])
+        console.note(f"The best on dev is {trial.name}; all are in {out}/search.json.")
+    found_here = {record.called(name): it for name, it in written["summary"].items() if name != "score"}
+    rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in found_here.items()]
     if rows:
         console.table(["figure on dev", "mean", "sd", "seeds"], rows, right=["mean", "sd", "seeds"])
     console.note(f"Written: {trial.folder}/run.json, curves.svg, and the models in seed-N/model")
+
+
+def check_out(out: Path) -> None:
+    """Make the run's folder, or say why it can't be one, before anything is loaded."""
+    from davy.cli.evaluate import check_folder, make_folder
+
+    check_folder(out)
+    make_folder(out)
 
 
 def tell(record: dict[str, Any]) -> None:
@@ -154,13 +172,19 @@ def joined(files: list[str], corpus: str | None) -> pl.DataFrame:
     import polars as pl
 
     from davy.cli.evaluate import labelled
+    from davy.compare.gold import ROW
 
-    return pl.concat([labelled(file, corpus)[0] for file in files], how="diagonal_relaxed")
+    return pl.concat([labelled(file, corpus)[0].drop(ROW) for file in files], how="diagonal_relaxed")
 
 
 def _parts(posts: pl.DataFrame, split: str | None, dev_split: str | None) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     from davy.cli.evaluate import in_split
 
+    if dev_split and not split:
+        raise UserError(f"--dev-split {dev_split} needs --split, such as train; else those posts would be learnt too.")
+    if not split and "split" in posts.columns and posts["split"].n_unique() > 1:
+        counts = ", ".join(f"{value} {n:,}" for value, n in posts["split"].value_counts(sort=True).iter_rows())
+        console.note(f"Learning from all splits together ({counts}). Name one with --split.")
     learn = in_split(posts, split)[0] if split else posts
     return learn, in_split(posts, dev_split)[0] if dev_split else None
 
@@ -172,7 +196,7 @@ def asked(config: Config, posts: pl.DataFrame) -> tuple[Question, ...]:
 
     scheme = schemes.load(config.scheme)
     known = [question.name for question in scheme.questions]
-    for name in config.questions:
+    for name in (*config.questions, *config.weights):
         if name not in known:
             raise UserError(f"Scheme {config.scheme!r} has no question {name!r}; it asks {', '.join(known)}.")
     wanted = tuple(q for q in scheme.questions if not config.questions or q.name in config.questions)

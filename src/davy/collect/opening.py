@@ -208,7 +208,7 @@ def check_utf8(block: bytes, offset: int, name: str) -> None:
         except UnicodeDecodeError as error:
             raise UserError(
                 f"{name} is not UTF-8: byte {offset + error.start} is 0x{block[error.start]:02x}."
-                " Name its encoding, for example --encoding cp1252."
+                " Name its encoding, for example --encoding cp1252, or make it UTF-8 first: davy convert."
             ) from None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +42,7 @@ whole numbers that a number with a fraction has not the digits for."""
 _KIND_OF: dict[type, str] = {str: "text", int: "integer", float: "number", bool: "boolean", dict: "json", list: "json"}
 _PIECE_ROWS = 65_536
 _BLOCK = 256 * 1024  # small enough for the parsed objects to stay in the processor's cache
+_HALF = re.compile(rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..")
 _parse = partial(from_json, cache_strings="keys")
 
 
@@ -168,7 +170,10 @@ def _objects(lines: list[bytes], offset: int, name: str, before: int) -> list[di
                 value = _parse(line)
             except ValueError as error:
                 check_utf8(line, offset, name)
+                half = _HALF.search(line)
                 reason = str(error).replace("at line 1 column", "at character")
+                if half:
+                    reason = f"half a surrogate pair, {half[0].decode()}, is no text; write \\ufffd for it"
                 raise BadLine(number, f"is not JSON ({reason})") from None
             if type(value) is not dict:
                 raise BadLine(number, f"is a JSON {type(value).__name__}, not an object: each line is one post")

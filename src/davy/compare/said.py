@@ -30,17 +30,23 @@ class Said:
 
 def said(name: str, version: str, scored: pl.DataFrame, scheme: Scheme, *, file: str = "") -> Said:
     """Return the answers in a scored frame to the questions of a scheme; a label outside it is an error."""
-    questions = [q for q in scheme.questions if f"{q.name}.label" in scored.columns]
+    answered = [column.removesuffix(".label") for column in scored.columns if column.endswith(".label")]
+    questions = shared(name, answered, scheme, file=file)
+    labels = {q.name: parsed_column(scored, q, f"{q.name}.label", file or f"What {name} said") for q in questions}
+    yes = {q.name: _numbers(scored, q, file or name) for q in questions if q.positive and q.name in scored.columns}
+    return Said(name, version, labels, {name: column for name, column in yes.items() if column is not None})
+
+
+def shared(name: str, answered: Sequence[str], scheme: Scheme, *, file: str = "") -> list[Question]:
+    """Return the scheme's questions that a detector answers; none is an error, best raised before it is asked."""
+    questions = [question for question in scheme.questions if question.name in answered]
     if not questions:
-        answered = [column.removesuffix(".label") for column in scored.columns if column.endswith(".label")]
         asked = ", ".join(question.name for question in scheme.questions)
         advice = "Predictions need a column Q.label" if file else "Name another model, such as one with @SCHEME"
         raise UserError(
             f"{file or name} answers {', '.join(answered) or 'nothing'}; scheme {scheme.name!r} asks {asked}. {advice}"
         )
-    labels = {q.name: parsed_column(scored, q, f"{q.name}.label", file or f"What {name} said") for q in questions}
-    yes = {q.name: _numbers(scored, q, file or name) for q in questions if q.positive and q.name in scored.columns}
-    return Said(name, version, labels, {name: column for name, column in yes.items() if column is not None})
+    return questions
 
 
 def joined(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
 
 if TYPE_CHECKING:
@@ -47,11 +48,11 @@ class TrainableScorer(Scorer, Protocol):
     def save(self, folder: Path) -> None: ...
 
 
-class NotANumber(ValueError):
-    """A scorer gave NaN or infinity for one post's answer to one question."""
+class NotANumber(UserError):
+    """A scorer gave NaN or infinity for one post's answer to one question. `row` counts from 0."""
 
     def __init__(self, question: str, row: int) -> None:
-        super().__init__(f"{question}: the score of row {row} is not a number")
+        super().__init__(f"The model gave no number for {question!r} (post {row + 1}). Use another model.", status=502)
         self.question = question
         self.row = row
 
@@ -144,11 +145,12 @@ class Scores:
         codes, answers = self._picks(self.question(name))
         return [answers[code] for code in codes.tolist()]
 
-    def verdicts(self) -> list[str]:
+    def verdicts(self) -> list[str | None]:
         """Return each post's path through the hierarchy, such as `sexist > derogation > descriptive attacks`.
 
         A label that belongs under certain labels of the parent is chosen only beneath those. Several
-        paths are joined by `; `. A post to which every yes/no root says no gets `none`.
+        paths are joined by `; `. A post to which every yes/no root says no gets `none`; one that has no
+        answer to any question (a language model that refused it) has no verdict.
         """
         import numpy as np
 
@@ -165,7 +167,18 @@ class Scores:
             _path(self.questions, {name: picks[name][1][code] for name, code in zip(names, row, strict=True)})
             for row in distinct.tolist()
         ]
-        return [paths[i] for i in which.tolist()]
+        silent = self._silent()
+        return [None if quiet else paths[i] for i, quiet in zip(which.tolist(), silent.tolist(), strict=True)]
+
+    def _silent(self) -> Array:
+        """Return for each post whether no question has an answer."""
+        import numpy as np
+
+        silent: Array = np.ones(len(self), dtype=bool)
+        for question in self.questions:
+            there = self.has_answer(question)
+            silent &= False if there is None else ~there
+        return silent
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the output columns: `Q` and `Q.label` for each question, then `verdict`.

@@ -14,6 +14,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from davy.core.errors import UserError
+
 
 def cache_folder() -> Path:
     """Return where caches live: `DAVY_CACHE`, or `davy` in the user's cache folder."""
@@ -27,8 +29,11 @@ class DiskCache:
     """Numbers by text for one service and version. Lines are appended, so several processes can share the file."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._salt = _salt(folder / "salt")
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._salt = _salt(folder / "salt")
+        except OSError as error:
+            raise UserError(f"Can't keep answers in {folder}: {error.strerror}. Set DAVY_CACHE to a folder.") from error
         self._path = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.jsonl"
         self._known: dict[str, Any] = {}
         if self._path.exists():
@@ -60,7 +65,7 @@ class DiskCache:
     def _remember(self, line: str) -> None:
         try:
             key, numbers = json.loads(line)
-        except ValueError:  # the end of a line that a killed process left; its text is asked about again
+        except (ValueError, TypeError):  # a piece of a line that a killed process left; its text is asked about again
             return
         self._known[key] = numbers
 

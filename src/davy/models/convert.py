@@ -1,6 +1,6 @@
 """Turn weights in other formats into safetensors once, without running anything that is in them.
 
-A `.bin`, `.pt`, `.pth` or `.ckpt` file of PyTorch (its zip format), a `.npz`, a
+A `.bin`, `.pt`, `.pth` or `.ckpt` file of PyTorch (zipped, or older), a `.npz`, a
 checkpoint of TensorFlow or a file of Keras (`convert_tensorflow.py`) in, a
 `.safetensors` file out. A pickle is a program; ours is read by a machine that
 knows three words — a dict, a tensor, a storage — and stops at any other.
@@ -8,16 +8,15 @@ knows three words — a dict, a tensor, a storage — and stops at any other.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pickle  # for the reader below, which can call nothing but the three words
 import struct
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from davy.core.errors import UserError
 from davy.models.convert_tensorflow import read_checkpoint, read_keras
@@ -26,6 +25,8 @@ from davy.models.tensor import Tensor, from_numpy
 TORCH = frozenset({".bin", ".pt", ".pth", ".ckpt"})
 KERAS = frozenset({".h5", ".hdf5", ".keras"})
 LARGEST_PROGRAM = 64_000_000
+BEFORE_ZIP = (0x1950A86A20F9469CFC6C, 1001)
+"""What a file of PyTorch's before 1.6 begins with: its number and its protocol."""
 WRAPPERS = ("state_dict", "model_state_dict", "model")
 
 # Storage class in PyTorch's files → (dtype in safetensors, bytes a number).
@@ -82,16 +83,21 @@ def read_npz(path: Path) -> dict[str, Tensor]:
 def read_torch(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a PyTorch state dict."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            program = next(info for info in archive.infolist() if info.filename.endswith("/data.pkl"))
-            if program.file_size > LARGEST_PROGRAM:
-                raise UserError(f"{path} describes its tensors in {program.file_size:,} bytes, which no model needs.")
-            found = _Reader(archive, program.filename.removesuffix("data.pkl")).load()
+        found = _read_zip(path) if zipfile.is_zipfile(path) else _read_before_zip(path)
     except (zipfile.BadZipFile, StopIteration):
-        raise UserError(f"{path} is not in PyTorch's zip format. Save it again with PyTorch 1.6 or newer.") from None
+        raise UserError(f"{path} is no file of PyTorch's weights.") from None
     except _Stranger as error:
         raise UserError(f"{path} would run {error}, which weights have no need of. It was not loaded.") from None
-    except (pickle.UnpicklingError, KeyError, ValueError, TypeError, IndexError, EOFError, AttributeError) as error:
+    except (
+        pickle.UnpicklingError,
+        struct.error,
+        KeyError,
+        ValueError,
+        TypeError,
+        IndexError,
+        EOFError,
+        AttributeError,
+    ) as error:
         raise UserError(f"{path} is damaged or holds more than weights ({type(error).__name__}).") from error
     for wrapper in WRAPPERS:
         if isinstance(found, Mapping) and isinstance(found.get(wrapper), Mapping):
@@ -100,6 +106,33 @@ def read_torch(path: Path) -> dict[str, Tensor]:
     if not tensors:
         raise UserError(f"{path} holds no weights by name. Save the model's state_dict().")
     return tensors
+
+
+def _read_zip(path: Path) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        program = next(info for info in archive.infolist() if info.filename.endswith("/data.pkl"))
+        if program.file_size > LARGEST_PROGRAM:
+            raise UserError(f"{path} describes its tensors in {program.file_size:,} bytes, which no model needs.")
+        folder = program.filename.removesuffix("data.pkl")
+        return _Reader(archive.open(program), lambda key: archive.read(f"{folder}data/{key}")).load()
+
+
+def _read_before_zip(path: Path) -> Any:
+    """Return what an older file holds: its program, then the storages that the program speaks of, one after another."""
+    with path.open("rb") as file:
+        if _Plain(file).load() != BEFORE_ZIP[0] or _Plain(file).load() != BEFORE_ZIP[1]:
+            raise StopIteration
+        if not _Plain(file).load()["little_endian"]:
+            raise ValueError("the numbers are in the other order")
+        start = file.tell()
+        skimmed = _Skimmer(file, lambda _: b"")  # a first look, to know each storage's size
+        skimmed.load()
+        storages = {}
+        for key in _Plain(file).load():
+            (n,) = struct.unpack("<q", file.read(8))
+            storages[key] = file.read(n * skimmed.seen[key].size)
+        file.seek(start)
+        return _Reader(file, storages.__getitem__).load()
 
 
 def write_safetensors(tensors: Mapping[str, Tensor], out: Path) -> None:
@@ -136,12 +169,19 @@ class _Storage:
         self.dtype, self.size = dtype, size
 
 
-class _Reader(pickle.Unpickler):
-    """Reads the program of a weights file; every name it may use is one of ours."""
+class _Plain(pickle.Unpickler):
+    """Reads numbers, texts, lists and dicts, and stops at any name."""
 
-    def __init__(self, archive: zipfile.ZipFile, prefix: str) -> None:
-        super().__init__(io.BytesIO(archive.read(f"{prefix}data.pkl")))
-        self._archive, self._prefix = archive, prefix
+    def find_class(self, module: str, name: str) -> Any:
+        raise _Stranger(f"{module}.{name}")
+
+
+class _Reader(_Plain):
+    """Reads the program of a weights file; every name it may use is one of ours. `bytes_of(key)` gives a storage."""
+
+    def __init__(self, program: IO[bytes], bytes_of: Callable[[str], bytes]) -> None:
+        super().__init__(program)
+        self._bytes_of = bytes_of
 
     def find_class(self, module: str, name: str) -> Any:
         """Return our stand-in for a name, or stop."""
@@ -153,12 +193,31 @@ class _Reader(pickle.Unpickler):
             return lambda tensor, *_: tensor
         if module == "torch" and name in STORAGES:
             return _Storage(*STORAGES[name])
-        raise _Stranger(f"{module}.{name}")
+        return super().find_class(module, name)
 
     def persistent_load(self, pid: Any) -> Any:
         """Return a storage's bytes with its type."""
         _, storage, key, *_ = pid
-        return storage, self._archive.read(f"{self._prefix}data/{key}")
+        return storage, self._bytes_of(key)
+
+
+class _Skimmer(_Reader):
+    """Reads a program for the storages that it names; its tensors are None."""
+
+    def __init__(self, program: IO[bytes], bytes_of: Callable[[str], bytes]) -> None:
+        super().__init__(program, bytes_of)
+        self.seen: dict[str, _Storage] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return our stand-in for a name, which makes nothing of tensors."""
+        found = super().find_class(module, name)
+        return (lambda *_: None) if found is _tensor else found
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Note a storage."""
+        _, storage, key, *_ = pid
+        self.seen[key] = storage
+        return super().persistent_load(pid)
 
 
 def _tensor(

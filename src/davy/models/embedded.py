@@ -101,6 +101,12 @@ class Routed:
         partly = {name: mask for name, mask in answered.items() if not mask.all()}
         return Scores(self.questions, blocks, thresholds, read if cascaded else None, partly)
 
+    def language_of(self, text: str) -> str:
+        """Return the language whose scorer reads a text, so that parts of it can be put to the same one."""
+        import polars as pl
+
+        return str(self._languages(pl.DataFrame({"text": [text]}))[0])
+
     def _languages(self, posts: pl.DataFrame) -> Array:
         import numpy as np
 

@@ -30,7 +30,7 @@ def gold_questions(questions: tuple[Question, ...], posts: pl.DataFrame) -> list
         wanted = ", ".join(f"{question.name}.gold" for question in questions)
         raise UserError(
             f"No settled answers to learn from: wanted {wanted}; the columns are {', '.join(posts.columns)}. "
-            "Where they belong to another scheme, name it after an @, such as @edos."
+            "Where they belong to another scheme, name it: --scheme edos, or @edos after a model's name."
         )
     return found
 

@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 LONGEST_WAIT = 120.0
+NO_ANSWER = object()
+"""What `Service.post` returns where the service refuses one text and not the run."""
 
 
 class Service:
-    """One endpoint. `tries` counts the first; waits double from `pause` seconds unless the service says how long."""
+    """One endpoint. `tries` counts the first; waits double from `pause` seconds unless the service says how long.
+
+    A refusal that holds the word `passes_over` is about one text: it is no answer, and the next is asked.
+    """
 
     def __init__(
         self,
@@ -37,12 +42,13 @@ class Service:
         tries: int = 6,
         pause: float = 0.5,
         sleep: Callable[[float], Any] = time.sleep,
+        passes_over: str = "",
     ) -> None:
         import httpx
 
         self.url = url
         self.host = httpx.URL(url).host
-        self._tries, self._pause, self._sleep = tries, pause, sleep
+        self._tries, self._pause, self._sleep, self._passes_over = tries, pause, sleep, passes_over
         # A redirect could carry the key to another host, so none is followed.
         self._client = httpx.Client(headers=dict(headers or {}), timeout=seconds)
         weakref.finalize(self, self._client.close)
@@ -66,6 +72,8 @@ class Service:
                 if response.is_success:
                     return self._json(response)
                 if response.status_code not in BUSY:
+                    if self._passes_over and self._passes_over in response.text:
+                        return NO_ANSWER
                     raise self._refused(response)
                 trouble = f"is busy (status {response.status_code})"
                 wait = max(wait, _told(response.headers.get("Retry-After")))

@@ -16,13 +16,15 @@ from davy.core.scheme import Label, Question
 from davy.core.scorer import Scores
 from davy.models.asked import Asked
 from davy.models.cache import DiskCache, cache_folder
-from davy.models.http import Service
+from davy.models.http import NO_ANSWER, Service
 
 if TYPE_CHECKING:
     import polars as pl
 
 PERSPECTIVE = "https://commentanalyzer.googleapis.com/v1alpha1/comments:analyze"
 OPENAI = "https://api.openai.com/v1/moderations"
+OTHER_LANGUAGE = "LANGUAGE_NOT_SUPPORTED_BY_ATTRIBUTE"
+"""Perspective's word for a text in a language that it does not judge."""
 LONGEST = 20_000
 """Bytes of a text that are sent: Perspective's limit, which we keep for all."""
 
@@ -95,8 +97,16 @@ class RemoteScorer:
     def _ask(self, request: tuple[list[str], str | None]) -> list[Numbers]:
         texts, lang = request
         answer = self._service.post(self._shape.body(texts, lang))
+        if answer is NO_ANSWER:
+            return [dict.fromkeys((question.name for question in self.questions), None)] * len(texts)
         try:
-            answers = self._shape.numbers(answer)
+            answers = [_probabilities(numbers) for numbers in self._shape.numbers(answer)]
+        except _Impossible as error:
+            raise UserError(
+                f"{self._service.host} answered {error.question!r} with {error.value}, which is no probability. "
+                "Try again later, or use another model.",
+                status=502,
+            ) from None
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise UserError(
                 f"{self._service.host} answered in another shape than {self.name!r} expects "
@@ -195,7 +205,8 @@ class DavyShape:
 def perspective(asked: Asked) -> RemoteScorer:
     """Return Perspective, with the key from PERSPECTIVE_API_KEY."""
     key = _key("PERSPECTIVE_API_KEY", asked.name)
-    return _remote(asked.name, Service(PERSPECTIVE, params={"key": key}), PerspectiveShape())
+    service = Service(PERSPECTIVE, params={"key": key}, passes_over=OTHER_LANGUAGE)
+    return _remote(asked.name, service, PerspectiveShape())
 
 
 def openai(asked: Asked) -> RemoteScorer:
@@ -213,7 +224,8 @@ def url(asked: Asked) -> RemoteScorer:
     bearer = {"Authorization": f"Bearer {key}"} if key else {}
     path = address.partition("?")[0].rstrip("/")
     if path.endswith("comments:analyze"):
-        return _remote(asked.name, Service(address, params={"key": key} if key else {}), PerspectiveShape())
+        perspective_like = Service(address, params={"key": key} if key else {}, passes_over=OTHER_LANGUAGE)
+        return _remote(asked.name, perspective_like, PerspectiveShape())
     service = Service(address, headers=bearer)
     if path.endswith("/moderations"):
         return _remote(asked.name, service, OpenAiShape())
@@ -261,6 +273,23 @@ def _understood(name: str, given: Mapping[str, Any]) -> Question:
 
 def _in_order(question: Question, given: Mapping[str, Any] | None) -> list[float] | None:
     return None if given is None else [float(given["labels"][name]) for name in question.label_names]
+
+
+class _Impossible(Exception):
+    """A service's number that is no probability, which must not reach the cache."""
+
+    def __init__(self, question: str, value: float) -> None:
+        super().__init__(question)
+        self.question, self.value = question, value
+
+
+def _probabilities(numbers: Numbers) -> Numbers:
+    """Return a service's numbers as they are; one that is not from 0 to 1 (NaN is not) stops the run."""
+    for question, values in numbers.items():
+        for value in values or ():
+            if not -1e-6 <= value <= 1 + 1e-6:
+                raise _Impossible(question, value)
+    return numbers
 
 
 def _yes_no(questions: Sequence[Question], values: Sequence[float]) -> Numbers:

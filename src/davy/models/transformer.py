@@ -16,6 +16,7 @@ from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
 from davy.core.scorer import Scores
 from davy.models import folder as folders
+from davy.models import hub
 from davy.models.asked import Asked
 from davy.models.baselines import content_hash
 from davy.models.prepare import prepared
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = "model.safetensors"
 BATCH = 32
+CHARACTERS_PER_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,18 @@ class Reading:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return each text's ids with special tokens; a long text keeps its first three quarters and its end."""
-        limit = self.max_length * 16
-        cut = [prepared(text if len(text) <= limit else text[:limit], self.steps) for text in texts]
+        limit = self.max_length * CHARACTERS_PER_TOKEN  # a megabyte costs no more than a page
+        cut = [prepared(_ends(text, limit, " "), self.steps) for text in texts]
         rows = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(cut)]
-        head = int(self.max_length * 0.75)
-        tail = self.max_length - head
-        return [ids if len(ids) <= self.max_length else ids[:head] + ids[-tail:] for ids in rows]
+        return [_ends(ids, self.max_length, []) for ids in rows]
+
+
+def _ends(items: Any, most: int, glue: Any) -> Any:
+    """Return at most `most` of a text or of ids, as the engine `onnx` does: three quarters head, one quarter tail."""
+    if len(items) <= most:
+        return items
+    head = int(most * 0.75)
+    return items[:head] + glue + items[len(items) - (most - head) :]
 
 
 def heads_of(questions: Sequence[Question]) -> tuple[Head, ...]:
@@ -182,8 +190,10 @@ def load_tokenizer(name: str) -> tuple[Tokenizer, int]:
             found = [tokenizer.token_to_id(it) for it in ("[PAD]", "<pad>", "<|pad|>")]
             pad = next((it for it in found if it is not None), 0)
         else:
-            loaded = AutoTokenizer.from_pretrained(name)
+            loaded = AutoTokenizer.from_pretrained(name, **hub.options(name))
             tokenizer, pad = getattr(loaded, "backend_tokenizer", None), loaded.pad_token_id or 0
+    except UserError:
+        raise
     except Exception as error:  # the hub's client raises many kinds
         raise UserError(f"No tokenizer for {name!r}: {_offline(name, error)}") from error
     if tokenizer is None:
@@ -205,13 +215,18 @@ def from_hub(asked: Asked) -> HubClassifier:
         raise UserError("hf: needs a name, such as hf:org/name, or a folder.")
     from transformers import AutoModelForSequenceClassification
 
+    from davy.models.network import hush
+
+    hush()
     name = asked.argument
     path = Path(name).expanduser()
     if path.is_dir():
         folders.refuse_pickles(path)
     tokenizer, pad = load_tokenizer(name)
     try:
-        model = AutoModelForSequenceClassification.from_pretrained(name, use_safetensors=True)
+        model = AutoModelForSequenceClassification.from_pretrained(name, use_safetensors=True, **hub.options(name))
+    except UserError:
+        raise
     except Exception as error:  # the hub's client raises many kinds
         raise UserError(f"No classifier {name!r}: {_offline(name, error)}") from error
     longest = min(512, getattr(model.config, "max_position_embeddings", 512) - 2)

@@ -89,19 +89,24 @@ def line(
         return _nothing(title)
     rows = [{"series": name, "x": a, "y": b} for name, points in series.items() for a, b in points]
     names = list(series)
+    counted = all(isinstance(row["x"], int) for row in rows)  # there is nothing between two epochs
+    steps = alt.Axis(tickMinStep=1, format="d") if counted else alt.Axis()
     layers = []
     if diagonal:
         guide = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
         layers.append(_chart(guide).mark_line(color="$edge", strokeDash=[3, 3], strokeWidth=1).encode(x="x:Q", y="y:Q"))
-    legend = alt.Legend(title=None, orient="top", symbolSize=300, symbolStrokeWidth=2.5) if len(names) > 1 else None
+    legend = None
+    if len(names) > 1:  # drawn as the lines are, bands or not
+        legend = alt.Legend(
+            title=None, orient="top", symbolType="stroke", symbolSize=300, symbolStrokeWidth=2.5, symbolOpacity=1
+        )
     colour = alt.Color("series:N", scale=alt.Scale(domain=names, range=["$series"]), legend=legend)
     if bands:
         wide = [{"series": n, "x": a, "low": lo, "high": hi} for n, points in bands.items() for a, lo, hi in points]
-        ground = alt.Fill("series:N", scale=alt.Scale(domain=names, range=["$series"]), legend=None)
-        layers.append(_chart(wide).mark_area(opacity=0.18).encode(x="x:Q", y="low:Q", y2="high:Q", fill=ground))
+        layers.append(_chart(wide).mark_area(opacity=0.18).encode(x="x:Q", y="low:Q", y2="high:Q", color=colour))
     layers.append(
         _chart(rows).mark_line(strokeWidth=2.5, interpolate="linear").encode(
-            x=alt.X("x:Q", title=x or None, scale=alt.Scale(zero=False)),
+            x=alt.X("x:Q", title=x or None, scale=alt.Scale(zero=False), axis=steps),
             y=alt.Y("y:Q", title=y or None, scale=alt.Scale(zero=False)),
             order="x:Q",
             color=colour,

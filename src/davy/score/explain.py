@@ -60,6 +60,8 @@ def explain(
     import polars as pl
 
     text = repaired(text)
+    if not lang and hasattr(scorer, "language_of"):
+        lang = scorer.language_of(text)  # a word less must not send the text to another language's detector
     spans = _spans(text, most)
     variants = [text, *(text[:start] + " " + text[end:] for start, end in spans)]
     frame = pl.DataFrame(

@@ -95,7 +95,7 @@ def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dic
 def verdict_said(scores: Scores, row: int, lang: str) -> str:
     """Return one post's verdict in a language, such as `Sexist › Derogation`; empty where nothing was found."""
     found = scores.verdicts()[row]
-    if found == "none":
+    if found is None or found == "none":
         return ""
     titles = {label: _said(question, label, lang) for question in scores.questions for label in question.label_names}
     paths = [

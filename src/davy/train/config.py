@@ -17,6 +17,10 @@ FOLDER = Path(__file__).parent / "configs"
 EMOJI: tuple[str, ...] = ("tokens", "names", "leave")
 CLASS_WEIGHTS: tuple[str, ...] = ("none", "balanced", "root")
 PRECISIONS: tuple[str, ...] = ("auto", "fp32", "bf16")
+POOLINGS: tuple[str, ...] = ("mean", "first")
+SHARES: tuple[str, ...] = ("dropout", "warmup", "average", "weight_decay")
+FREE: tuple[str, ...] = ("name", "note", "seeds", "grid", "save_every")
+"""Fields that may change between the start of a run and its going on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +55,19 @@ class Config:
     weights: Mapping[str, float] = field(default_factory=dict)
     """Question → how much its loss counts (1 where absent)."""
     under: Mapping[str, float] = field(default_factory=dict)
-    """Yes/no question → at most so many noes for each yes (GMHP7k's 5)."""
+    """Yes/no question → at most so many neutral posts for each yes (GMHP7k's 5): see `targets.order`."""
     over: Mapping[str, int] = field(default_factory=dict)
-    """Source of posts, or `question=label` → how often each such post stands in an epoch (Hatemoji's 1, 5, 10, 100)."""
+    """Source of posts, `question=label` or `meta.KEY=VALUE` → how often such a post stands in an epoch (Hatemoji's)."""
     consistent: bool = True
-    """Whether a child question learns only where its parent's answer leads to it."""
+    """Whether a child question learns only where its parent's answer leads to it; else a yes/no one learns no there."""
     save_every: int = 200
     seeds: tuple[int, ...] = (1,)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     note: str = ""
 
     def __post_init__(self) -> None:
-        for name, allowed in (("emoji", EMOJI), ("class_weights", CLASS_WEIGHTS), ("precision", PRECISIONS)):
+        choices = {"emoji": EMOJI, "class_weights": CLASS_WEIGHTS, "precision": PRECISIONS, "pooling": POOLINGS}
+        for name, allowed in choices.items():
             value = getattr(self, name)
             if value not in allowed:
                 raise UserError(
@@ -71,6 +76,9 @@ class Config:
         for name in ("batch", "epochs", "max_length", "accumulate"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
+        for name in SHARES:
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}; it lies between 0 and 1.")
         if self.choose_by not in ("macro-F1", "loss"):
             raise UserError(f"choose_by is {self.choose_by!r}; it is macro-F1 or loss.")
         if not 0 < self.rate < 1:
@@ -81,6 +89,10 @@ class Config:
     def as_json(self) -> dict[str, Any]:
         """Return the config as plain values."""
         return asdict(self)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what a run's weights depend on; a checkpoint belongs to these values and no others."""
+        return {name: value for name, value in self.as_json().items() if name not in FREE}
 
 
 def names() -> list[str]:
@@ -134,8 +146,15 @@ def changed(config: Config, changes: Mapping[str, str]) -> Config:
     return replace(config, **values)
 
 
+def _listed(value: Any) -> list[Any] | tuple[Any, ...]:
+    return value if isinstance(value, list | tuple) else (value,)
+
+
 def _kind(name: str, value: Any, where: str) -> Any:
     """Return a value as its field wants it: YAML reads 2e-5 as text, and lists are tuples here."""
+    known = [it.name for it in fields(Config)]
+    if name not in known:
+        raise UserError(f"{where}: grid names {name!r}, which is no field.{nearest(name, known)}")
     default = getattr(Config(), name)
     try:
         if isinstance(default, bool):
@@ -143,9 +162,13 @@ def _kind(name: str, value: Any, where: str) -> Any:
                 raise TypeError
             return value
         if isinstance(default, tuple):
-            return tuple(value) if isinstance(value, list | tuple) else (value,)
+            kind = int if name == "seeds" else str
+            return tuple(kind(it) for it in _listed(value))
+        if name == "grid":
+            return {str(k): tuple(_kind(str(k), it, where) for it in _listed(v)) for k, v in dict(value).items()}
         if isinstance(default, Mapping):
-            return {str(k): tuple(v) if isinstance(v, list) else v for k, v in dict(value).items()}
+            number = int if name == "over" else float
+            return {str(k): number(v) for k, v in dict(value).items()}
         if value is None or default is None:
             return None if value is None else (int(value) if name == "patience" else float(value))
         return type(default)(value)

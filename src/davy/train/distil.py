@@ -24,7 +24,7 @@ from davy.train import targets
 from davy.train.config import Config
 from davy.train.data import Targets, Tokens
 from davy.train.fit import Recipe, fit
-from davy.train.trainer import Trained, judge, schedule, start
+from davy.train.trainer import Trained, identity, judge, schedule, start
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,22 +48,31 @@ def shared_questions(teachers: Sequence[Scorer]) -> tuple[Question, ...]:
 
 
 def opinions(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: tuple[Question, ...]) -> Targets:
-    """Return the teachers' mean probabilities as targets; a child counts as much as its parent says yes."""
+    """Return the teachers' mean probabilities as targets; a child counts as much as its parent says yes.
+
+    A teacher that has no answer to a post is left out of its mean; where none has one, the question weighs nothing.
+    """
     heads = heads_of(questions)
     columns = columns_of(heads)
     values = np.zeros((len(posts), sum(head.labels for head in heads)), dtype=np.float32)
+    heard = np.zeros((len(posts), len(heads)), dtype=np.float32)
     for teacher in teachers:
         scores = teacher.score(posts)
-        for question in questions:
-            values[:, columns[question.name]] += scores.probabilities[question.name] / len(teachers)
-    weights = np.ones((len(posts), len(heads)), dtype=np.float32)
+        for place, question in enumerate(questions):
+            there = scores.has_answer(scores.question(question.name))
+            said = np.ones(len(posts), dtype=bool) if there is None else there
+            values[said, columns[question.name]] += scores.probabilities[question.name][said]
+            heard[:, place] += said
+    for place, question in enumerate(questions):
+        values[:, columns[question.name]] /= np.maximum(heard[:, place : place + 1], 1)
+    weights = (heard > 0).astype(np.float32)
     known = {question.name: question for question in questions}
     for place, question in enumerate(questions):
         if question.under and question.under[0] in known:
             parent = known[question.under[0]]
             leads = [parent.label_names.index(name) for name in question.under[1]]
             chance = values[:, columns[parent.name]][:, leads].sum(axis=1)
-            weights[:, place] = np.clip(chance + 0.1, 0, 1)
+            weights[:, place] *= np.clip(chance + 0.1, 0, 1)
     return Targets(heads, torch.from_numpy(values), torch.from_numpy(weights))
 
 
@@ -92,6 +101,10 @@ def distil(
 ) -> Trained:
     """Train a student on the posts and write it to `folder/model`."""
     questions = shared_questions(teachers)
+    for name in config.questions:
+        if name not in [question.name for question in questions]:
+            shared = ", ".join(question.name for question in questions)
+            raise UserError(f"questions names {name!r}, which the teachers don't all answer; they share {shared}.")
     if config.questions:
         questions = tuple(question for question in questions if question.name in config.questions)
     soft = opinions(posts, teachers, questions)
@@ -115,6 +128,9 @@ def distil(
         folder=checkpoint,
         save_every=config.save_every,
         tell=tell,
+        identity=identity(
+            config, seed, posts, dev, questions, teachers=[[it.name, it.version] for it in teachers], hard=hard_share
+        ),
     )
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
     manifest = scorer.save(folder / "model")

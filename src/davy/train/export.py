@@ -43,9 +43,13 @@ def export(
     manifest = folders.read(source)
     if manifest.engine != "transformer":
         raise UserError(f"{source} is a {manifest.engine!r} model; `davy export` takes what `davy train` made.")
-    if out.exists() and any(out.iterdir()):
-        raise UserError(f"{out} is not empty. Name a new folder.")
-    out.mkdir(parents=True, exist_ok=True)
+    answered = _answers(manifest.questions, dev) if dev is not None else []
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} is not an empty folder. Name a new one.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"Can't make the folder {out}: {error.strerror}. Give another --out.") from error
     scorer = TransformerScorer.open(source, manifest)
     columns = columns_of(heads_of(scorer.questions))
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in scorer.questions]
@@ -69,7 +73,7 @@ def export(
     folders.write(out, draft)
     if dev is None:
         return {"model": str(out), "bytes": size(out)}
-    return _tuned(scorer, draft, out, dev)
+    return _tuned(scorer, draft, out, dev, answered)
 
 
 def _measure(scorer: TransformerScorer, dev: pl.DataFrame) -> None:
@@ -90,16 +94,25 @@ def _tokenizer(scorer: TransformerScorer, path: Path) -> None:
     tokenizer.no_padding()
 
 
-def _tuned(scorer: TransformerScorer, draft: folders.Manifest, out: Path, dev: pl.DataFrame) -> dict[str, Any]:
+def _answers(questions: tuple[Question, ...], dev: pl.DataFrame) -> list[tuple[Question, np.ndarray, np.ndarray]]:
+    """Return dev's settled answers; posts without any are only compared on. A label that is none is an error."""
+    columns = [f"{question.name}.gold" for question in questions]
+    settled = any(name in dev.columns and dev[name].is_not_null().any() for name in columns)
+    return list(targets(questions, dev)) if settled else []
+
+
+def _tuned(
+    scorer: TransformerScorer,
+    draft: folders.Manifest,
+    out: Path,
+    dev: pl.DataFrame,
+    answered: list[tuple[Question, np.ndarray, np.ndarray]],
+) -> dict[str, Any]:
     """Set temperatures and thresholds on dev and return the comparison."""
     before = scorer.score(dev)
     after = OnnxScorer(out, folders.read(out)).score(dev)
     gaps = {q.name: _gap(q, before.probabilities[q.name], after.probabilities[q.name]) for q in scorer.questions}
     temperatures, thresholds = {}, {}
-    try:
-        answered = list(targets(scorer.questions, dev))
-    except UserError:
-        answered = []
     for question, rows, table in answered:
         block = after.probabilities[question.name][rows]
         if question.kind != "many":

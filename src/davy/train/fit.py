@@ -7,7 +7,7 @@ stay out of the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ def fit(
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
     wrap_up: Callable[[float], None] = lambda _: None,
     team: Team | None = None,
+    identity: Mapping[str, Any] | None = None,
 ) -> History:
     """Train the network in place and return the history; `order(rng)` gives the rows of one epoch."""
     lengths = tokens.lengths.cpu().numpy()
@@ -77,6 +78,7 @@ def fit(
         tell,
         wrap_up,
         team or Team(),
+        identity or {},
     ).run()
 
 

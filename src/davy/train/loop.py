@@ -12,7 +12,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from davy.core.errors import UserError
 from davy.train.team import Team
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -84,6 +85,8 @@ class Loop:
     team: Team = field(default_factory=Team)
     """The processes that train together. Each draws its own dropout, so that after a kill a team of several goes on
     with other chance than it would have had; one alone ends with the same weights."""
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """What the weights depend on (settings, data, seed). A checkpoint of other values is refused, not gone on from."""
 
     def run(self) -> History:
         """Train to the end and leave the best weights in the module; go on from a checkpoint where one is there."""
@@ -224,7 +227,7 @@ class _Plan:
         save_file({k: v.contiguous().cpu() for k, v in tensors.items()}, folder / name)
         state = {"file": name, "epoch": self.epoch, "done": self.done, "steps": self.steps, "count": self.count}
         draft = folder / f".{STATE}"
-        draft.write_text(json.dumps({**state, "history": asdict(history)}))
+        draft.write_text(json.dumps({**state, "identity": self.loop.identity, "history": asdict(history)}))
         os.replace(draft, folder / STATE)
         for old in folder.glob(f"*.{CHECKPOINT}"):
             if old.name != name:
@@ -238,6 +241,7 @@ class _Plan:
         from safetensors.torch import load_file
 
         state = json.loads((folder / STATE).read_text())
+        _same_run(state.get("identity", {}), self.loop.identity, folder)
         tensors = load_file(folder / state["file"])
         part = {kind: {} for kind in ("live", "average", "best", "optimiser")}  # type: dict[str, dict[str, Tensor]]
         for key, tensor in tensors.items():
@@ -266,6 +270,17 @@ class _Plan:
             self.optimiser.load_state_dict(
                 {"state": slots, "param_groups": self.optimiser.state_dict()["param_groups"]}
             )
+
+
+def _same_run(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Raise where a checkpoint is of another run: going on would mix both, or pass old figures off as new."""
+    now = json.loads(json.dumps(now))
+    other = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    if other:
+        raise UserError(
+            f"{folder} holds a run with other {', '.join(other)}. "
+            "Give another --out, or remove that folder to start again here."
+        )
 
 
 class _Swapped:

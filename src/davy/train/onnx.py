@@ -99,12 +99,16 @@ def _write_traced(
 
 
 def _word_table(network: Network) -> tuple[nn.Module, str, nn.Embedding] | None:
-    """Return the module that owns the largest embedding table, its name there, and the table."""
+    """Return the module that owns the word embeddings, its name there, and the table.
+
+    An encoder that can't say which they are has them in its largest table.
+    """
+    words = getattr(network.encoder, "get_input_embeddings", lambda: None)()
     found = [
         (owner, name, child)
         for owner in network.encoder.modules()
         for name, child in owner.named_children()
-        if isinstance(child, nn.Embedding)
+        if isinstance(child, nn.Embedding) and (words is None or child is words)
     ]
     return max(found, key=lambda it: it[2].weight.numel(), default=None)
 

@@ -6,6 +6,7 @@ Texts and an encoder in; the encoder, with its head and tokenizer, as a folder t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 import torch
 
 from davy.core.errors import UserError
+from davy.models import hub
+from davy.models.network import check_complete, hush, no_encoder
 from davy.models.transformer import Reading, load_tokenizer
 from davy.train import emoji
 from davy.train.config import Config
@@ -35,14 +38,18 @@ def pretrain(
     """Train on the texts and write the encoder to `folder`; `share` of the words are hidden."""
     from transformers import AutoModelForMaskedLM
 
+    hush()
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer, pad = load_tokenizer(config.encoder)
     try:
-        model = AutoModelForMaskedLM.from_pretrained(config.encoder, use_safetensors=True)
+        model, found = AutoModelForMaskedLM.from_pretrained(
+            config.encoder, use_safetensors=True, output_loading_info=True, **hub.options(config.encoder)
+        )
     except (OSError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0][:160]
-        raise UserError(f"No encoder {config.encoder!r}: {reason}. Only safetensors are loaded.") from error
+        raise no_encoder(config.encoder, error) from error
+    # A head that guesses words may be new; an encoder that is new has forgotten everything.
+    check_complete(config.encoder, [it for it in found["missing_keys"] if it.startswith(model.base_model_prefix)])
     if config.emoji == "tokens":
         emoji.add_tokens(tokenizer, model, texts)
     reading = Reading(tokenizer, config.max_length, pad, ("emoji names",) if config.emoji == "names" else ())
@@ -67,11 +74,23 @@ def pretrain(
     precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")
     plan = schedule(config, precision)
     history = Loop(
-        model, plan, batches, loss, seed=seed, folder=checkpoint, save_every=config.save_every, tell=tell
+        model,
+        plan,
+        batches,
+        loss,
+        seed=seed,
+        folder=checkpoint,
+        save_every=config.save_every,
+        tell=tell,
+        identity={**config.identity(), "seed": seed, "hide": share, "posts": _hash(texts)},
     ).run()
     model.cpu().save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     return history
+
+
+def _hash(texts: Sequence[str]) -> str:
+    return hashlib.sha256("\x1e".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def masker(tokenizer: Any, device: str) -> Masker:

@@ -22,6 +22,10 @@ from davy.train.loop import History
 if TYPE_CHECKING:
     import polars as pl
 
+NO_FIGURES = ("epoch", "seconds", "loss", "dev loss", "score")
+"""What a record holds beside each question's macro-F1."""
+MEAN = "macro-F1 on dev"
+SETTINGS = ("rate", "batch", "epochs", "max_length", "emoji", "class_weights", "under", "over", "weights")
 PACKAGES = ("davy", "torch", "transformers", "tokenizers", "numpy", "polars", "safetensors")
 
 
@@ -76,16 +80,34 @@ def summary(histories: Sequence[History]) -> dict[str, dict[str, float]]:
 
 
 def curves(histories: dict[int, History]) -> str:
-    """Return the loss and the dev score over the epochs as SVG."""
+    """Return the losses and the mean macro-F1 on dev over the epochs as SVG: the mean of all seeds, and their range."""
     from davy.report import plots
 
-    points = {
-        f"{name}, seed {seed}": [(record["epoch"], float(record[name])) for record in history.records if name in record]
-        for seed, history in histories.items()
-        for name in ("loss", "dev loss", "score")
-    }
-    points = {name: line for name, line in points.items() if line}
-    return plots.line(points, x="epoch", y="value", title="Training").svg()
+    lines: dict[str, list[tuple[float, float]]] = {}
+    bands: dict[str, list[tuple[float, float, float]]] = {}
+    for name in ("loss", "dev loss", MEAN):
+        found: dict[int, list[float]] = {}
+        for record in (record for history in histories.values() for record in history.records):
+            if (value := _drawn(name, record)) is not None:
+                found.setdefault(record["epoch"], []).append(value)
+        if found:
+            lines[name] = [(epoch, statistics.fmean(values)) for epoch, values in sorted(found.items())]
+            bands[name] = [(epoch, min(values), max(values)) for epoch, values in sorted(found.items())]
+    title = f"Training, {len(histories)} seeds" if len(histories) > 1 else "Training"
+    return plots.line(lines, x="epoch", title=title, bands=bands if len(histories) > 1 else None).svg()
+
+
+def _drawn(name: str, record: dict[str, Any]) -> float | None:
+    """Return a record's value for a line; the mean over questions where macro-F1 is meant."""
+    if name != MEAN:
+        return float(record[name]) if name in record else None
+    figures = [float(value) for key, value in record.items() if key not in NO_FIGURES]
+    return statistics.fmean(figures) if figures else None
+
+
+def called(name: str) -> str:
+    """Return a figure's name for people: questions are measured by macro-F1."""
+    return name if name in NO_FIGURES else f"{name}, macro-F1"
 
 
 def card(config: Config, data: dict[str, Any], found: dict[str, dict[str, float]], labels: dict[str, list[str]]) -> str:
@@ -95,8 +117,12 @@ def card(config: Config, data: dict[str, Any], found: dict[str, dict[str, float]
     lines += ["", "## Labels", "", *[f"- {name}: {', '.join(names)}" for name, names in labels.items()], ""]
     lines += ["## Figures on dev", "", "| figure | mean | sd | seeds |", "| --- | --- | --- | --- |"]
     lines += [
-        f"| {name} | {it['mean']} | {it['sd']} | {int(it['n'])} |" for name, it in found.items() if name != "score"
+        f"| {called(name)} | {it['mean']} | {it['sd']} | {int(it['n'])} |"
+        for name, it in found.items()
+        if name != "score"
     ]
+    chosen = {name: value for name, value in config.as_json().items() if name in SETTINGS and value}
+    lines += ["", "## Settings", "", *[f"- {name}: {value}" for name, value in chosen.items()]]
     lines += [
         "",
         "## Who should not use it",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UserError
 from davy.train.config import Config
+
+WHOLE: tuple[str, ...] = ("scheme", "questions", "seeds", "grid", "name", "note")
+"""Fields that belong to all trials alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +27,11 @@ class Trial:
 
 def trials(config: Config, out: Path) -> Iterator[Trial]:
     """Yield the runs that a config asks for: one, or one for each combination of its grid."""
-    known = [it.name for it in fields(Config)]
     for name in config.grid:
-        if name not in known:
-            raise UserError(f"grid names {name!r}, which is no field.{nearest(name, known)}")
+        if name in WHOLE:
+            raise UserError(
+                f"grid names {name!r}, which is the same for all runs of a search. Set it outside the grid."
+            )
     if not config.grid:
         yield Trial("", config, out)
         return
@@ -38,4 +43,12 @@ def trials(config: Config, out: Path) -> Iterator[Trial]:
 
 def best_of(found: Sequence[tuple[Trial, dict[str, Any]]]) -> tuple[Trial, dict[str, Any]]:
     """Return the trial with the highest mean score on dev; the first where there is no dev."""
-    return max(found, key=lambda it: it[1]["summary"].get("score", {}).get("mean", 0.0))
+    return max(found, key=lambda it: it[1]["summary"].get("score", {}).get("mean", float("-inf")))
+
+
+def write_search(found: Sequence[tuple[Trial, dict[str, Any]]], out: Path) -> None:
+    """Write what each trial reached on dev, the best first, to `search.json`."""
+    best, _ = best_of(found)
+    rows = [{"trial": trial.name, "score": record["summary"].get("score")} for trial, record in found]
+    rows.sort(key=lambda row: row["trial"] != best.name)
+    (out / "search.json").write_text(json.dumps({"best": best.name, "trials": rows}, indent=2) + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ in the order, so that no post is copied.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 def make(questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
     """Return what each head should say about each post, weighted by question and, if asked for, by class."""
     found = Targets.empty(heads_of(questions), len(posts))
+    posts = posts if config.consistent else everywhere(questions, posts)
     answered: dict[str, dict[int, set[int]]] = {}
     for question, rows, table in gold_targets(questions, posts):
         weight = np.full(len(rows), float(config.weights.get(question.name, 1.0)), dtype=np.float32)
@@ -39,6 +41,30 @@ def make(questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -
         found.answer(question.name, torch.from_numpy(rows), torch.from_numpy(table), torch.from_numpy(weight))
         answered[question.name] = {int(r): set(np.flatnonzero(line)) for r, line in zip(rows, table, strict=True)}
     return found
+
+
+def everywhere(questions: tuple[Question, ...], posts: pl.DataFrame) -> pl.DataFrame:
+    """Return posts in which a yes/no child question is answered with no where its parent's answer leads elsewhere."""
+    import polars as pl
+
+    for question in questions:
+        elsewhere = _elsewhere(question, posts)
+        if elsewhere is None or question.positive is None:
+            continue
+        no = next(name for name in question.label_names if name != question.positive)
+        own = pl.col(f"{question.name}.gold")
+        filled = pl.when(pl.Series(elsewhere) & own.is_null()).then(pl.lit(no)).otherwise(own)
+        posts = posts.with_columns(filled.alias(f"{question.name}.gold"))
+    return posts
+
+
+def _elsewhere(question: Question, posts: pl.DataFrame) -> np.ndarray | None:
+    """Return which posts' settled parent answer does not lead to a question, or None where nobody asks the parent."""
+    parent, needed = question.under or ("", ())
+    if f"{parent}.gold" not in posts.columns:
+        return None
+    answers = posts[f"{parent}.gold"].to_list()
+    return np.array([bool(answer) and not set(answer.split("|")) & set(needed) for answer in answers])
 
 
 def _reached(
@@ -72,19 +98,32 @@ def order(
 
 
 def _matching(key: str, posts: pl.DataFrame) -> np.ndarray:
+    """Return the posts that a key of `over` means: a source, `question=label` or `meta.KEY=VALUE`."""
     name, equals, label = key.partition("=")
-    column = f"{name}.gold" if equals else "source"
+    column = "source" if not equals else "meta" if name.startswith("meta.") else f"{name}.gold"
     if column not in posts.columns:
         raise UserError(f"over names {key!r}, but the posts have no column {column!r}.")
-    wanted = label if equals else name
-    return np.array([wanted in str(value or "").split("|") for value in posts[column].to_list()])
+    if column == "meta":
+        field = name.removeprefix("meta.")
+        found = [str(json.loads(value).get(field)) == label if value else False for value in posts[column].to_list()]
+    else:
+        wanted = label if equals else name
+        found = [wanted in str(value or "").split("|") for value in posts[column].to_list()]
+    if not any(found):
+        raise UserError(f"over names {key!r}, but no post has it. Take it out: --set over={{}}, or give other posts.")
+    return np.array(found)
 
 
 def _cut(name: str, ratio: float, questions: tuple[Question, ...], posts: pl.DataFrame) -> tuple[np.ndarray, int]:
-    """Return the rows that say no to a question and how many of them an epoch takes."""
+    """Return the neutral rows for a question and how many of them an epoch takes.
+
+    Neutral are posts that are not led to a child question, so that GMHP7k's hateful posts all stay, and
+    posts that say no to any other. What has no answer is not neutral: it may come from another corpus.
+    """
     question = next((it for it in questions if it.name == name), None)
     if question is None or question.positive is None:
         raise UserError(f"under names {name!r}, which is no yes/no question of this run.")
     gold = np.array(posts[f"{name}.gold"].fill_null("").to_list())
     yes = gold == question.positive
-    return np.flatnonzero(~yes), int(ratio * yes.sum())
+    neutral = _elsewhere(question, posts)
+    return np.flatnonzero((gold != "") & ~yes if neutral is None else neutral), int(ratio * yes.sum())

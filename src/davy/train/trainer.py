@@ -17,7 +17,7 @@ import torch
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.models.network import Network, columns_of, load_encoder
+from davy.models.network import Network, columns_of, load_encoder, no_encoder
 from davy.models.transformer import Reading, TransformerScorer, heads_of, load_tokenizer
 from davy.train import emoji, targets
 from davy.train.config import Config
@@ -25,6 +25,7 @@ from davy.train.data import Targets, Tokens
 from davy.train.fit import Recipe, fit, predict
 from davy.train.loop import History, Schedule
 from davy.train.losses import masked_loss
+from davy.train.record import data_hash
 from davy.train.team import team
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def train(
     seed: int,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> Trained:
-    """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint` until it is done."""
+    """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint`."""
     torch.manual_seed(seed)
     us = team()
     device = us.device.partition(":")[0]
@@ -73,6 +74,7 @@ def train(
         save_every=config.save_every,
         tell=tell,
         team=us,
+        identity=identity(config, seed, posts, dev, questions),
     )
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
     if not us.leads:
@@ -83,6 +85,20 @@ def train(
     return Trained(replace(scorer, version=manifest.version), history, folder / "model", seed)
 
 
+def identity(
+    config: Config,
+    seed: int,
+    posts: pl.DataFrame,
+    dev: pl.DataFrame | None,
+    questions: tuple[Question, ...],
+    **more: Any,
+) -> dict[str, Any]:
+    """Return what a run's weights depend on, for its checkpoints."""
+    data = {"posts": data_hash(posts), "dev posts": None if dev is None else data_hash(dev)}
+    asked = [[question.name, *question.label_names] for question in questions]
+    return {**config.identity(), "seed": seed, "heads": asked, **data, **more}
+
+
 def start(config: Config, questions: tuple[Question, ...], posts: pl.DataFrame) -> tuple[Network, Reading]:
     """Return the untrained network and how it reads: encoder, heads, tokenizer, and emoji as the config wants them."""
     if not config.encoder:
@@ -91,8 +107,7 @@ def start(config: Config, questions: tuple[Question, ...], posts: pl.DataFrame) 
     try:
         encoder = load_encoder(config.encoder)
     except (OSError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0][:160]
-        raise UserError(f"No encoder {config.encoder!r}: {reason}. Only safetensors are loaded.") from error
+        raise no_encoder(config.encoder, error) from error
     if config.emoji == "tokens":
         emoji.add_tokens(tokenizer, encoder, posts["text"].fill_null("").to_list())
     places = int(getattr(encoder.config, "max_position_embeddings", 0) or 512)
