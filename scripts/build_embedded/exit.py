@@ -25,9 +25,9 @@ from screen_nets import QUESTIONS
 
 from davy.models import folder as folders
 from davy.models.rows import Rows
-from davy.train.halves import Halves, Head
+from davy.train.halves import LARGEST, Halves, Head
 
-LOST = {"top": 0.022, "gender": 0.02}
+LOST = {"top": 0.02, "gender": 0.02}
 LOST_ELSEWHERE = 0.01
 """The share of flagged posts that screen and exit together may clear: more on Reddit, where few are flagged."""
 LEVELS = np.concatenate([np.linspace(0, 0.04, 33), np.linspace(0.045, 0.12, 16)])
@@ -57,7 +57,7 @@ class Net(torch.nn.Module):
     def rounded(self) -> Net:
         """Round the weights as the written graph will, so that marks are set on what it says; return the net."""
         with torch.no_grad():
-            size = self.filters.weight.abs().amax(1, keepdim=True).clamp(min=1e-8) / 127
+            size = self.filters.weight.abs().amax(1, keepdim=True).clamp(min=1e-8) / LARGEST
             self.filters.weight.copy_((self.filters.weight / size).round() * size)
             self.middle.weight.copy_(self.middle.weight.half().float())
         return self
@@ -141,7 +141,7 @@ class Marks:
     """The search for six marks, three of the screen and three of the exit: what they cost and what they lose."""
 
     def __init__(self, part: Part, logits: np.ndarray, share: float) -> None:
-        self.part, self.share = part, share
+        self.share = share
         self.values = np.concatenate([part.screen, logits], axis=1)
         top = part.kinds == "top"
         self.flagged = part.flags.any(axis=1)
@@ -153,44 +153,52 @@ class Marks:
         floor = part.screen[~part.kept].max(axis=0)
         self.levels[:3] = [np.maximum(it, floor[i]) for i, it in enumerate(self.levels[:3])]
         self.kinds = {str(kind): part.kinds == kind for kind in np.unique(part.kinds)}
-        self.work = np.where(top, part.lengths, 0) / part.lengths[top].sum()
+        # Posts without states are cleared whatever the marks are, so the search leaves them out.
+        self._asked = part.kept & (top | self.flagged)
+        self._values = self.values[self._asked]
+        self._work = (np.where(top, part.lengths, 0) / part.lengths[top].sum())[self._asked]
+        self._may_lose = [
+            ((among & self.flagged)[self._asked], LOST.get(kind, LOST_ELSEWHERE) * (among & self.flagged).sum()
+             - (among & self.flagged & ~part.kept).sum())
+            for kind, among in self.kinds.items()
+        ]  # fmt: skip
 
-    def passed(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def passed(self, places: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return which posts pass the screen, and which the exit too, with marks at these levels."""
-        marks = np.array([levels[at] for levels, at in zip(self.levels, places, strict=True)])
-        above = self.values >= marks
-        screen = above[:, :3].any(axis=1)
-        return screen, screen & above[:, 3:].any(axis=1)
+        above = values >= self.at(places)
+        screen = above[:, 0] | above[:, 1] | above[:, 2]
+        return screen, screen & (above[:, 3] | above[:, 4] | above[:, 5])
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """Return the marks at these levels."""
+        return np.array([levels[at] for levels, at in zip(self.levels, places, strict=True)])
 
     def cost(self, places: np.ndarray) -> float:
         """Return the encoder's work on Reddit's sample, as a share of reading all; infinite where marks are unsafe."""
-        screen, both = self.passed(places)
-        for kind, among in self.kinds.items():
-            flagged = among & self.flagged
-            if (flagged & ~both).sum() > LOST.get(kind, LOST_ELSEWHERE) * flagged.sum():
-                return np.inf
-        return float(self.work[screen].sum() * (self.share + HEAD_COST) + self.work[both].sum() * (1 - self.share))
+        screen, both = self.passed(places, self._values)
+        if any((flagged & ~both).sum() > most for flagged, most in self._may_lose):
+            return np.inf
+        return float(self._work[screen].sum() * (self.share + HEAD_COST) + self._work[both].sum() * (1 - self.share))
 
-    def best(self) -> np.ndarray:
-        """Return the levels of the cheapest safe marks that steps of one or two marks lead to."""
-        places, steps = np.zeros(6, dtype=int), []
-        for one in range(6):
-            for size in (1, 2, 4):
-                steps.append(size * np.eye(6, dtype=int)[one])
-                steps += [size * np.eye(6, dtype=int)[one] - back * np.eye(6, dtype=int)[two]
-                          for two in range(6) if two != one for back in (1, 2, 4)]  # fmt: skip
-        least = self.cost(places)
-        while True:
-            tried = [step + places for step in steps]
-            tried = [it for it in tried if it.min() >= 0 and it.max() < len(LEVELS)]
-            costs = [self.cost(it) for it in tried]
-            if not tried or min(costs) >= least - 1e-6:
-                return places
-            least, places = min(costs), tried[int(np.argmin(costs))]
+    def best(self, tries: int = 12_000) -> np.ndarray:
+        """Return the levels of the cheapest safe marks that a cooling random walk finds."""
+        rng, places = np.random.default_rng(0), np.zeros(6, dtype=int)
+        now = least = self.cost(places)
+        found = places
+        for heat in np.geomspace(3e-3, 3e-5, tries):
+            step = np.zeros(6, dtype=int)
+            step[rng.choice(6, rng.integers(1, 4), replace=False)] = rng.integers(-4, 5)
+            there = np.clip(places + np.where(rng.random(6) < 0.5, step, -step), 0, len(LEVELS) - 1)
+            cost = self.cost(there)
+            if cost < now + heat * rng.exponential():
+                places, now = there, cost
+                if cost < least:
+                    found, least = there, cost
+        return found
 
     def report(self, places: np.ndarray) -> dict[str, dict[str, float]]:
         """Return for each kind of text how much is cleared and how much of what is flagged."""
-        screen, both = self.passed(places)
+        screen, both = self.passed(places, self.values)
         found = {}
         for kind, among in self.kinds.items():
             flagged = among & self.flagged
@@ -213,21 +221,35 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--again", action="store_true", help="take the head that was learnt before; choose marks only")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
     manifest, halves = folders.read(args.folder), Halves(args.folder, args.layer)
     told = (args.layer, manifest, halves.scale)
     parts = [Part(args.states, f"learnt-{i}", *told) for i in range(args.parts)]
-    net = learn(parts, halves.width, args.epochs).rounded()
+    if args.again:
+        net = Net(halves.width).eval()
+        net.load_state_dict(torch.load(args.states / f"head{args.layer}.pt", weights_only=True))
+    else:
+        net = learn(parts, halves.width, args.epochs)
+        torch.save(net.state_dict(), args.states / f"head{args.layer}.pt")
     held = Part(args.states, "held", *told)
-    marks = Marks(held, seen_by(net, held), args.layer / args.layers)
+    marks = Marks(held, seen_by(net.rounded(), held), args.layer / args.layers)
     places = marks.best()
-    chosen = [round(float(levels[at]), 4) for levels, at in zip(marks.levels, places, strict=True)]
+    # Rounded down, so that the post which a mark was taken from still passes.
+    chosen = [round(float(mark), 4) for mark in np.floor(marks.at(places) * 1e4) / 1e4]
     found = {
         "screen": dict(zip(QUESTIONS, chosen[:3], strict=True)),
         "exit": dict(zip(QUESTIONS, chosen[3:], strict=True)),
     }
-    report = {"layer": args.layer, "cost": round(marks.cost(places), 4), **found, "held back": marks.report(places)}
+    learnt = sum(int(part.kept.sum()) for part in parts)
+    report = {
+        "layer": args.layer,
+        "learnt": learnt,
+        "cost": round(marks.cost(places), 4),
+        **found,
+        "held back": marks.report(places),
+    }
     if args.write:
         halves.write(net.head())
         report["version"] = folders.write(

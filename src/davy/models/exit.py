@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 FIRST, REST = "exit.onnx", "rest.onnx"
+TOKENS = 2048
+"""How many tokens, padding included, go through the first layers before the rest go on: what waits takes room."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,13 @@ class Exit:
     def enter(self, rows: Rows, places: Array, *, padding: int, tokens: int) -> tuple[Array, Array, Rows]:
         """Return the places whose posts must be read on, the logits of all places, and the states of those read on.
 
-        Logits are in the order of `places`; states are rows in the order of the places that come back.
+        Logits are in the order of `places`, of which there is at least one; states are rows in the order of the places
+        that come back.
         """
         import numpy as np
 
         logits = np.empty((len(rows), len(self.marks)), dtype=np.float32)
-        kept, states = [places[:0]], []
+        kept, states = [], []
         for batch in rows.batches(places, tokens=tokens):
             ids, mask = rows.padded(batch, padding)
             feed = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
@@ -73,8 +76,7 @@ class Exit:
             states.append(apart[mask & on[:, None]])
         order = np.concatenate(kept)
         lengths = rows.lengths[order]
-        whole = np.concatenate(states) if states else np.zeros((0, 1), dtype=np.float32)
-        return order, logits[places], Rows(whole, np.cumsum(lengths) - lengths, lengths)
+        return order, logits[places], Rows(np.concatenate(states), np.cumsum(lengths) - lengths, lengths)
 
     def read_on(self, states: Rows, names: Sequence[str], *, tokens: int) -> Iterator[tuple[Array, list[Array]]]:
         """Yield places among these states and, for each name, the network's output there."""

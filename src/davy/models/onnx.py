@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scores
+from davy.models import exit as exits
 from davy.models import folder as folders
 from davy.models.exit import Exit
 from davy.models.pieces import Pieces
@@ -87,6 +88,8 @@ class OnnxScorer:
         # Opened here, so that one text, which is never screened, does not wait for it.
         twin._exit = Exit.open(self.folder, self.manifest.settings, _session)
         twin._check_asked(twin._exit)
+        # The exit's two parts are the whole network once more; its own file need not stay in memory.
+        twin._session = self._session if twin._exit is None else None
         return twin
 
     def score(self, posts: pl.DataFrame) -> Scores:
@@ -131,12 +134,13 @@ class OnnxScorer:
         """Put the logits of posts that are read to the end into `blocks`; return which of all posts these are."""
         import numpy as np
 
-        order, logits, states = way_out.enter(rows, places, padding=self._padding, tokens=self._tokens)
-        self._clear(places, way_out.questions, logits, blocks)
-        for batch, outputs in way_out.read_on(states, [q.name for q in self.questions], tokens=self._tokens):
-            self._put(blocks, order[batch], outputs)
         read = np.zeros(len(rows), dtype=bool)
-        read[order] = True
+        for some in rows.batches(places, tokens=exits.TOKENS):
+            order, logits, states = way_out.enter(rows, some, padding=self._padding, tokens=self._tokens)
+            self._clear(some, way_out.questions, logits, blocks)
+            for batch, outputs in way_out.read_on(states, [q.name for q in self.questions], tokens=self._tokens):
+                self._put(blocks, order[batch], outputs)
+            read[order] = True
         return read
 
     def _put(self, blocks: dict[str, Array], places: Array, outputs: Sequence[Array]) -> None:

@@ -23,6 +23,8 @@ from davy.train.graph import Array, Graph, real, whole
 WHOLE = "model.onnx"
 SMALL = 256
 """Constants of fewer bytes are written again: to point at them takes as much room."""
+LARGEST = 63
+"""The largest code of a head's filter: beyond it, sums of two products saturate on processors without VNNI."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Halves:
     def _head(self, head: Head) -> Graph:
         graph = Graph("exit ")
         step, zero = self.scale
-        size = np.maximum(np.abs(head.filters).max(0), 1e-8) / 127
+        size = np.maximum(np.abs(head.filters).max(0), 1e-8) / LARGEST
         rounded = np.round(head.filters / size).astype(np.int8)
         codes = np.array(step, np.float32), size.astype(np.float32), np.array(zero, np.uint8)
         heard = graph.own("MatMulIntegerToFloat", self.codes, rounded, *codes, "", head.filters_bias)
