@@ -132,6 +132,13 @@ def test_a_missing_or_changed_part_is_refused(folder, posts):
         with_mark(folder, 0.0)
 
 
+def test_an_exit_of_another_network_is_refused(folder):
+    whole = folder / "model.onnx"
+    whole.write_bytes(whole.read_bytes() + b"\x1a\x03new")  # the same network, with a version of its own
+    with pytest.raises(UserError, match="another model"):
+        with_mark(folder, 0.0)
+
+
 def test_an_exit_that_does_not_fit_its_manifest_is_refused(folder):
     manifest = with_mark(folder, 0.0).manifest
     for marks in (None, "yes", {"hate": 0.0, "type": 0.0}, {"type": 0.0}):

@@ -9,12 +9,13 @@ what goes on scores as without an exit. `davy.train.halves` writes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
+from davy.models.folder import Manifest
 from davy.models.rows import Rows
 from davy.models.screen import marks_of
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-FIRST, REST = "exit.onnx", "rest.onnx"
+FIRST, REST, WHOLE = "exit.onnx", "rest.onnx", "model.onnx"
+OF = "of"
+"""Under this name both parts say which network they point into: the SHA-256 of its file."""
 TOKENS = 2048
 """How many tokens, padding included, go through the first layers before the rest go on: what waits takes room."""
 
@@ -38,12 +41,12 @@ class Exit:
     rest: Any
 
     @classmethod
-    def open(cls, folder: Path, settings: Mapping[str, Any], session: Callable[[Path], Any]) -> Exit | None:
+    def open(cls, folder: Path, manifest: Manifest, session: Callable[[Path], Any]) -> Exit | None:
         """Return the exit of a model folder, or None where it has none; `session(path)` opens a network."""
         path = folder / FIRST
         if not path.is_file():
             return None
-        questions, marks = marks_of(path, settings, "exit")
+        questions, marks = marks_of(path, manifest.settings, "exit")
         first, rest = session(path), session(folder / REST)
         names = [{it.name: it.shape[-1] for it in part.get_outputs()} for part in (first, rest)]
         inputs = [{it.name for it in part.get_inputs()} for part in (first, rest)]
@@ -53,6 +56,12 @@ class Exit:
             or inputs != [{"input_ids", "attention_mask"}, {"states", "attention_mask"}]
         ):
             raise UserError(f"{path} does not fit its manifest. Export the model again.")
+        for part in (first, rest):
+            # Its matrices lie at certain bytes of that file; in another one there is something else.
+            if part.get_modelmeta().custom_metadata_map.get(OF) != manifest.files.get(WHOLE):
+                raise UserError(
+                    f"{path} belongs to another {WHOLE}. Cut the network again or remove {FIRST} and {REST}."
+                )
         return cls(questions, marks, first, rest)
 
     def enter(self, rows: Rows, places: Array, *, padding: int, tokens: int) -> tuple[Array, Array, Rows]:

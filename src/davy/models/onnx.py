@@ -86,7 +86,7 @@ class OnnxScorer:
         twin = copy.copy(self)
         twin.cascaded, twin.version = True, f"{self.version}+screen"
         # Opened here, so that one text, which is never screened, does not wait for it.
-        twin._exit = Exit.open(self.folder, self.manifest.settings, _session)
+        twin._exit = Exit.open(self.folder, self.manifest, _session)
         twin._check_asked(twin._exit)
         # The exit's two parts are the whole network once more; its own file need not stay in memory.
         twin._session = self._session if twin._exit is None else None

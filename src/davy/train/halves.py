@@ -7,6 +7,7 @@ each lies, so they are small and compute what it computes, to the last bit.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from davy.core.errors import UserError
-from davy.models.exit import FIRST, REST
+from davy.models.exit import FIRST, OF, REST, WHOLE
 from davy.train.graph import Array, Graph, real, whole
 
-WHOLE = "model.onnx"
 SMALL = 256
 """Constants of fewer bytes are written again: to point at them takes as much room."""
 LARGEST = 63
@@ -139,6 +139,7 @@ class Halves:
         graph = helper.make_graph(nodes, "davy", inputs, outputs, constants)
         opsets = list(self._model.opset_import)
         model = helper.make_model(graph, producer_name="davy", opset_imports=opsets, ir_version=self._model.ir_version)
+        model.metadata_props.add(key=OF, value=hashlib.sha256(self._bytes).hexdigest())
         onnx.save(model, str(self.folder / name))
         onnx.checker.check_model(str(self.folder / name))
 
