@@ -6,7 +6,7 @@ with and without the cascade are compared, one text is scored warm, and one from
 
     python -m benchmarks.score [--posts 100000] [--texts FILE] [--model embedded-en] [--compared 20000] [--json FILE]
 
-`--texts` takes real posts, one a line (.xz too), and reads its last ones, which the screen never saw.
+`--texts` takes real posts, one a line (.xz too), and reads its last ones, which neither screen nor exit learnt from.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def report(
     """Print what was measured beside its goal."""
     kind = "real posts" if options.texts else "made-up posts"
     print(f"{options.model}, {options.posts:,} {kind}")
-    print(f"davy score                    {rate:>10,.0f} posts/s, {same['cleared']:.1%} cleared by the screen")
+    print(f"davy score                    {rate:>10,.0f} posts/s, {same['cleared']:.1%} cleared")
     print(f"davy score --no-cascade       {full:>10,.0f} posts/s, on {options.compared:,}")
     print(f"torch fp32, batch 64, sorted  {torch_rate:>10,.0f} posts/s, on {TORCH_POSTS:,}, the better of two")
     for name in ASKED:

@@ -75,35 +75,45 @@ Nobody should let it remove posts or punish people without a person who looks. I
 private messages, for law enforcement, or for languages other than English. Set thresholds on your own posts first.
 """
 
-SCREEN = """## Its screen
+SCREEN = """## Its screen and its exit
 In files, a small network ({megabytes:.1f} MB) reads first and clears what is plainly harmless. It learnt from a
-student's own answers to 360,000 posts and to random cuts of them, not from labels. On posts that it did not
-learn from, and that have no emoji, it clears:
+student's own answers to 360,000 posts and to random cuts of them, not from labels. What it lets through goes through
+the first {layer} layers; there a head ({kilobytes:.0f} kB), which learnt to foresee this network's answers from its
+states on {learnt:,} such posts, clears what looks harmless by then, and the rest is read to the end. On posts that
+neither learnt from, but on which their marks were chosen, they clear:
 
-| posts | cleared | of the flagged, cleared | n | flagged |
-| --- | --- | --- | --- | --- |
+| posts | cleared by the screen | by both | of the flagged, by the screen | by both | n | flagged |
+| --- | --- | --- | --- | --- | --- | --- |
 {rows}
 
-Posts with emoji are always read. `--no-cascade` reads all.
+The screen lets every post with emoji through; the exit may clear it. `--no-cascade` reads all to the end.
 
 """
 KINDS = {"top": "Reddit, all boards", "gender": "Reddit, gender and dating", "edos": "EDOS, train",
-         "dynahate": "rounds 1–4, train", "davidson": "Davidson 2017", "founta2018": "Founta 2018",
+         "dynahate": "rounds 1–4, train", "hatemojibuild": "rounds 5–7, train",
+         "davidson": "Davidson 2017", "founta2018": "Founta 2018",
          "kennedy2020": "Kennedy 2020", "guest": "Guest 2021"}  # fmt: skip
 
 
 def screen_part(path: Path | None, folder: Path) -> str:
-    """Return the section on the screen, or nothing where there is none."""
+    """Return the section on the screen and the exit, from what `exit.py` printed, or nothing where there is none."""
     if path is None:
         return ""
-    held = json.loads(path.read_text("utf-8"))["held back"]
+    report = json.loads(path.read_text("utf-8"))
+    columns = ("cleared by the screen", "cleared", "flagged and cleared by the screen", "flagged and cleared")
     rows = [
-        f"| {name} | {100 * it['cleared']:.1f} % | {100 * it['flagged and cleared']:.1f} % | {it['posts']:,} "
-        f"| {it['flagged']:,} |"
+        f"| {name} | {' | '.join(f'{100 * it[column]:.1f} %' for column in columns)} "
+        f"| {it['posts']:,} | {it['flagged']:,} |"
         for kind, name in KINDS.items()
-        if (it := held[kind])
+        if (it := report["held back"][kind])
     ]
-    return SCREEN.format(megabytes=(folder / "screen.onnx").stat().st_size / 1e6, rows="\n".join(rows))
+    return SCREEN.format(
+        megabytes=(folder / "screen.onnx").stat().st_size / 1e6,
+        kilobytes=(folder / "exit.onnx").stat().st_size / 1e3,
+        layer=report["layer"],
+        learnt=report["learnt"],
+        rows="\n".join(rows),
+    )
 
 
 def main() -> None:

@@ -64,7 +64,7 @@ class Scores:
     Rows of a `one` or `scale` question sum to 1; those of a `many` question need not.
     `thresholds[q]` is where a yes/no question says yes and where a `many` label is
     chosen (0.5 where absent): one for all posts, or an array with one a post. `read` is
-    False where a cascade's screen cleared the post without the encoder; such posts have
+    False where a cascade cleared the post without reading it to the end; such posts have
     no answer to child questions. `answered[q]` is False where the question was not put to
     the post (a German detector and an English taxonomy), whatever its probabilities hold.
     Work is done once for each distinct answer, so 100,000 posts cost milliseconds.
@@ -183,7 +183,7 @@ class Scores:
     def columns(self) -> dict[str, list[Any]]:
         """Return the output columns: `Q` and `Q.label` for each question, then `verdict`.
 
-        Null where there is no answer. With a cascade one more column, `cleared`, marks what its screen cleared.
+        Null where there is no answer. With a cascade one more column, `cleared`, marks what it cleared.
         """
         columns: dict[str, list[Any]] = {}
         for question in self.questions:

@@ -5,7 +5,8 @@ Texts are sorted by length and dealt out in parts, one to a core at a time; a co
 tokenises its part, runs it in batches that are bounded in tokens, so that little of a
 batch is padding and all of it stays in the core's cache, and takes the next. A folder
 may hold a screen too; `screened()` is the same detector as a cascade, which reads only
-what the screen does not clear.
+what the screen does not clear, and to the end only what an exit within the network
+does not clear either.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scores
+from davy.models import exit as exits
 from davy.models import folder as folders
+from davy.models.exit import Exit
 from davy.models.pieces import Pieces
 from davy.models.prepare import STEPS, prepared
 from davy.models.rows import Rows, cores, spread
@@ -67,6 +70,7 @@ class OnnxScorer:
         self.at_once = 8192 if (folder / "model.onnx").stat().st_size < SMALL else 1024
         self._inputs = {given.name for given in self._session.get_inputs()}
         self._screen = Screen.open(folder, manifest.settings, _session)
+        self._exit: Exit | None = None
         self.cascaded = False
         self._check_graph()
 
@@ -81,6 +85,11 @@ class OnnxScorer:
             return self
         twin = copy.copy(self)
         twin.cascaded, twin.version = True, f"{self.version}+screen"
+        # Opened here, so that one text, which is never screened, does not wait for it.
+        twin._exit = Exit.open(self.folder, self.manifest, _session)
+        twin._check_asked(twin._exit)
+        # The exit's two parts are the whole network once more; its own file need not stay in memory.
+        twin._session = self._session if twin._exit is None else None
         return twin
 
     def score(self, posts: pl.DataFrame) -> Scores:
@@ -108,32 +117,51 @@ class OnnxScorer:
 
         rows = Rows.of(self._encoded(texts))
         blocks = {q.name: np.zeros((len(rows), len(q.labels)), dtype=np.float32) for q in self.questions}
-        read = self._sifted(rows, blocks) if self.cascaded else np.ones(len(rows), dtype=bool)
-        for batch in rows.batches(np.flatnonzero(read), tokens=self._tokens):
-            for question, logits in zip(self.questions, self._run(*rows.padded(batch, self._padding)), strict=True):
-                blocks[question.name][batch] = logits
+        read = np.ones(len(rows), dtype=bool)
+        if self._screen is not None and self.cascaded:
+            read, logits = self._screen.read(rows)
+            self._clear(np.arange(len(rows)), self._screen.questions, logits, blocks)
+        if self._exit is not None:
+            read = self._left(self._exit, rows, np.flatnonzero(read), blocks)
+        else:
+            for batch in rows.batches(np.flatnonzero(read), tokens=self._tokens):
+                self._put(blocks, batch, self._run(*rows.padded(batch, self._padding)))
         for question in self.questions:
             blocks[question.name][read] = self._probabilities(question, blocks[question.name][read])
         return blocks, read
 
+    def _left(self, way_out: Exit, rows: Rows, places: Array, blocks: dict[str, Array]) -> Array:
+        """Put the logits of posts that are read to the end into `blocks`; return which of all posts these are."""
+        import numpy as np
+
+        read = np.zeros(len(rows), dtype=bool)
+        for some in rows.batches(places, tokens=exits.TOKENS):
+            order, logits, states = way_out.enter(rows, some, padding=self._padding, tokens=self._tokens)
+            self._clear(some, way_out.questions, logits, blocks)
+            for batch, outputs in way_out.read_on(states, [q.name for q in self.questions], tokens=self._tokens):
+                self._put(blocks, order[batch], outputs)
+            read[order] = True
+        return read
+
+    def _put(self, blocks: dict[str, Array], places: Array, outputs: Sequence[Array]) -> None:
+        for question, logits in zip(self.questions, outputs, strict=True):
+            blocks[question.name][places] = logits
+
     def _thresholds(self) -> dict[str, float]:
         return {name: float(it) for name, it in self.manifest.thresholds.items()}
 
-    def _sifted(self, rows: Rows, blocks: dict[str, Array]) -> Array:
-        """Return which posts must be read; those that are cleared get the screen's probabilities."""
+    def _clear(self, places: Array, names: Sequence[str], logits: Array, blocks: dict[str, Array]) -> None:
+        """Give the posts at these places the probabilities that a screen or an exit has for them."""
         import numpy as np
 
-        assert self._screen is not None
-        read, logits = self._screen.read(rows)
         thresholds = self._thresholds()
-        for place, name in enumerate(self._screen.questions):
+        for column, name in enumerate(names):
             question = next(it for it in self.questions if it.name == name)
             yes = question.label_names.index(str(question.positive))
-            # A cleared post says no, whatever the screen's own scale says of it.
+            # A cleared post says no, whatever the scale of what cleared it.
             most = np.nextafter(np.float32(thresholds.get(name, 0.5)), np.float32(0))
-            chance = np.minimum(1 / (1 + np.exp(-logits[:, place])), most)
-            blocks[name][:, yes], blocks[name][:, 1 - yes] = chance, 1 - chance
-        return read
+            chance = np.minimum(1 / (1 + np.exp(-np.clip(logits[:, column], -60, 60))), most)
+            blocks[name][places, yes], blocks[name][places, 1 - yes] = chance, 1 - chance
 
     def _encoded(self, texts: list[str]) -> list[Sequence[int]]:
         """Return the token ids of each text, special tokens and all, cut to the model's length."""
@@ -176,12 +204,17 @@ class OnnxScorer:
                     f"{self.folder}/model.onnx gives {width} values for {question.name!r}, "
                     f"which has {len(question.labels)} labels. Export again."
                 )
-        yes_or_no = {question.name for question in self.questions if question.positive}
-        for name in self._screen.questions if self._screen else ():
-            if name not in yes_or_no:
-                raise UserError(f"{self.folder}: its screen asks {name!r}, its model does not. Export the model again.")
+        self._check_asked(self._screen)
         if unknown:
             raise UserError(f"{self.folder}/model.onnx wants {', '.join(sorted(unknown))}, which Davy does not give.")
+
+    def _check_asked(self, cheap: Screen | Exit | None) -> None:
+        """Raise where a screen or an exit asks what the model does not."""
+        yes_or_no = {question.name for question in self.questions if question.positive}
+        for name in cheap.questions if cheap else ():
+            if name not in yes_or_no:
+                what = type(cheap).__name__.lower()
+                raise UserError(f"{self.folder}: its {what} asks {name!r}, its model does not. Export the model again.")
 
 
 def _cut(items: Any, most: int, tail: bool, glue: Any = None) -> Any:

@@ -24,7 +24,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Rows:
-    """Posts as token ids: all of them one after another, where each post starts and how long it is."""
+    """Posts as token ids: all of them one after another, where each post starts and how long it is.
+
+    A token may also be a vector, as it is between two layers of a network.
+    """
 
     ids: Array
     starts: Array
@@ -71,7 +74,7 @@ class Rows:
 
         lengths = self.lengths[places]
         mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]
-        ids = np.full(mask.shape, padding, dtype=np.int64)
+        ids = np.full((*mask.shape, *self.ids.shape[1:]), padding, dtype=self.ids.dtype)
         within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         ids[mask] = self.ids[np.repeat(self.starts[places], lengths) + within]
         return ids, mask

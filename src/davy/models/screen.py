@@ -42,18 +42,12 @@ class Screen:
         path = folder / FILE
         if not path.is_file():
             return None
-        import numpy as np
-
-        try:
-            given = dict(settings["screen"])
-            marks = np.array([float(mark) for mark in given.values()], dtype=np.float32)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{path} has no marks in its manifest ({error}). Export the model again.") from error
+        questions, marks = marks_of(path, settings, "screen")
         opened = session(path)
         names = [it.name for it in (*opened.get_inputs(), *opened.get_outputs())]
         if names != ["ids", "mask", "logits"] or opened.get_outputs()[0].shape[-1] != len(marks):
             raise UserError(f"{path} has other questions than its manifest. Export the model again.")
-        return cls(tuple(given), marks, opened)
+        return cls(questions, marks, opened)
 
     def read(self, rows: Rows | Sequence[Sequence[int]]) -> tuple[Array, Array]:
         """Return for each post whether it must be read, and the logits (posts × questions)."""
@@ -66,6 +60,17 @@ class Screen:
             logits[batch] = self.session.run(["logits"], {"ids": ids, "mask": mask.astype(np.float32)})[0]
         read: Array = np.any(logits >= self.marks, axis=1)
         return read, logits
+
+
+def marks_of(path: Path, settings: Mapping[str, Any], name: str) -> tuple[tuple[str, ...], Array]:
+    """Return the questions under `name` in a manifest's settings, and the mark of each; `path` is what they are for."""
+    import numpy as np
+
+    try:
+        given = dict(settings[name])
+        return tuple(given), np.array([float(mark) for mark in given.values()], dtype=np.float32)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} has no marks in its manifest ({error}). Export the model again.") from error
 
 
 def screened(scorer: Scorer) -> Scorer:

@@ -27,11 +27,12 @@ _SHARED = 64
 
 
 class Graph:
-    """A graph under construction. Each operator's outputs get names of their own."""
+    """A graph under construction. Each operator's outputs get names of their own, which begin with `prefix`."""
 
-    def __init__(self) -> None:
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
+    def __init__(self, prefix: str = "") -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._prefix = prefix
         self._known: dict[tuple[bytes, str, tuple[int, ...]], str] = {}
 
     def add(self, operator: str, *inputs: Value, domain: str = "", **attributes: Any) -> str:
@@ -44,10 +45,10 @@ class Graph:
 
     def split(self, operator: str, *inputs: Value, outputs: int, domain: str = "", **attributes: Any) -> list[str]:
         """Add an operator with several outputs and return their names."""
-        place = len(self._nodes)
+        place = len(self.nodes)
         names = [it if isinstance(it, str) else self.constant(it) for it in inputs]
-        found = [f"{operator}_{place}" if outputs == 1 else f"{operator}_{place}_{i}" for i in range(outputs)]
-        self._nodes.append(helper.make_node(operator, names, found, found[0], domain=domain, **attributes))
+        found = [f"{self._prefix}{operator}_{place}" + (f"_{i}" if outputs > 1 else "") for i in range(outputs)]
+        self.nodes.append(helper.make_node(operator, names, found, found[0], domain=domain, **attributes))
         return found
 
     def constant(self, value: Array) -> str:
@@ -56,20 +57,20 @@ class Graph:
         key = (value.tobytes() if value.size <= _SHARED else b"", value.dtype.str, value.shape)
         if value.size <= _SHARED and key in self._known:
             return self._known[key]
-        name = f"constant_{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(value, name))
+        name = f"{self._prefix}constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(value, name))
         if value.size <= _SHARED:
             self._known[key] = name
         return name
 
     def nibbles(self, value: Array, *, signed: bool) -> str:
         """Add a constant of four bits a number, two numbers a byte, and return the name of the same numbers in int8."""
-        name = f"constant_{len(self._constants)}"
+        name = f"{self._prefix}constant_{len(self.constants)}"
         kind = TensorProto.INT4 if signed else TensorProto.UINT4
         flat = (value.ravel() & 15).astype(np.uint8)
         pairs = np.pad(flat, (0, flat.size % 2)).reshape(-1, 2)
         packed = (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8).tobytes()
-        self._constants.append(helper.make_tensor(name, kind, value.shape, packed, raw=True))
+        self.constants.append(helper.make_tensor(name, kind, value.shape, packed, raw=True))
         return self.add("Cast", name, to=TensorProto.INT8)
 
     def save(
@@ -82,16 +83,16 @@ class Graph:
     ) -> None:
         """Write the graph: inputs of int64 and of float32 (batch × length), outputs (name outside, inside, width)."""
         for outside, inside, _ in outputs:
-            self._nodes.append(helper.make_node("Identity", [inside], [outside], f"output {outside}"))
+            self.nodes.append(helper.make_node("Identity", [inside], [outside], f"output {outside}"))
         graph = helper.make_graph(
-            self._nodes,
+            self.nodes,
             "davy",
             [
                 *(helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in inputs),
                 *(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "length"]) for name in real_inputs),
             ],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width]) for name, _, width in outputs],
-            self._constants,
+            self.constants,
         )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         model = helper.make_model(graph, producer_name="davy", opset_imports=opsets, ir_version=IR_VERSION)
