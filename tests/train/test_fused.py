@@ -82,25 +82,6 @@ def test_a_child_question_is_no_likelier_than_what_leads_to_it(tmp_path):
     np.testing.assert_allclose(found.numpy(), expected.numpy(), atol=1e-4)
 
 
-def saturates() -> bool:
-    """Return whether this processor's int8 products lose what does not fit in 16 bits, as those without VNNI do."""
-    import onnx
-    import onnxruntime
-    from onnx import TensorProto, helper, numpy_helper
-
-    graph = helper.make_graph(
-        [helper.make_node("MatMulInteger", ["a", "w"], ["y"])],
-        "probe",
-        [helper.make_tensor_value_info("a", TensorProto.UINT8, [1, 64])],
-        [helper.make_tensor_value_info("y", TensorProto.INT32, [1, 8])],
-        [numpy_helper.from_array(np.full((64, 8), 127, np.int8), "w")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.checker.check_model(model)
-    probe = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return bool(probe.run(["y"], {"a": np.full((1, 64), 255, np.uint8)})[0][0, 0] != 64 * 255 * 127)
-
-
 @pytest.mark.parametrize("family", ["Bert", "MPNet"])
 @pytest.mark.parametrize("bits", [8, 4])
 def test_a_rounded_graph_equals_the_rounded_network(family, bits, tmp_path):
@@ -125,9 +106,6 @@ def test_a_rounded_graph_equals_the_rounded_network(family, bits, tmp_path):
         np.abs(mine - logits[:, columns].numpy()).max()
         for mine, columns in zip(ran(tmp_path / "m.onnx", ids, mask), COLUMNS, strict=True)
     )
-    if saturates():  # such a processor can't say what torch says; it must stay near
-        assert gap < 0.05
-        return
     # Sums in another order move an activation over the edge of a step now and then.
     assert gap < 0.3 * float((exact - logits).abs().max())
     assert gap < 0.01

@@ -3,7 +3,8 @@
 A linear layer and the name of its input in; the name of its output out. In int8 a
 matrix has a scale for each output and the input is rounded as it comes, over the whole
 tensor. Four bits are unpacked from constants, which onnxruntime does once, at load: a
-run multiplies the same int8 matrices as any other.
+run multiplies the same matrices as any other. Codes are kept as uint8 around a middle:
+with int8, processors without VNNI add pairs of products in 16 bits, which overflow.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from onnx import TensorProto
 from torch import Tensor
 
 from davy.train.graph import Array, Graph, Value, whole
 from davy.train.rounding import four_bits
+
+MIDDLE = 128
+"""The uint8 that stands for 0."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ def product(graph: Graph, states: str, layer: Linear, bits: int) -> str:
     if layer.range is not None:
         return products(graph, states, [layer], bits)[0]
     matrix, scale = _rounded(graph, layer.weight, bits)
-    return graph.own("DynamicQuantizeMatMul", states, matrix, scale, "", array(layer.bias))
+    return graph.own("DynamicQuantizeMatMul", states, matrix, scale, np.array(MIDDLE, np.uint8), array(layer.bias))
 
 
 def products(graph: Graph, states: str, layers: Sequence[Linear], bits: int) -> list[str]:
@@ -46,7 +51,8 @@ def products(graph: Graph, states: str, layers: Sequence[Linear], bits: int) -> 
     found = []
     for layer in layers:
         matrix, scale = _rounded(graph, layer.weight, bits)
-        found.append(graph.own("MatMulIntegerToFloat", codes, matrix, step, scale, zero, "", array(layer.bias)))
+        middle = np.array(MIDDLE, np.uint8)
+        found.append(graph.own("MatMulIntegerToFloat", codes, matrix, step, scale, zero, middle, array(layer.bias)))
     return found
 
 
@@ -67,12 +73,12 @@ def array(tensor: Tensor) -> Array:
 
 
 def _rounded(graph: Graph, weight: Tensor, bits: int) -> tuple[Value, Array]:
-    """Return a matrix (inputs × outputs) in int8 and the scale of each output."""
+    """Return a matrix (inputs × outputs) in uint8 around its middle, and the scale of each output."""
     weight = weight.detach().float()
     if bits == 4 and weight.shape[1] % 32 == 0:
         return _unpacked(graph, weight)
     scale = weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
-    codes = (weight / scale).round().to(torch.int8)
+    codes = ((weight / scale).round() + MIDDLE).to(torch.uint8)
     return codes.T.contiguous().numpy(), scale.squeeze(1).numpy()
 
 
@@ -83,4 +89,6 @@ def _unpacked(graph: Graph, weight: Tensor) -> tuple[str, Array]:
     small = graph.nibbles(codes.T.contiguous().numpy().reshape(groups, inputs // groups, outputs), signed=True)
     loud = graph.nibbles(loudness.T.contiguous().numpy().reshape(groups, 1, outputs), signed=False)
     matrix = graph.add("Reshape", graph.add("Mul", small, loud), whole(inputs, outputs))
+    wide = graph.add("Add", graph.add("Cast", matrix, to=TensorProto.INT16), np.array(MIDDLE, np.int16))
+    matrix = graph.add("Cast", wide, to=TensorProto.UINT8)
     return matrix, np.ascontiguousarray(scale.squeeze(1).numpy())

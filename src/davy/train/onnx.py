@@ -133,7 +133,10 @@ def _trace(module: nn.Module, questions: Sequence[str], path: Path) -> None:
 
 
 def _round(exact: Path, path: Path) -> None:
-    """Write the graph with every matrix product of a weight in int8, one scale an output channel."""
+    """Write the graph with every matrix product of a weight in 8 bits, one scale an output channel.
+
+    Weights are uint8: with int8, processors without VNNI add pairs of products in 16 bits, which overflow.
+    """
     import logging
 
     from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -150,7 +153,7 @@ def _round(exact: Path, path: Path) -> None:
             str(path),
             op_types_to_quantize=["MatMul"],
             per_channel=True,
-            weight_type=QuantType.QInt8,
+            weight_type=QuantType.QUInt8,
             extra_options={"MatMulConstBOnly": True},
         )
     finally:
