@@ -20,14 +20,18 @@ import numpy as np
 import polars as pl
 import torch
 import weights as packing
-from german import FOLDS, folds, gmhp7k
+from german import FOLDS, folds, germeval, gmhp7k
 from german_job import macro_f1
 from german_nets import GERMAN, Grams, Reader, small
+from tokenizers import Tokenizer
 
 from davy import schemes
 from davy.models import folder as folders
 from davy.models.onnx import OnnxScorer
+from davy.models.prepare import prepared
+from davy.train.export import RANGE_POSTS
 from davy.train.onnx import write_onnx
+from davy.train.ranges import settle
 from davy.train.tables import RoundedEmbedding
 
 NAMES = ("hate", "misogynistic")
@@ -72,12 +76,21 @@ def write(args: argparse.Namespace, reader: Reader, folder: Path, answers: Seque
         loud=torch.arange(reader.encoder.words.num_embeddings) < args.loud if args.loud else None,
     )  # fmt: skip
     reader.out.grams.table = table
+    settle(folder / "model.onnx", calibration(args))
     shutil.copy(args.prepared / "tokenizer.json", folder / "tokenizer.json")
     questions = tuple(question for question in schemes.load("gmhp7k").questions if question.name in NAMES)
     manifest = folders.Manifest("onnx", "embedded-de", questions, languages=("de",), settings=SETTINGS)
     temperatures = {name: round(1 / yes.slope, 4) for name, yes in zip(NAMES, answers, strict=False)}
     thresholds = {name: yes.threshold for name, yes in zip(NAMES, answers, strict=False)}
     return folders.write(folder, replace(manifest, temperatures=temperatures, thresholds=thresholds))
+
+
+def calibration(args: argparse.Namespace) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return ids and mask of some of GermEval's posts, on which the ranges of activations are measured."""
+    tokenizer = Tokenizer.from_file(str(args.prepared / "tokenizer.json"))
+    texts = [prepared(post.text, SETTINGS["prepare"]) for post in germeval(args.data)[:RANGE_POSTS]]
+    posts = [torch.tensor([encoding.ids[: SETTINGS["max_length"]]]) for encoding in tokenizer.encode_batch(texts)]
+    return [(ids, torch.ones_like(ids)) for ids in posts]
 
 
 def odds_of(folder: Path, texts: list[str]) -> np.ndarray:

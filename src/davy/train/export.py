@@ -21,10 +21,11 @@ from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
 from davy.models.transformer import TransformerScorer, heads_of, many_within
 from davy.train.onnx import write_onnx
-from davy.train.ranges import measure
+from davy.train.ranges import measure, settle
 
 if TYPE_CHECKING:
     import polars as pl
+    import torch
 
 RANGE_POSTS = 1000
 """How many posts of dev the ranges of activations are measured on."""
@@ -53,8 +54,9 @@ def export(
     scorer = TransformerScorer.open(source, manifest)
     columns = columns_of(heads_of(scorer.questions))
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in scorer.questions]
-    if int8 and dev is not None:
-        _measure(scorer, dev)
+    posts = _posts(scorer, dev) if int8 and dev is not None else []
+    if posts:
+        measure(scorer.network, posts)
     write_onnx(
         scorer.network,
         [q.name for q in scorer.questions],
@@ -65,6 +67,8 @@ def export(
         matrix_bits=matrix_bits,
         within=many_within(scorer.questions),
     )
+    if posts:
+        settle(out / "model.onnx", posts)
     _tokenizer(scorer, out / "tokenizer.json")
     if (source / folders.CARD).is_file():
         shutil.copy(source / folders.CARD, out / folders.CARD)
@@ -76,13 +80,13 @@ def export(
     return _tuned(scorer, draft, out, dev, answered)
 
 
-def _measure(scorer: TransformerScorer, dev: pl.DataFrame) -> None:
-    """Take the ranges of activations from dev, so that a post scores the same in any company."""
+def _posts(scorer: TransformerScorer, dev: pl.DataFrame) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return ids and mask of some posts of dev, for the ranges of activations."""
     import torch
 
     rows = scorer.reading.ids(dev["text"].fill_null("").head(RANGE_POSTS).to_list())
-    posts = (torch.tensor([ids]) for ids in rows if ids)
-    measure(scorer.network, ((ids, torch.ones_like(ids)) for ids in posts))
+    posts = [torch.tensor([ids]) for ids in rows if ids]
+    return [(ids, torch.ones_like(ids)) for ids in posts]
 
 
 def _tokenizer(scorer: TransformerScorer, path: Path) -> None:
