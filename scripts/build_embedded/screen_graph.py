@@ -13,6 +13,7 @@ import numpy as np
 from onnx import TensorProto
 
 from davy.train.graph import Graph, real, whole
+from davy.train.matrices import MIDDLE
 
 GROUP = 32
 
@@ -71,8 +72,9 @@ def _loudest(graph: Graph, held: dict[str, np.ndarray], vectors: str, width: int
     ]
     around = graph.add("Concat", *shifted, axis=2)
     bias = np.concatenate([held["three.bias"], held["one.bias"]]).astype(np.float32)
-    whole_filters = np.round(filters / scale).astype(np.int8)
-    found = graph.own("MatMulIntegerToFloat", around, whole_filters, step, scale.astype(np.float32), zero, "", bias)
+    rounded = (np.round(filters / scale) + MIDDLE).astype(np.uint8)
+    middle = np.array(MIDDLE, np.uint8)
+    found = graph.own("MatMulIntegerToFloat", around, rounded, step, scale.astype(np.float32), zero, middle, bias)
     heard = graph.add("Mul", found, graph.add("Unsqueeze", "mask", whole(2)))
     return graph.add("Relu", graph.add("ReduceMax", heard, whole(1), keepdims=0))
 
