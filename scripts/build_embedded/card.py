@@ -26,8 +26,8 @@ PROCESSORS = {
 Its products of int8 overflow now and then on processors without VNNI; there, rounds 1–4 came out at 0.834, rounds
 5–7 at 0.763 and EDOS A at 0.825.""",
     "large": """\
-Matrices are uint8, so that these figures hold with and without VNNI: rounds 1–4, rounds 5–7 and EDOS A were
-measured on both kinds of processor.""",
+Matrices are uint8, so that sums are exact with and without VNNI: rounds 1–4, rounds 5–7 and EDOS A came out the same
+with VNNI (in int8, which is exact there) and without.""",
 }
 HEAD = """# {name}
 
