@@ -25,11 +25,11 @@ def main() -> int:
     import polars as pl
 
     from davy import suites
-    from davy.check.fairness import fairness
-    from davy.check.files import write
-    from davy.check.page import Check
-    from davy.check.run import run
-    from davy.check.summary import summary
+    from davy.check.fairness import measure_fairness
+    from davy.check.report.files import write_report
+    from davy.check.report.page import CheckReport
+    from davy.check.report.summary import summarise
+    from davy.check.run import run_suite
     from davy.core import UserError
     from davy.models.load import load
 
@@ -49,19 +49,19 @@ def main() -> int:
         for part in posts.iter_slices(256):
             scorer.score(part)
         alone = time.perf_counter() - start
-        found = run(suite, scorer, name=name)
+        found = run_suite(suite, scorer, name=name)
         runs.append(found)
         print(f"{name:20} alone {alone:6.2f} s   in the runner {found.seconds:6.2f} s   {found.seconds / alone:5.2f} ×")
         missed += name.startswith("embedded") and found.seconds > GOAL
     if not runs:
         return 1
     start = time.perf_counter()
-    fair = [fairness(suite, found) for found in runs]
-    made = summary(suite, runs, fair, {"seed": 0})
+    fair = [measure_fairness(suite, found) for found in runs]
+    made = summarise(suite, runs, fair, {"seed": 0})
     print(f"all figures with intervals: {time.perf_counter() - start:6.2f} s")
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        write(Check(suite, tuple(runs), tuple(fair), made), Path(folder))
+        write_report(CheckReport(suite, tuple(runs), tuple(fair), made), Path(folder))
         print(f"page, CSV, JSON, JUnit: {time.perf_counter() - start:6.2f} s")
     return 1 if missed else 0
 

@@ -251,16 +251,16 @@ def words(rows: int, lines: list[str]) -> dict[str, float]:
     import polars as pl
 
     from davy.lexicons import Lexicon
-    from davy.sample.words import found
-    from davy.text.terms import Terms
+    from davy.sample.words import contains_words
+    from davy.text.column_match import ColumnMatcher
 
     chance = random.Random(5)  # noqa: S311
     terms = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(5_000)]
     posts = list(texts(rows, lines))
-    ready = Terms(Lexicon.of(*terms))
+    ready = ColumnMatcher(Lexicon.of(*terms))
     column = pl.Series("text", posts)
     start = time.perf_counter()
-    found(column, ready)
+    contains_words(column, ready)
     speeds = {"davy": rows / (time.perf_counter() - start)}
     few = posts[:2_000]
     pattern = re.compile(r"\b(?:" + "|".join(terms) + r")\b", re.IGNORECASE)

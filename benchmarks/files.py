@@ -80,9 +80,9 @@ def make(path: Path, rows: int) -> None:
 
 def ours(source: str, out: str) -> None:
     """Convert with Davy."""
-    from davy.collect import files
+    from davy.files import tables
 
-    files.convert(source, out)
+    tables.convert(source, out)
 
 
 def with_pandas(source: str, out: str) -> None:

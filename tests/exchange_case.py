@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from davy import schemes as scheme_files
-from davy.annotate.exchange.rows import Answered, Given, Settled
+from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
 from davy.core import Annotation, Label, Phase, Project, Question, Scheme, Verdict, Wording
 from davy.serve.exchange import about_files
 from davy.store import Store, annotations, items, members, phases, posts, projects, schemes, users, verdicts
@@ -60,26 +60,26 @@ def scheme() -> Scheme:
     )
 
 
-def rows() -> list[Answered]:
+def rows() -> list[AnsweredPost]:
     """Return rows with every odd text, by id, as `gather` would yield them."""
     made = []
     for number, text in enumerate(ODD_TEXTS):
         mean = number % 2 == 0
         answers = {"hate": ("hateful",), "target": _targets(number), "severity": ("2",)} if mean else _FINE
         given = (
-            Given("A07", "3", answers, (), '=comment, "odd"\nline 👍🏽' if mean else None, 3.25, _at(number), 2),
-            Given("A31", "3", _FINE, ("unsure", "other target"), None, None, _at(number + 1), 1),
-            Given("Zoë", "3", {}, ("refused",), None, 0.5, _at(number + 2), 0),
+            GivenAnswer("A07", "3", answers, (), '=comment, "odd"\nline 👍🏽' if mean else None, 3.25, _at(number), 2),
+            GivenAnswer("A31", "3", _FINE, ("unsure", "other target"), None, None, _at(number + 1), 1),
+            GivenAnswer("Zoë", "3", {}, ("refused",), None, 0.5, _at(number + 2), 0),
         )
-        settled = {"hate": Settled(("hateful",), "majority", None)} if mean else {}
+        settled = {"hate": SettledAnswer(("hateful",), "majority", None)} if mean else {}
         if number % 4 == 0:
-            settled["target"] = Settled(_targets(number), "expert", 'because, "so"\nand so')
-            settled["severity"] = Settled(("2",), "single", None)
+            settled["target"] = SettledAnswer(_targets(number), "expert", 'because, "so"\nand so')
+            settled["severity"] = SettledAnswer(("2",), "single", None)
         meta = {"likes": number, "tags": ["a", "ü"], "deep": {"x": None, "y": 1.5}} if number % 3 == 0 else {}
         known = {"lang": "de", "image": "m/1.png", "source": "tea talk", "licence": "CC-BY-4.0"} if mean else {}
         if number % 3 == 1:
             known |= {"parent": "p000", "found": "rule 1", "collected_at": "2024-05-01T12:00:00+00:00"}
-        made.append(Answered(f"p{number:03}", text, **known, meta=meta, given=given, settled=settled))
+        made.append(AnsweredPost(f"p{number:03}", text, **known, meta=meta, given=given, settled=settled))
     return made
 
 
@@ -129,7 +129,7 @@ def fill(store: Store, *, phase_names: tuple[str, ...] = ("training", "3")) -> P
     return project
 
 
-def _frame(wanted: list[Answered], author: str) -> pl.DataFrame:
+def _frame(wanted: list[AnsweredPost], author: str) -> pl.DataFrame:
     import json
 
     made = [
@@ -149,7 +149,7 @@ def _frame(wanted: list[Answered], author: str) -> pl.DataFrame:
     return pl.DataFrame(made, schema_overrides={"meta": pl.String}, infer_schema_length=None)
 
 
-def _answer(db, row: Answered, phase: Phase, people: list[str], made: Scheme) -> None:
+def _answer(db, row: AnsweredPost, phase: Phase, people: list[str], made: Scheme) -> None:
     ids = []
     for person, given in zip(people, row.given, strict=False):
         annotation = Annotation(
@@ -175,7 +175,7 @@ def _answer(db, row: Answered, phase: Phase, people: list[str], made: Scheme) ->
             verdicts.add(db, verdict, made, by="boss")
 
 
-def same_but_people(read: list[Answered], people: dict[str, str]) -> list[Answered]:
+def same_but_people(read: list[AnsweredPost], people: dict[str, str]) -> list[AnsweredPost]:
     """Return rows with annotators renamed, to compare."""
     from dataclasses import replace
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from davy.annotate import create, project_file, work
+from davy.annotate import labelling, project_creation, project_file
 from davy.core import Phase, Project
 from davy.store import Store, columns, members, phases, projects, users
 
@@ -68,13 +68,13 @@ def gmhp7k(
 
     `each` makes every calibration set that small, where the paper's sizes don't matter.
     """
-    plan = project_file.read("gmhp7k")
+    plan = project_file.read_plan("gmhp7k")
     if each is not None:
         sets = (replace(it, posts=str(each)) if it.kind == "calibration" else it for it in plan.phases)
         plan = replace(plan, phases=tuple(sets))
     with store.write() as db:
         manager = by or users.add(db, login="manager", name="Mo", role="expert", by="shell").id
-        made = create.create(db, plan, by=manager, posts_in=[posts_frame(posts)])
+        made = project_creation.create_project(db, plan, by=manager, posts_in=[posts_frame(posts)])
         team = []
         for number in range(people):
             account = users.add(db, login=f"person{number}", name=f"Person {number}", role="annotator", by="shell")
@@ -107,13 +107,13 @@ def _answer_one(
 ) -> None:
     person = waiting[int(rng.integers(len(waiting)))]
     member = members.get(db, project.id, person.user)
-    sheet = work.next_sheet(db, project, member, phase_id=phase.id)
+    sheet = labelling.next_sheet(db, project, member, phase_id=phase.id)
     if sheet is None:
         waiting.remove(person)
         return
     code = person.code(truth_of(sheet.post.id), rng)
     if code is None:
-        work.refuse(db, sheet, annotation_id=columns.new_id())
+        labelling.refuse(db, sheet, annotation_id=columns.new_id())
         return
-    work.save(db, sheet, SAID[code], annotation_id=columns.new_id(), seconds=10 + 20 * rng.random())
+    labelling.save(db, sheet, SAID[code], annotation_id=columns.new_id(), seconds=10 + 20 * rng.random())
     said[sheet.post.id, person.pseudonym] = code

@@ -24,12 +24,13 @@ STAGES = {
 
 MAY_IMPORT: dict[str, set[str]] = {
     "core": set(),
-    **{room: {"core"} | (SHARED - {room}) for room in SHARED},
-    "store": {"core"},
-    "models": {"core"} | SHARED,
-    **{stage: {"core", "store", "models"} | SHARED for stage in STAGES},
-    "serve": {"core", "store", "models"} | SHARED | STAGES,
-    "cli": {"core", "store", "models", "serve"} | SHARED | STAGES,
+    "files": {"core"},
+    **{room: {"core", "files"} | (SHARED - {room}) for room in SHARED},
+    "store": {"core", "files"},
+    "models": {"core", "files"} | SHARED,
+    **{stage: {"core", "files", "store", "models"} | SHARED for stage in STAGES},
+    "serve": {"core", "files", "store", "models"} | SHARED | STAGES,
+    "cli": {"core", "files", "store", "models", "serve"} | SHARED | STAGES,
 }
 
 HEAVY = {"torch": {"models", "train"}, "sqlalchemy": {"store"}, "fastapi": {"serve"}, "typer": {"cli"}}

@@ -6,14 +6,14 @@ import polars as pl
 from starlette.testclient import TestClient
 
 from davy import schemes
-from davy.collect import files
 from davy.core import Annotation, Verdict
+from davy.files import tables
 from davy.measure.agreement import coefficient
 from davy.measure.ratings import Ratings
 from davy.models.load import load
 from davy.score.batch import score_frames
 from davy.serve.app import create_app
-from davy.serve.settings import Settings
+from davy.serve.settings import ServerSettings
 from davy.store import annotations, keys, posts, users, verdicts
 from davy.store import schemes as stored_schemes
 
@@ -27,8 +27,8 @@ def test_follow_one_post(tmp_path, store):
 
     # collect: whatever the file is, it becomes posts with our columns.
     archive = tmp_path / "posts.parquet"
-    assert files.convert(sheet, archive, text="comment", id="nr").rows == 2
-    frame = next(files.batches(archive))
+    assert tables.convert(sheet, archive, text="comment", id="nr").rows == 2
+    frame = next(tables.batches(archive))
     assert frame["text"].to_list()[0] == POST
 
     # store: posts and the scheme that people will answer. Every change is recorded with who and when.
@@ -70,7 +70,7 @@ def test_follow_one_post(tmp_path, store):
     # score: a detector reads the same post; here a word list is enough.
     words = tmp_path / "words.txt"
     words.write_text("grumblefop\ngrumblefops\n", encoding="utf-8")
-    scored = pl.concat(score_frames(files.batches(archive), load(f"keywords:{words}")))
+    scored = pl.concat(score_frames(tables.batches(archive), load(f"keywords:{words}")))
     assert scored["verdict"].to_list() == ["hateful", "none"]
     assert scored.columns[: len(frame.columns)] == frame.columns
 
@@ -79,7 +79,7 @@ def test_follow_one_post(tmp_path, store):
         service = users.add(db, login="bot@example.org", name="Bot", role="admin", by="setup")
         _, secret = keys.create(db, owner=service.id, name="forum", scopes=("score",), by=service.id)
     url = store.url.render_as_string(hide_password=False)
-    settings = Settings(database=url, secret_key="s" * 32, model=f"keywords:{words}")
+    settings = ServerSettings(database=url, secret_key="s" * 32, model=f"keywords:{words}")
     with TestClient(create_app(settings), base_url="http://127.0.0.1") as forum:
         answer = forum.post("/v1/score", json={"text": POST}, headers={"Authorization": f"Bearer {secret}"})
     assert answer.status_code == 200, answer.text

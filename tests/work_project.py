@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from davy.annotate import work
+from davy.annotate import labelling
 from davy.core import Guideline, Label, Member, Phase, Project, Question, Scheme, Wording
 from davy.schemes import to_yaml
 from davy.store import Connection, Store, items, members, phases, posts, projects, schemes, users
@@ -37,30 +37,30 @@ class Bench:
     phase: Phase
     people: dict[str, Member]
 
-    def next(self, name: str, **options: Any) -> work.Sheet | None:
+    def next(self, name: str, **options: Any) -> labelling.Sheet | None:
         """Give a person their next sheet."""
         with self.store.write() as db:
-            return work.next_sheet(db, self.project, self.people[name], **options)
+            return labelling.next_sheet(db, self.project, self.people[name], **options)
 
-    def open(self, name: str, assignment_id: str) -> work.Sheet:
+    def open(self, name: str, assignment_id: str) -> labelling.Sheet:
         """Open a sheet by its id."""
         with self.store.write() as db:
-            return work.open_sheet(db, self.project, self.people[name], assignment_id)
+            return labelling.open_sheet(db, self.project, self.people[name], assignment_id)
 
-    def save(self, name: str, sheet: work.Sheet, answers: Any = None, **options: Any) -> work.Saved:
+    def save(self, name: str, sheet: labelling.Sheet, answers: Any = None, **options: Any) -> labelling.SavedAnswer:
         """Open a sheet and save answers to it, as the page does: in one transaction."""
         with self.store.write() as db:
-            found = work.open_sheet(db, self.project, self.people[name], sheet.assignment.id)
-            return work.save(db, found, answers or NO, **{"annotation_id": new_id(), **options})
+            found = labelling.open_sheet(db, self.project, self.people[name], sheet.assignment.id)
+            return labelling.save(db, found, answers or NO, **{"annotation_id": new_id(), **options})
 
-    def answer(self, name: str, answers: Any = None, **options: Any) -> work.Sheet | None:
+    def answer(self, name: str, answers: Any = None, **options: Any) -> labelling.Sheet | None:
         """Let a person answer their next sheet; return it."""
         sheet = self.next(name)
         if sheet is not None:
             self.save(name, sheet, answers, **options)
         return sheet
 
-    def item(self, sheet: work.Sheet) -> Any:
+    def item(self, sheet: labelling.Sheet) -> Any:
         """Return a sheet's item as it is now."""
         with self.store.read() as db:
             return items.get(db, sheet.item.id)
@@ -68,7 +68,7 @@ class Bench:
     def everything(self) -> list[Any]:
         """Return the phase's items as they are now."""
         with self.store.read() as db:
-            return list(items.everything(db, self.phase.id))
+            return list(items.iter_items(db, self.phase.id))
 
 
 def make_bench(

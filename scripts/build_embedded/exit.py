@@ -24,8 +24,8 @@ import torch.nn.functional as F
 from screen_nets import QUESTIONS
 
 from davy.models import folder as folders
-from davy.models.rows import Rows
-from davy.train.halves import LARGEST, Halves, Head
+from davy.models.token_batches import TokenRows
+from davy.train.onnx.network_split import LARGEST, ExitHead, SplitNetwork
 
 LOST = {"top": 0.02, "gender": 0.02}
 LOST_ELSEWHERE = 0.01
@@ -62,11 +62,11 @@ class Net(torch.nn.Module):
             self.middle.weight.copy_(self.middle.weight.half().float())
         return self
 
-    def head(self) -> Head:
+    def head(self) -> ExitHead:
         """Return the weights as the graph takes them."""
         layers = (self.filters, self.middle, self.last)
         arrays = [it.detach().numpy().copy() for layer in layers for it in (layer.weight.T, layer.bias)]
-        return Head(*arrays)
+        return ExitHead(*arrays)
 
 
 class Part:
@@ -78,7 +78,7 @@ class Part:
         held = np.load(states / f"{name}.npz")
         self.kinds, self.screen, self.lengths = held["kinds"], held["screen"], held["lengths"]
         self.kept, self.scale = held["kept"], scale
-        self.rows = Rows(np.load(states / f"{name}.codes{layer}.npy", mmap_mode="r"), held["starts"], self.lengths)
+        self.rows = TokenRows(np.load(states / f"{name}.codes{layer}.npy", mmap_mode="r"), held["starts"], self.lengths)
         temperatures = np.array([manifest.temperatures.get(name, 1.0) for name in QUESTIONS], dtype=np.float32)
         self.thresholds = np.array([manifest.thresholds.get(name, 0.5) for name in QUESTIONS], dtype=np.float32)
         self.chances = 1 / (1 + np.exp(-held["margins"] / temperatures))
@@ -224,7 +224,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="take the head that was learnt before; choose marks only")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    manifest, halves = folders.read(args.folder), Halves(args.folder, args.layer)
+    manifest, halves = folders.read(args.folder), SplitNetwork(args.folder, args.layer)
     told = (args.layer, manifest, halves.scale)
     parts = [Part(args.states, f"learnt-{i}", *told) for i in range(args.parts)]
     if args.again:

@@ -21,8 +21,8 @@ from onnx import TensorProto, helper
 from screen_nets import QUESTIONS
 
 from davy.models.onnx import OnnxScorer, _session
-from davy.models.rows import Rows, cores, spread
-from davy.train.halves import Halves
+from davy.models.token_batches import TokenRows, cores, map_threads
+from davy.train.onnx.network_split import SplitNetwork
 
 BENCHMARK, UNSEEN = 100_000, 110_000
 """How many of Reddit's last posts benchmarks take, and how many the screen never saw."""
@@ -53,7 +53,9 @@ class Posts:
         self.used = np.array([post.part != "dev" for post in everything])
         self.used[top[-BENCHMARK:]] = False
         texts = [" ".join(post.text.split()) or "." for post in everything]
-        self.rows = Rows.of([ids if use else [] for ids, use in zip(scorer._encoded(texts), self.used, strict=True)])
+        self.rows = TokenRows.of(
+            [ids if use else [] for ids, use in zip(scorer._encoded(texts), self.used, strict=True)]
+        )
         assert scorer._screen is not None
         self.screen = np.full((len(everything), len(QUESTIONS)), np.nan, dtype=np.float32)
         words = scorer._pieces._tokenizer.get_vocab_size()
@@ -66,7 +68,7 @@ class Posts:
 
         order = np.flatnonzero(self.used)[np.argsort(-self.rows.lengths[self.used], kind="stable")]
         parts = np.array_split(order, max(1, len(order) // 2000))
-        for part, logits in zip(parts, spread(screened, parts, cores()), strict=True):
+        for part, logits in zip(parts, map_threads(screened, parts, cores()), strict=True):
             self.screen[part] = logits
         self.unsure = (self.screen >= marks - LOWER).any(axis=1) | self.emoji
 
@@ -84,9 +86,9 @@ class Posts:
         return held | {f"learnt-{i}": learnt[part == i] for i in range(PARTS)}
 
 
-def taken(rows: Rows, places: np.ndarray) -> Rows:
+def taken(rows: TokenRows, places: np.ndarray) -> TokenRows:
     """Return the rows at these places."""
-    return Rows(rows.ids, rows.starts[places], rows.lengths[places])
+    return TokenRows(rows.ids, rows.starts[places], rows.lengths[places])
 
 
 def with_codes(folder: Path, codes: list[str], out: Path) -> Any:
@@ -98,7 +100,7 @@ def with_codes(folder: Path, codes: list[str], out: Path) -> Any:
     return _session(out / "with-codes.onnx")
 
 
-def read(posts: Posts, places: np.ndarray, cuts: dict[int, Halves], session: Any, out: Path, name: str) -> None:
+def read(posts: Posts, places: np.ndarray, cuts: dict[int, SplitNetwork], session: Any, out: Path, name: str) -> None:
     """Write one file of posts and, for each layer, one of states."""
     places = places[np.argsort(-posts.rows.lengths[places], kind="stable")]
     rows, kept = taken(posts.rows, places), posts.unsure[places]
@@ -121,7 +123,7 @@ def read(posts: Posts, places: np.ndarray, cuts: dict[int, Halves], session: Any
                 start, length = starts[batch[column]], rows.lengths[batch[column]]
                 file[start : start + length] = apart[:length, column]
 
-    spread(run, rows.batches(np.arange(len(rows)), tokens=256), cores())
+    map_threads(run, rows.batches(np.arange(len(rows)), tokens=256), cores())
     for file in files:
         file.flush()
     np.savez(out / f"{name}.npz", margins=margins, screen=posts.screen[places], kinds=posts.kinds[places],
@@ -136,7 +138,7 @@ def main() -> None:
     parser.add_argument("--layer", type=int, action="append", required=True)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    cuts = {layer: Halves(args.folder, layer) for layer in args.layer}
+    cuts = {layer: SplitNetwork(args.folder, layer) for layer in args.layer}
     session = with_codes(args.folder, [cut.codes for cut in cuts.values()], args.out)
     posts = Posts(args.data, OnnxScorer(args.folder))
     for name, places in posts.chosen().items():

@@ -26,11 +26,11 @@ from davy.core.scheme import Question
 from davy.models import folder as folders
 from davy.models.network import Network, columns_of
 from davy.models.onnx import OnnxScorer
-from davy.models.transformer import many_within
+from davy.models.transformer import parent_gates
 from davy.train.data import Tokens
 from davy.train.fit import predict
-from davy.train.onnx import write_onnx
-from davy.train.ranges import measure
+from davy.train.onnx.activation_ranges import measure_ranges
+from davy.train.onnx.write import write_onnx
 
 LABELS = {"type": TYPES, "target": TARGETS, "category": CATEGORIES, "vector": VECTORS}
 CORPORA = {"hate": ("dynahate", "hatemojibuild"), "offensive": ("davidson",), "sexist": ("edos",)}
@@ -56,7 +56,7 @@ def main() -> None:
     columns = columns_of(job.HEAD_LIST)
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in questions]
     everything = labelled(args.data)
-    measure(network, sample(everything, unlabelled(args.data), args.prepared / "tokenizer.json"))
+    measure_ranges(network, sample(everything, unlabelled(args.data), args.prepared / "tokenizer.json"))
     write_onnx(
         network,
         [q.name for q in questions],
@@ -64,7 +64,7 @@ def main() -> None:
         folder / "model.onnx",
         table_bits=args.table_bits,
         matrix_bits=args.matrix_bits,
-        within=many_within(questions),
+        within=parent_gates(questions),
         loud=loud_rows(network),
     )
     tokenizer = json.loads((args.prepared / "tokenizer.json").read_text(encoding="utf-8"))

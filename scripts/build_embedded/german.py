@@ -28,7 +28,7 @@ from german_nets import KINDS
 from tokenizers import Tokenizer
 from use import german, make_tokenizer, pieces, vectors
 
-from davy.models.prepare import prepared
+from davy.models.text_steps import prepare_text
 
 MOST_PIECES = 12_000
 MOST_WORDS = 60_000
@@ -158,7 +158,7 @@ def main() -> None:
 
 def write_small(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) -> None:
     """Write what the small network reads: its pieces, their vectors, and every post in them."""
-    texts = [prepared(" ".join(post.text.split()), STEPS) for post in [*ours, *theirs]]
+    texts = [prepare_text(" ".join(post.text.split()), STEPS) for post in [*ours, *theirs]]
     every = pieces(args.weights / "use")
     german_ids = german(every, texts[: len(ours)], MOST_PIECES)
     tokenizer = make_tokenizer([every[i] for i in german_ids])

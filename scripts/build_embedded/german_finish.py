@@ -28,11 +28,11 @@ from tokenizers import Tokenizer
 from davy import schemes
 from davy.models import folder as folders
 from davy.models.onnx import OnnxScorer
-from davy.models.prepare import prepared
+from davy.models.text_steps import prepare_text
 from davy.train.export import RANGE_POSTS
-from davy.train.onnx import write_onnx
-from davy.train.ranges import settle
-from davy.train.tables import RoundedEmbedding
+from davy.train.onnx.activation_ranges import fix_ranges
+from davy.train.onnx.embedding_tables import RoundedEmbedding
+from davy.train.onnx.write import write_onnx
 
 NAMES = ("hate", "misogynistic")
 SETTINGS = {"max_length": 128, "truncate": "head+tail", "prepare": ["calm capitals", "emoji names"]}
@@ -76,7 +76,7 @@ def write(args: argparse.Namespace, reader: Reader, folder: Path, answers: Seque
         loud=torch.arange(reader.encoder.words.num_embeddings) < args.loud if args.loud else None,
     )  # fmt: skip
     reader.out.grams.table = table
-    settle(folder / "model.onnx", calibration(args))
+    fix_ranges(folder / "model.onnx", calibration(args))
     shutil.copy(args.prepared / "tokenizer.json", folder / "tokenizer.json")
     questions = tuple(question for question in schemes.load("gmhp7k").questions if question.name in NAMES)
     manifest = folders.Manifest("onnx", "embedded-de", questions, languages=("de",), settings=SETTINGS)
@@ -88,7 +88,7 @@ def write(args: argparse.Namespace, reader: Reader, folder: Path, answers: Seque
 def calibration(args: argparse.Namespace) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Return ids and mask of some of GermEval's posts, on which the ranges of activations are measured."""
     tokenizer = Tokenizer.from_file(str(args.prepared / "tokenizer.json"))
-    texts = [prepared(post.text, SETTINGS["prepare"]) for post in germeval(args.data)[:RANGE_POSTS]]
+    texts = [prepare_text(post.text, SETTINGS["prepare"]) for post in germeval(args.data)[:RANGE_POSTS]]
     posts = [torch.tensor([encoding.ids[: SETTINGS["max_length"]]]) for encoding in tokenizer.encode_batch(texts)]
     return [(ids, torch.ones_like(ids)) for ids in posts]
 

@@ -34,8 +34,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from davy.models.network import columns_of
-from davy.models.prepare import prepared
-from davy.train.data import Targets, Tokens, by_length, in_order
+from davy.models.text_steps import prepare_text
+from davy.train.data import Targets, Tokens, batches_by_length, batches_longest_first
 from davy.train.loop import Loop, Schedule
 from davy.train.losses import masked_loss
 
@@ -101,7 +101,7 @@ def read(network: nn.Module, tokens: Tokens, rows: np.ndarray, batch: int = 512,
     network.eval()
     lengths = tokens.lengths.cpu().numpy()[rows]
     out: Tensor | None = None
-    for part in in_order(lengths, batch):
+    for part in batches_longest_first(lengths, batch):
         index = torch.from_numpy(rows[part]).to(DEVICE)
         with torch.autocast(DEVICE.type, torch.bfloat16, enabled=not exact and (CUDA or isinstance(network, Teacher))):
             logits = network(*tokens.batch(index, int(lengths[part].max()))).float()
@@ -179,7 +179,7 @@ def learn(
 
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((args.seed, epoch))
-        return by_length(rng.permutation(rows), lengths, args.batch, rng)
+        return batches_by_length(rng.permutation(rows), lengths, args.batch, rng)
 
     def loss(batch: np.ndarray) -> Tensor:
         index = torch.from_numpy(batch).to(DEVICE)
@@ -234,7 +234,7 @@ def writer(args: argparse.Namespace) -> None:
 
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((args.seed, epoch))
-        return by_length(rng.permutation(often), sizes, args.batch, rng)
+        return batches_by_length(rng.permutation(often), sizes, args.batch, rng)
 
     def loss(batch: np.ndarray) -> Tensor:
         ids, mask = tokens.batch(torch.from_numpy(batch).to(DEVICE), int(sizes[batch].max()))
@@ -252,7 +252,7 @@ def writer(args: argparse.Namespace) -> None:
     (args.keep / "made.txt").write_text("\n".join(texts), encoding="utf-8")
     write_tokens(args.keep / "made-qwen.tokens", words.asked(texts))
     pieces = Tokenizer.from_file(str(args.keep / "tokenizer.json"))
-    write_tokens(args.keep / "made-use.tokens", encode(pieces, [prepared(text, STEPS) for text in texts]))
+    write_tokens(args.keep / "made-use.tokens", encode(pieces, [prepare_text(text, STEPS) for text in texts]))
     bench.tell({"kept": len(texts)})
 
 
@@ -382,7 +382,7 @@ def distil(args: argparse.Namespace) -> None:
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((args.seed, epoch))
         parts = [known, own, rng.choice(more, min(args.more, len(more)), replace=False)]
-        return by_length(rng.permutation(np.concatenate(parts)), lengths, args.batch, rng)
+        return batches_by_length(rng.permutation(np.concatenate(parts)), lengths, args.batch, rng)
 
     def loss(batch: np.ndarray) -> Tensor:
         index = torch.from_numpy(batch).to(DEVICE)

@@ -29,11 +29,11 @@ from corpora import CATEGORIES, HEADS, TARGETS
 from safetensors.torch import load_file, save_file
 
 from davy.models.network import Head, Network, columns_of, probabilities
-from davy.train.data import Targets, Tokens, by_length, in_order
-from davy.train.fit import Recipe, fit, predict
+from davy.train.data import Targets, Tokens, batches_by_length, batches_longest_first
+from davy.train.fit import FitSettings, fit, predict
 from davy.train.loop import Loop, Schedule
-from davy.train.masking import Masker, filled, masked_words_loss
-from davy.train.rounding import feel_int8, feel_nothing
+from davy.train.masking import Masker, fill_masked, masked_words_loss
+from davy.train.onnx.rounding import simulate_int8, stop_simulating
 
 HEAD_LIST = tuple(Head(name, kind, labels) for name, (kind, labels) in HEADS.items())
 SHARE = {"offensive": 0.5, "type": 0.5, "target": 0.25, "aux.davidson": 0.3, "aux.founta": 0.3, "aux.kennedy": 0.3}
@@ -152,7 +152,7 @@ def pretrain(args: argparse.Namespace) -> None:
 
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((args.seed, epoch))
-        return by_length(rng.permutation(rows), lengths, args.batch, rng)
+        return batches_by_length(rng.permutation(rows), lengths, args.batch, rng)
 
     def loss(batch: np.ndarray) -> torch.Tensor:
         ids, mask = store.batch(torch.from_numpy(batch).to(DEVICE), int(lengths[batch].max()))
@@ -198,10 +198,10 @@ def variants(args: argparse.Namespace) -> None:
     )
     lengths = store.lengths.cpu().numpy()
     flat, sizes = [], []
-    for batch in in_order(lengths[rows], args.batch):
+    for batch in batches_longest_first(lengths[rows], args.batch):
         ids, mask = store.batch(torch.from_numpy(rows[batch]).to(DEVICE))
         with torch.autocast(DEVICE.type, torch.bfloat16, enabled=CUDA):
-            new = filled(model, ids, mask, words, 0.2)
+            new = fill_masked(model, ids, mask, words, 0.2)
         for line, length in zip(new.cpu().numpy(), lengths[rows[batch]], strict=True):
             flat.append(line[:length].astype(np.uint16))
             sizes.append(length)
@@ -297,7 +297,7 @@ def teacher(args: argparse.Namespace) -> None:
         epochs=args.epochs, rate=args.rate, head_rate=5e-4, layer_decay=0.92, average=0.998, weight_decay=0.02,
         precision=PRECISION, seconds=args.seconds,
     )  # fmt: skip
-    recipe = Recipe(schedule, args.batch, args.agreement, args.seed)
+    recipe = FitSettings(schedule, args.batch, args.agreement, args.seed)
     told = ("natural", "agreement", "emoji_copies", "rate", "epochs")
     bench.tell({name: getattr(args, name) for name in told})
     fit(
@@ -388,11 +388,11 @@ def student(args: argparse.Namespace) -> None:
 
     def wrap_up(share: float) -> None:
         if share >= 1 - args.rounded and not rounding["on"]:
-            feel_int8(network.encoder, bits=args.bits)
+            simulate_int8(network.encoder, bits=args.bits)
             rounding["on"] = True
             bench.tell({"rounding from": round(share, 3), "bits": args.bits})
 
-    recipe = Recipe(schedule, args.batch, seed=args.seed)
+    recipe = FitSettings(schedule, args.batch, seed=args.seed)
     bench.tell({"rate": args.rate, "epochs": args.epochs, "hard": args.hard, "batch": args.batch, "posts": len(store)})
     evaluate = dev_judge(bench, network, store)
 
@@ -404,7 +404,7 @@ def student(args: argparse.Namespace) -> None:
 
     fit(network, store, targets, recipe, order=lambda rng: student_order(bench, len(store), rng), evaluate=late,
         tell=bench.tell, wrap_up=wrap_up)  # fmt: skip
-    feel_nothing(network.encoder)
+    stop_simulating(network.encoder)
     save(network, args.keep / f"student-{args.of}{args.tag}.safetensors")
 
 

@@ -23,10 +23,10 @@ import torch
 from screen_nets import QUESTIONS
 
 from davy.models import folder as folders
+from davy.models.cascade_screen import FILE
 from davy.models.onnx import OnnxScorer
-from davy.models.rows import Rows
-from davy.models.screen import FILE
-from davy.train.tables import PackedEmbedding
+from davy.models.token_batches import TokenRows
+from davy.train.onnx.embedding_tables import PackedEmbedding
 
 LOST = {"top": 0.025, "gender": 0.02}
 LOST_ELSEWHERE = 0.01
@@ -56,7 +56,7 @@ def main() -> None:
     drafted = folders.write(args.folder, replace(manifest, settings=open_marks))
     scorer = OnnxScorer(args.folder, drafted)
     assert scorer._screen is not None
-    logits = scorer._screen.read(Rows.of(scorer._encoded(texts["text"].to_list())))[1]
+    logits = scorer._screen.read(TokenRows.of(scorer._encoded(texts["text"].to_list())))[1]
     marks, report = best_marks(logits, flags, held["kinds"])
     chosen = {name: round(float(mark), 4) for name, mark in zip(QUESTIONS, marks, strict=True)}
     written = folders.write(args.folder, replace(manifest, settings={**manifest.settings, "screen": chosen}))

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto
 
-from davy.train.graph import Graph, real, whole
-from davy.train.matrices import MIDDLE
+from davy.train.onnx.graph import Graph, float32, int64
+from davy.train.onnx.matrices import MIDDLE
 
 GROUP = 32
 
@@ -24,18 +24,18 @@ def write(held: dict[str, np.ndarray], out: Path) -> None:
     graph = Graph()
     rows = len(held["lone.weight"])
     # Padding reads a last row of zeros, so that no vector needs a mask.
-    ids = graph.add("Where", graph.add("Cast", "mask", to=TensorProto.BOOL), "ids", whole(rows))
+    ids = graph.add("Where", graph.add("Cast", "mask", to=TensorProto.BOOL), "ids", int64(rows))
     vectors = graph.add("Gather", _table(graph, held, width), ids)
     alone = np.concatenate(
         [held["lone.weight"].astype(np.float16), np.zeros((1, held["lone.weight"].shape[1]), np.float16)]
     )
     lone = graph.add("Gather", graph.add("Cast", alone, to=TensorProto.FLOAT), ids)
-    number = graph.add("Max", graph.add("ReduceSum", "mask", whole(1), keepdims=1), real(1))
+    number = graph.add("Max", graph.add("ReduceSum", "mask", int64(1), keepdims=1), float32(1))
     loudest = _loudest(graph, held, vectors, width)
-    mean = graph.add("Div", graph.add("ReduceSum", vectors, whole(1), keepdims=0), number)
+    mean = graph.add("Div", graph.add("ReduceSum", vectors, int64(1), keepdims=0), number)
     seen = graph.add("Concat", loudest, mean, axis=1)
     middle = graph.add("Relu", _dense(graph, held, "middle", seen))
-    words = graph.add("Div", graph.add("ReduceSum", lone, whole(1), keepdims=0), graph.add("Sqrt", number))
+    words = graph.add("Div", graph.add("ReduceSum", lone, int64(1), keepdims=0), graph.add("Sqrt", number))
     logits = graph.add("Add", _dense(graph, held, "last", middle), words)
     graph.save(out, ["ids"], [("logits", logits, len(held["last.bias"]))], real_inputs=["mask"])
 
@@ -48,9 +48,9 @@ def _table(graph: Graph, held: dict[str, np.ndarray], width: int) -> str:
     low = graph.add("BitwiseAnd", pairs, np.array([15], np.uint8))
     high = graph.add("BitShift", pairs, np.array([4], np.uint8), direction="RIGHT")
     codes = graph.add("Cast", graph.add("Concat", low, high, axis=1), to=TensorProto.FLOAT)
-    groups = graph.add("Reshape", graph.add("Sub", codes, real(8)), whole(len(packed), width // GROUP, GROUP))
-    wide = graph.add("Unsqueeze", graph.add("Cast", scale, to=TensorProto.FLOAT), whole(2))
-    return graph.add("Reshape", graph.add("Mul", groups, wide), whole(len(packed), width))
+    groups = graph.add("Reshape", graph.add("Sub", codes, float32(8)), int64(len(packed), width // GROUP, GROUP))
+    wide = graph.add("Unsqueeze", graph.add("Cast", scale, to=TensorProto.FLOAT), int64(2))
+    return graph.add("Reshape", graph.add("Mul", groups, wide), int64(len(packed), width))
 
 
 def _loudest(graph: Graph, held: dict[str, np.ndarray], vectors: str, width: int) -> str:
@@ -62,21 +62,21 @@ def _loudest(graph: Graph, held: dict[str, np.ndarray], vectors: str, width: int
     filters = filters.reshape(3 * width, -1)
     scale = np.maximum(np.abs(filters).max(0), 1e-8) / 127
     codes, step, zero = graph.split("DynamicQuantizeLinear", vectors, outputs=3)
-    blank = graph.add("Expand", zero, graph.add("Shape", graph.add("Slice", codes, whole(0), whole(1), whole(1))))
+    blank = graph.add("Expand", zero, graph.add("Shape", graph.add("Slice", codes, int64(0), int64(1), int64(1))))
     padded = graph.add("Concat", blank, codes, blank, axis=1)
     far = np.iinfo(np.int64).max
     shifted = [
-        graph.add("Slice", padded, whole(0), whole(-2), whole(1)),
+        graph.add("Slice", padded, int64(0), int64(-2), int64(1)),
         codes,
-        graph.add("Slice", padded, whole(2), whole(far), whole(1)),
+        graph.add("Slice", padded, int64(2), int64(far), int64(1)),
     ]
     around = graph.add("Concat", *shifted, axis=2)
     bias = np.concatenate([held["three.bias"], held["one.bias"]]).astype(np.float32)
     rounded = (np.round(filters / scale) + MIDDLE).astype(np.uint8)
     middle = np.array(MIDDLE, np.uint8)
     found = graph.own("MatMulIntegerToFloat", around, rounded, step, scale.astype(np.float32), zero, middle, bias)
-    heard = graph.add("Mul", found, graph.add("Unsqueeze", "mask", whole(2)))
-    return graph.add("Relu", graph.add("ReduceMax", heard, whole(1), keepdims=0))
+    heard = graph.add("Mul", found, graph.add("Unsqueeze", "mask", int64(2)))
+    return graph.add("Relu", graph.add("ReduceMax", heard, int64(1), keepdims=0))
 
 
 def _dense(graph: Graph, held: dict[str, np.ndarray], name: str, states: str) -> str:

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 from adjudication_case import GRUMBLE, make
 
-from davy.annotate import expert
+from davy.annotate import expert_cases
 from davy.annotate.adjudicate import answers_of
-from davy.annotate.exchange.gather import gather
-from davy.annotate.rules import standing
+from davy.annotate.exchange.row_export import gather_rows
+from davy.annotate.rules import applicable_verdicts
 from davy.core import UserError, Verdict
 from davy.store import cases, items, verdicts
 from davy.store.columns import now
@@ -25,7 +25,7 @@ def settled(case, db, post, **more):
 
 
 def waiting(case, db, who="xena"):
-    return {it.post: it for it in cases.waiting(db, case.project.id, case.people[who].user)}
+    return {it.post: it for it in cases.list_waiting(db, case.project.id, case.people[who].user)}
 
 
 def test_answers_that_agree_are_settled_and_running_it_again_changes_nothing(store):
@@ -68,7 +68,9 @@ def test_two_projects_settle_one_post_each_for_itself(store):
         assert settled(case, db, "p")["grumpy"].labels == ("no",)
         assert verdicts.of_post(db, "p", **key, project="elsewhere")["grumpy"].labels == ("yes",)
         assert verdicts.of_post(db, "p", **key)["grumpy"].labels == ("yes",)
-        assert list(verdicts.settled(db, **key, question="grumpy", project="pilot")) == [("p", ("no",), "unanimous")]
+        assert list(verdicts.iter_settled(db, **key, question="grumpy", project="pilot")) == [
+            ("p", ("no",), "unanimous")
+        ]
         with pytest.raises(UserError, match="already"):
             verdicts.add(db, other, GRUMBLE, by="shell", project="elsewhere")
 
@@ -79,9 +81,9 @@ def test_an_expert_answers_only_what_the_rules_leave_open_and_gives_a_reason(sto
     with store.write() as db:
         item = case.put(db, "p", [TEA, TEA, NO], comments={2: "hm"}, flags={2: ("unsure",)})
         assert (item.state, settled(case, db, "p")) == ("full", {})
-        found = expert.take(db, case.project, xena)
+        found = expert_cases.take_case(db, case.project, xena)
         assert (found.questions, found.why, found.held_by) == (("grumpy",), ("split",), xena.user)
-        here = expert.open_case(db, case.project, xena, found.id, GRUMBLE)
+        here = expert_cases.open_case(db, case.project, xena, found.id, GRUMBLE)
         assert [it.name for it in here.questions] == ["grumpy"]
         assert sorted(it.letter for it in here.voices) == ["A", "B", "C"]
         assert {it.comment for it in here.voices} == {None, "hm"}
@@ -90,7 +92,7 @@ def test_an_expert_answers_only_what_the_rules_leave_open_and_gives_a_reason(sto
         ]
         assert not any(name in repr(here.voices) for name in people)
         # Given "yes", two of three agree on the tea, so the expert is asked nothing more.
-        here = expert.open_case(db, case.project, xena, found.id, GRUMBLE, {"grumpy": ("yes",)})
+        here = expert_cases.open_case(db, case.project, xena, found.id, GRUMBLE, {"grumpy": ("yes",)})
         assert (here.missing, here.settled["about"].labels) == ([], ("tea",))
         for answers, reason, said in [
             ({"grumpy": ("yes",)}, "  ", "Give a reason"),
@@ -100,16 +102,18 @@ def test_an_expert_answers_only_what_the_rules_leave_open_and_gives_a_reason(sto
             ({"grumpy": ("yes",), "about": ("rain",)}, "so", "not for you to answer"),
         ]:
             with pytest.raises(UserError, match=said):
-                expert.decide(db, case.project, found.id, xena, GRUMBLE, answers, reason)
+                expert_cases.decide(db, case.project, found.id, xena, GRUMBLE, answers, reason)
         assert settled(case, db, "p") == {}
-        assert expert.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("yes",)}, "irony") == "settled"
+        assert (
+            expert_cases.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("yes",)}, "irony") == "settled"
+        )
         done = settled(case, db, "p")
         assert (done["grumpy"].labels, done["grumpy"].basis, done["grumpy"].reason) == (("yes",), "expert", "irony")
         assert len(done["grumpy"].annotations) == 3
         assert (done["about"].labels, done["about"].basis, done["about"].reason) == (("tea",), "unanimous", None)
         assert items.get(db, item.id).state == "settled"
         with pytest.raises(UserError, match="settled a moment ago"):
-            expert.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("no",)}, "again")
+            expert_cases.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("no",)}, "again")
 
 
 def test_children_that_the_answers_do_not_settle_are_asked_in_the_same_sitting(store):
@@ -117,21 +121,21 @@ def test_children_that_the_answers_do_not_settle_are_asked_in_the_same_sitting(s
     xena = case.people["xena"]
     with store.write() as db:
         case.put(db, "p", [TEA, RAIN, NO])
-        found = expert.take(db, case.project, xena)
-        here = expert.open_case(db, case.project, xena, found.id, GRUMBLE, {"grumpy": ("yes",)})
+        found = expert_cases.take_case(db, case.project, xena)
+        here = expert_cases.open_case(db, case.project, xena, found.id, GRUMBLE, {"grumpy": ("yes",)})
         assert here.missing == ["about"]
         with pytest.raises(UserError, match="'about' is not answered"):
-            expert.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("yes",)}, "so")
+            expert_cases.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("yes",)}, "so")
         answers = {"grumpy": ("yes",), "about": ("wind",)}
-        assert expert.decide(db, case.project, found.id, xena, GRUMBLE, answers, "so") == "settled"
+        assert expert_cases.decide(db, case.project, found.id, xena, GRUMBLE, answers, "so") == "settled"
         assert {name: (it.labels, it.basis) for name, it in settled(case, db, "p").items()} == {
             "grumpy": (("yes",), "expert"),
             "about": (("wind",), "expert"),
         }
         # What was chosen for a question that then falls does not count.
         case.put(db, "q", [TEA, RAIN, NO])
-        again = expert.take(db, case.project, xena)
-        here = expert.open_case(db, case.project, xena, again.id, GRUMBLE, {"grumpy": ("no",), "about": ("tea",)})
+        again = expert_cases.take_case(db, case.project, xena)
+        here = expert_cases.open_case(db, case.project, xena, again.id, GRUMBLE, {"grumpy": ("no",), "about": ("tea",)})
         assert (here.answers, here.missing) == ({"grumpy": ("no",)}, [])
 
 
@@ -140,21 +144,25 @@ def test_an_expert_can_decide_again_what_people_agree_on(store):
     xena = case.people["xena"]
     with store.write() as db:
         case.put(db, "p", [TEA, RAIN, WIND])
-        found = expert.take(db, case.project, xena)
+        found = expert_cases.take_case(db, case.project, xena)
         assert (found.questions, settled(case, db, "p")["grumpy"].basis) == (("about",), "unanimous")
-        here = expert.open_case(db, case.project, xena, found.id, GRUMBLE, also=["grumpy"])
+        here = expert_cases.open_case(db, case.project, xena, found.id, GRUMBLE, also=["grumpy"])
         assert here.missing == ["grumpy", "about"]
         no = {"grumpy": ("no",)}
-        assert expert.open_case(db, case.project, xena, found.id, GRUMBLE, no, also=["grumpy", "mood"]).missing == []
+        assert (
+            expert_cases.open_case(db, case.project, xena, found.id, GRUMBLE, no, also=["grumpy", "mood"]).missing == []
+        )
         with pytest.raises(UserError, match="not for you"):
-            expert.decide(db, case.project, found.id, xena, GRUMBLE, no, "so")
-        assert expert.decide(db, case.project, found.id, xena, GRUMBLE, no, "a joke", also=["grumpy"]) == "settled"
-        done = standing(GRUMBLE, settled(case, db, "p"))
+            expert_cases.decide(db, case.project, found.id, xena, GRUMBLE, no, "so")
+        assert (
+            expert_cases.decide(db, case.project, found.id, xena, GRUMBLE, no, "a joke", also=["grumpy"]) == "settled"
+        )
+        done = applicable_verdicts(GRUMBLE, settled(case, db, "p"))
         assert {name: (it.labels, it.basis) for name, it in done.items()} == {"grumpy": (("no",), "expert")}
         # A verdict on a child that fell with its parent's leaves the corpus too.
         key = {"scheme": GRUMBLE, "project": "pilot", "post": "p"}
         verdicts.add_settled(db, [(Verdict("p", "about", ("tea",), "expert"), "system")], **key)
-        exported = next(gather(db, case.project, GRUMBLE, [case.phase]))
+        exported = next(gather_rows(db, case.project, GRUMBLE, [case.phase]))
         assert list(exported.settled) == ["grumpy"]
 
 
@@ -167,23 +175,23 @@ def test_an_expert_never_settles_a_post_that_they_labelled_wrote_or_decided(stor
         case.put(db, "written", [TEA, NO, NO], meta={"author": xena.user})
         assert waiting(case, db) == {}
         assert set(waiting(case, db, "yves")) == {"mine", "written"}
-        assert expert.take(db, case.project, xena) is None
+        assert expert_cases.take_case(db, case.project, xena) is None
         for post in ("mine", "written"):
             found = waiting(case, db, "yves")[post]
             with pytest.raises(UserError, match="another expert has to settle it") as caught:
-                expert.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("no",)}, "so")
+                expert_cases.decide(db, case.project, found.id, xena, GRUMBLE, {"grumpy": ("no",)}, "so")
             assert caught.value.status == 403
         first = waiting(case, db, "yves")["mine"].id
-        assert expert.decide(db, case.project, first, yves, GRUMBLE, {"grumpy": ("no",)}, "so") == "waiting"
+        assert expert_cases.decide(db, case.project, first, yves, GRUMBLE, {"grumpy": ("no",)}, "so") == "waiting"
         assert set(waiting(case, db, "yves")) == {"written"}
         with pytest.raises(UserError, match="now another expert"):
-            expert.decide(db, case.project, first, yves, GRUMBLE, {"grumpy": ("no",)}, "so")
-        assert expert.decide(db, case.project, first, zoe, GRUMBLE, {"grumpy": ("no",)}, "and so") == "settled"
+            expert_cases.decide(db, case.project, first, yves, GRUMBLE, {"grumpy": ("no",)}, "so")
+        assert expert_cases.decide(db, case.project, first, zoe, GRUMBLE, {"grumpy": ("no",)}, "and so") == "settled"
         assert settled(case, db, "mine")["grumpy"].reason == "so / and so"
         second = waiting(case, db, "zoe")["written"]
-        assert expert.decide(db, case.project, second.id, zoe, GRUMBLE, {"grumpy": ("no",)}, "so") == "waiting"
+        assert expert_cases.decide(db, case.project, second.id, zoe, GRUMBLE, {"grumpy": ("no",)}, "so") == "waiting"
         yes = {"grumpy": ("yes",)}
-        assert expert.decide(db, case.project, second.id, yves, GRUMBLE, yes, "no, so") == "dropped"
+        assert expert_cases.decide(db, case.project, second.id, yves, GRUMBLE, yes, "no, so") == "dropped"
         assert (items.get(db, second.item).state, settled(case, db, "written")) == ("dropped", {})
 
 
@@ -193,15 +201,15 @@ def test_a_case_is_in_one_experts_hands_until_it_is_given_back_or_the_lease_runs
     with store.write() as db:
         for post in ("p", "q"):
             case.put(db, post, [TEA, NO, NO])
-        first = expert.take(db, case.project, xena)
-        assert expert.take(db, case.project, xena).id == first.id
-        second = expert.take(db, case.project, yves)
+        first = expert_cases.take_case(db, case.project, xena)
+        assert expert_cases.take_case(db, case.project, xena).id == first.id
+        second = expert_cases.take_case(db, case.project, yves)
         assert {first.post, second.post} == {"p", "q"}
         with pytest.raises(UserError, match="Another expert holds") as caught:
-            expert.open_case(db, case.project, yves, first.id, GRUMBLE)
+            expert_cases.open_case(db, case.project, yves, first.id, GRUMBLE)
         assert caught.value.status == 409
-        assert expert.give_back(db, case.project, xena) == 1
-        expert.open_case(db, case.project, yves, first.id, GRUMBLE)
+        assert expert_cases.give_back(db, case.project, xena) == 1
+        expert_cases.open_case(db, case.project, yves, first.id, GRUMBLE)
         later = now() + timedelta(hours=1)
         assert cases.take(db, "pilot", xena.user, at=later).held_by == xena.user
 
@@ -216,7 +224,7 @@ def test_two_experts_who_ask_at_once_get_different_cases(store):
     def ask(name: str) -> None:
         barrier.wait()
         with store.write() as db:
-            got.append(expert.take(db, case.project, case.people[name]).id)
+            got.append(expert_cases.take_case(db, case.project, case.people[name]).id)
 
     threads = [threading.Thread(target=ask, args=(name,)) for name in ("xena", "yves", "zoe")]
     for thread in threads:
@@ -239,13 +247,13 @@ def test_a_changed_answer_settles_the_post_anew_but_never_against_an_expert(stor
         assert (waiting(case, db), cases.get(db, found.id).state) == ({}, "settled")
         other = case.put(db, "q", [NO, NO, TEA])
         case_id = waiting(case, db)["q"].id
-        expert.decide(db, case.project, case_id, xena, GRUMBLE, {"grumpy": ("yes",), "about": ("tea",)}, "so")
+        expert_cases.decide(db, case.project, case_id, xena, GRUMBLE, {"grumpy": ("yes",), "about": ("tea",)}, "so")
         old = max(answers_of(db, other, GRUMBLE), key=lambda it: it.id)
         case.say(db, "q", "cat", NO, replaces=old.id)
         case.settle(db, other)
         kept = settled(case, db, "q")
         assert (kept["grumpy"].labels, kept["grumpy"].basis) == (("yes",), "expert")
-        assert list(standing(GRUMBLE, kept)) == ["grumpy", "about"]
+        assert list(applicable_verdicts(GRUMBLE, kept)) == ["grumpy", "about"]
 
 
 def test_a_verdict_that_turns_to_no_takes_back_what_was_settled_below_it_and_a_second_turn_brings_it_back(store):
@@ -283,12 +291,12 @@ def test_flags_are_settled_by_majority_and_lead_where_the_project_says(store):
         seen = case.put(db, "seen", [NO, NO, NO], flags={0: ("other target",), 1: ("other target",)})
         assert seen.state == "full"
         found = waiting(case, db)["seen"]
-        here = expert.open_case(db, case.project, yves, found.id, GRUMBLE)
+        here = expert_cases.open_case(db, case.project, yves, found.id, GRUMBLE)
         assert (here.questions, here.case.kind) == ((), "flag")
-        assert expert.decide(db, case.project, found.id, yves, GRUMBLE, {}, "it is about them too") == "settled"
+        assert expert_cases.decide(db, case.project, found.id, yves, GRUMBLE, {}, "it is about them too") == "settled"
         assert items.get(db, seen.id).state == "settled"
         other = case.put(db, "other", [NO, NO, NO], flags={0: ("other target",), 1: ("other target",)})
-        expert.drop(db, case.project, waiting(case, db)["other"].id, yves, "another group")
+        expert_cases.drop_post(db, case.project, waiting(case, db)["other"].id, yves, "another group")
         assert items.get(db, other.id).state == "dropped"
 
 
@@ -299,5 +307,5 @@ def test_a_case_of_another_project_is_not_found(store):
         found = waiting(case, db)["p"]
         elsewhere = replace(case.project, id="elsewhere")
         with pytest.raises(UserError) as caught:
-            expert.open_case(db, elsewhere, case.people["xena"], found.id, GRUMBLE)
+            expert_cases.open_case(db, elsewhere, case.people["xena"], found.id, GRUMBLE)
         assert caught.value.status == 404

@@ -135,16 +135,16 @@ def add_items(db, phase, count):
 
 
 def test_an_unasked_yes_or_no_question_says_no_and_others_say_nothing():
-    assert agreement.said(GMHP, SAID[0]) == {"hate": "not hateful", "misogynistic": "not misogynistic"}
-    assert agreement.said(GMHP, SAID[2]) == {"hate": "hateful", "misogynistic": "misogynistic"}
-    assert agreement.said(GMHP, {"hate": ("hateful",)}) == {"hate": "hateful"}
-    assert agreement.said(GMHP, {}) == {}
+    assert agreement.answer_labels(GMHP, SAID[0]) == {"hate": "not hateful", "misogynistic": "not misogynistic"}
+    assert agreement.answer_labels(GMHP, SAID[2]) == {"hate": "hateful", "misogynistic": "misogynistic"}
+    assert agreement.answer_labels(GMHP, {"hate": ("hateful",)}) == {"hate": "hateful"}
+    assert agreement.answer_labels(GMHP, {}) == {}
     edos = shipped.load("edos")
-    assert set(agreement.said(edos, {"sexist": ("not sexist",)})) == {"sexist"}
+    assert set(agreement.answer_labels(edos, {"sexist": ("not sexist",)})) == {"sexist"}
     yes_no = (Label("yes"), Label("no"))
     many = Scheme("m", 1, (Question("which", (Label("b"), Label("a")), "many"), Question("sure", yes_no)))
-    assert agreement.said(many, {"which": (), "sure": ("no",)}) == {"which": "none", "sure": "no"}
-    assert agreement.said(many, {"which": ("b", "a")}) == {"which": "a|b"}
+    assert agreement.answer_labels(many, {"which": (), "sure": ("no",)}) == {"which": "none", "sure": "no"}
+    assert agreement.answer_labels(many, {"which": ("b", "a")}) == {"which": "a|b"}
 
 
 def test_a_gate_opens_at_its_mark_and_says_what_it_saw(store, six):

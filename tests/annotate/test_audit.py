@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from adjudication_case import GRUMBLE, make
 
-from davy.annotate import expert
+from davy.annotate import expert_cases
 from davy.annotate.audit import audit, doubts_of_annotators, doubts_of_detector
 from davy.core import Label, Question, Scores, UserError
 from davy.store import cases, items, verdicts
@@ -51,7 +51,7 @@ def test_majorities_of_careless_people_go_back_to_an_expert_the_most_doubtful_fi
         assert found.looked_at == 60
         assert set(found.opened) == wrong
         assert {it.source for it in found.doubts} == {"annotators"}
-        waiting = cases.waiting(db, "pilot", case.people["xena"].user)
+        waiting = cases.list_waiting(db, "pilot", case.people["xena"].user)
         assert [it.doubt for it in waiting] == sorted((it.doubt for it in waiting), reverse=True)
         assert {it.kind for it in waiting} == {"audit"}
         again = audit(db, case.project, case.phase, doubts, by="shell")
@@ -85,20 +85,20 @@ def test_an_expert_looks_at_a_doubted_verdict_and_overturns_or_confirms_it(store
             "yes",
             pytest.approx(0.62),
         )
-        first = expert.take(db, case.project, xena)
-        here = expert.open_case(db, case.project, xena, first.id, GRUMBLE)
+        first = expert_cases.take_case(db, case.project, xena)
+        here = expert_cases.open_case(db, case.project, xena, first.id, GRUMBLE)
         assert ([it.name for it in here.questions], first.post) == (["grumpy"], "p2")
         # Nobody was asked what it is about, so the expert is, once they say yes.
-        here = expert.open_case(db, case.project, xena, first.id, GRUMBLE, {"grumpy": ("yes",)})
+        here = expert_cases.open_case(db, case.project, xena, first.id, GRUMBLE, {"grumpy": ("yes",)})
         assert here.missing == ["about"]
         answers = {"grumpy": ("yes",), "about": ("tea",)}
-        assert expert.decide(db, case.project, first.id, xena, GRUMBLE, answers, "it is") == "settled"
+        assert expert_cases.decide(db, case.project, first.id, xena, GRUMBLE, answers, "it is") == "settled"
         key = {"scheme": "grumble", "version": 1, "project": "pilot"}
         history = verdicts.history(db, "p2", "grumpy", **key)
         assert [(it.labels, it.basis) for it in history] == [(("no",), "unanimous"), (("yes",), "expert")]
         assert items.get(db, first.item).state == "settled"
-        second = expert.take(db, case.project, xena)
-        expert.decide(db, case.project, second.id, xena, GRUMBLE, {"grumpy": ("no",)}, "it is not")
+        second = expert_cases.take_case(db, case.project, xena)
+        expert_cases.decide(db, case.project, second.id, xena, GRUMBLE, {"grumpy": ("no",)}, "it is not")
         assert verdicts.of_post(db, "p0", **key)["grumpy"].basis == "expert"
         # What an expert has settled is not doubted again.
         again = list(doubts_of_detector(db, case.project, case.phase, GRUMBLE, Sure()))

@@ -9,7 +9,7 @@ import pytest
 
 from davy.annotate import care, project_file, settings
 from davy.core import Annotation, Label, Member, Post, Project, Question, Scheme, UserError
-from davy.store import Store, members, personal, projects, schemes, sittings, users
+from davy.store import Store, members, personal_data, projects, schemes, sittings, users
 
 SCHEME = Scheme(
     "grumble",
@@ -47,7 +47,7 @@ class Desk:
         assert found is not None
         return found
 
-    def answer(self, *, after: float = 60, seconds: float | None = 50, hard: bool = False) -> care.Rest | None:
+    def answer(self, *, after: float = 60, seconds: float | None = 50, hard: bool = False) -> care.RestPeriod | None:
         """Save an answer `after` seconds, and return the rest that follows."""
         self.at += timedelta(seconds=after)
         member = self.member
@@ -55,14 +55,14 @@ class Desk:
             care.after_save(db, self.project, member, None, seconds, hard=hard, at=self.at)
             return care.before_next(db, self.project, member, at=self.at)
 
-    def work(self, minutes: int) -> care.Rest | None:
+    def work(self, minutes: int) -> care.RestPeriod | None:
         """Answer once a minute for some minutes; return the first rest."""
         for _ in range(minutes):
             if rest := self.answer():
                 return rest
         return None
 
-    def look(self, *, after: float = 0) -> care.Rest | None:
+    def look(self, *, after: float = 0) -> care.RestPeriod | None:
         """Ask for the next post `after` seconds."""
         self.at += timedelta(seconds=after)
         with self.store.write() as db:
@@ -323,9 +323,9 @@ def test_a_time_zone_that_nobody_knows_is_named(store):
 def test_a_project_file_says_whether_answers_go_with_a_persons_data(tmp_path):
     path = tmp_path / "pilot.yaml"
     path.write_text("name: pilot\ntitle: Pilot\npreset: edos\ndeletion: {answers: delete}\n")
-    kept = settings.to_dict(project_file.read(path).settings)
-    assert personal.answers_go(kept)
+    kept = settings.to_dict(project_file.read_plan(path).settings)
+    assert personal_data.answers_go(kept)
     assert settings.to_dict(settings.from_dict(kept)) == kept
     path.write_text(path.read_text().replace("delete", "burn"))
     with pytest.raises(UserError, match=r"pilot\.yaml:4: .*keep, delete"):
-        project_file.read(path)
+        project_file.read_plan(path)

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 from davy.annotate.exchange.formats import FORMATS
-from davy.serve.exchange import Wish, export
+from davy.serve.exchange import ExportRequest, export_project
 from davy.store import check_ins, members, messages, responses, sittings, users
 from davy.store.columns import now
 from exchange_case import fill, written
@@ -34,12 +34,14 @@ def test_no_export_holds_anything_that_belongs_to_care(store, tmp_path):
         messages.ask(db, project.id, PRIVATE, by=ann.id)
         members.choose(db, project.id, ann.id, break_after_minutes=777001)
         at = now()
-        sittings.begin(db, sittings.fresh(project.id, ann.id, started_at=at, at=at, seconds=987650.0))
+        sittings.begin(db, sittings.new_sitting(project.id, ann.id, started_at=at, at=at, seconds=987650.0))
     for name, format in FORMATS.items():
         out = tmp_path / (name if format.folder else f"{name}.{format.endings[0]}")
         statement = tmp_path / f"{name}.md"
         question = "hate" if name in ("crowd", "codabench", "doccano") else None
-        export(store, Wish(project=project.id, format=name, question=question), out, statement=statement)
+        export_project(
+            store, ExportRequest(project=project.id, format=name, question=question), out, statement=statement
+        )
         said = everything_in(out) + statement.read_bytes()
         assert len(said) > 500
         for secret in (PRIVATE, "777001", "987650", "Ann Secret", "ann@example.org", ann.id):

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from davy import schemes
-from davy.annotate import about_people, coding
+from davy.annotate import demographics, open_coding
 from davy.cli.app import app
 from davy.core import Member, Project, UserError
 from davy.store import codes, members, projects, responses, users
@@ -38,7 +38,7 @@ FOUND = [
 
 
 def test_codes_become_a_scheme_that_scheme_check_accepts(tmp_path):
-    scheme = coding.draft(PROJECT, FOUND)
+    scheme = open_coding.draft_scheme(PROJECT, FOUND)
     path = tmp_path / "draft.yaml"
     path.write_text(schemes.to_yaml(scheme), encoding="utf-8")
     assert schemes.check(path) == []
@@ -57,11 +57,11 @@ def test_codes_become_a_scheme_that_scheme_check_accepts(tmp_path):
 
 def test_without_codes_there_is_nothing_to_draft():
     with pytest.raises(UserError, match="no codes yet"):
-        coding.draft(PROJECT, [])
+        open_coding.draft_scheme(PROJECT, [])
 
 
 def test_a_code_whose_parent_is_gone_stands_at_the_top():
-    assert [(it.code.name, it.depth) for it in coding.tree([code("Leaf", "gone")])] == [("Leaf", 0)]
+    assert [(it.code.name, it.depth) for it in open_coding.tree([code("Leaf", "gone")])] == [("Leaf", 0)]
 
 
 def test_a_team_may_begin_from_the_labels_of_a_scheme(store):
@@ -71,12 +71,12 @@ def test_a_team_may_begin_from_the_labels_of_a_scheme(store):
         project = projects.create(
             db, id="pilot", title="Pilot", scheme="edos", scheme_version=1, settings={}, by="shell"
         )
-        assert coding.begin_from(db, project, edos, by="shell") == 2 + 4 + 11
-        assert coding.begin_from(db, project, edos, by="shell") == 0
-        found = codes.everything(db, "pilot")
-    depth = {it.code.name: it.depth for it in coding.tree(found)}
+        assert open_coding.begin_from(db, project, edos, by="shell") == 2 + 4 + 11
+        assert open_coding.begin_from(db, project, edos, by="shell") == 0
+        found = codes.list_codes(db, "pilot")
+    depth = {it.code.name: it.depth for it in open_coding.tree(found)}
     assert (depth["sexist"], depth["derogation"], depth["descriptive attacks"]) == (0, 1, 2)
-    assert len(coding.draft(project, found).questions) == 1 + 1 + 4
+    assert len(open_coding.draft_scheme(project, found).questions) == 1 + 1 + 4
 
 
 def test_no_small_count_is_shown_and_none_follows_from_the_total():
@@ -88,26 +88,26 @@ def test_no_small_count_is_shown_and_none_follows_from_the_total():
 def check_counts(chance: random.Random) -> None:
     people = chance.randrange(0, 25)
     answers = [chance.choice("aabbbbccde") for _ in range(chance.randrange(0, people + 1))]
-    shown = about_people.suppressed(answers, people)
+    shown = demographics.suppress_small_counts(answers, people)
     true = Counter(answers)
-    numbers = [it.n for it in shown if it.n != about_people.FEWER]
-    assert all(isinstance(n, int) and n >= about_people.SMALLEST for n in numbers)
+    numbers = [it.n for it in shown if it.n != demographics.FEWER]
+    assert all(isinstance(n, int) and n >= demographics.SMALLEST for n in numbers)
     for it in shown:
         assert it.answer is None or true[it.answer] == it.n
-    if about_people.FEWER in [it.n for it in shown]:
-        assert people < about_people.SMALLEST
+    if demographics.FEWER in [it.n for it in shown]:
+        assert people < demographics.SMALLEST
         assert len(shown) == 1
     else:
         assert sum(numbers) == people  # whoever subtracts from the total finds only what is printed
 
 
 def test_one_rare_answer_takes_the_next_rarest_with_it():
-    shown = about_people.suppressed(["woman"] * 5 + ["man"] * 3 + ["agender"], 9)
+    shown = demographics.suppress_small_counts(["woman"] * 5 + ["man"] * 3 + ["agender"], 9)
     assert [(it.answer, it.n) for it in shown] == [("woman", 5), (None, 4)]
 
 
 def test_spellings_are_counted_together_and_ages_by_ten_years():
-    shown = about_people.suppressed(["Woman", "woman ", "WOMAN", "34", "38", "31", "19", "18", "20"], 9)
+    shown = demographics.suppress_small_counts(["Woman", "woman ", "WOMAN", "34", "38", "31", "19", "18", "20"], 9)
     assert [(it.answer, it.n) for it in shown] == [("30–39", 3), ("WOMAN", 3), (None, 3)]
 
 
@@ -122,12 +122,12 @@ def test_the_statement_counts_those_who_labelled_and_nobody_else(store):
             user = users.add(db, login=f"u{number}", name="U", role="annotator", by="shell").id
             member: Member = members.add(db, "pilot", user, ["manager" if number == 5 else "annotator"], by="shell")
             said = {"gender": "woman" if number < 4 else "man", "age": "", "secret": "x"}
-            responses.put(db, "pilot", member.user, "about me", about_people.clean(said))
-        found = about_people.statement_counts(db, project)
-        assert about_people.as_rows(found) == [{"question": "gender", "answer": "other or no answer", "n": 5}]
+            responses.put(db, "pilot", member.user, "about me", demographics.clean(said))
+        found = demographics.statement_counts(db, project)
+        assert demographics.as_rows(found) == [{"question": "gender", "answer": "other or no answer", "n": 5}]
         members.leave(db, "pilot", member.user, by="shell")
         extra = users.add(db, login="u9", name="U", role="annotator", by="shell").id
         members.add(db, "pilot", extra, ["annotator"], by="shell")
-        found = about_people.statement_counts(db, project)
+        found = demographics.statement_counts(db, project)
         # Four women are left out, too: two others would follow from six people less four.
-        assert about_people.as_rows(found) == [{"question": "gender", "answer": "other or no answer", "n": 6}]
+        assert demographics.as_rows(found) == [{"question": "gender", "answer": "other or no answer", "n": 6}]

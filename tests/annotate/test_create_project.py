@@ -7,7 +7,7 @@ import itertools
 import polars as pl
 import pytest
 
-from davy.annotate import create, project_file
+from davy.annotate import project_creation, project_file
 from davy.core.errors import UserError
 from davy.schemes import load
 from davy.store import events, invitations, items, members, phases, posts, projects, users
@@ -18,8 +18,8 @@ def frame(n: int, prefix: str = "p", **columns: object) -> pl.DataFrame:
     return pl.DataFrame({"id": ids, "text": [f"words of {it}" for it in ids], **columns})
 
 
-def plan(text: str) -> project_file.Plan:
-    return project_file.parse(text.encode(), "plan.yaml")
+def plan(text: str) -> project_file.ProjectPlan:
+    return project_file.parse_plan(text.encode(), "plan.yaml")
 
 
 GERMAN = "name: ours\npreset: gmhp7k\nphases: {'1': {posts: 2}, 2a: {posts: 4}, 2b: {posts: 3}, 2c: {posts: 4}}\n"
@@ -27,7 +27,7 @@ GERMAN = "name: ours\npreset: gmhp7k\nphases: {'1': {posts: 2}, 2a: {posts: 4}, 
 
 def test_phases_take_from_the_pool_in_turn_and_no_post_is_in_two(store):
     with store.write() as db:
-        made = create.create(db, plan(GERMAN), by=events.SHELL, posts_in=[frame(12), frame(8, "q")])
+        made = project_creation.create_project(db, plan(GERMAN), by=events.SHELL, posts_in=[frame(12), frame(8, "q")])
     with store.read() as db:
         found = {phase.name: items.of_phase(db, phase.id) for phase in phases.of_project(db, "ours")}
     assert [phase.size for phase in made.phases] == [2, 4, 3, 4, 7]
@@ -39,30 +39,31 @@ def test_phases_take_from_the_pool_in_turn_and_no_post_is_in_two(store):
 
 def test_the_same_seed_deals_the_same_posts_and_another_seed_others():
     dealt = [
-        create.dealing.dealt(plan(GERMAN + f"seed: {seed}\n"), load("gmhp7k"), [frame(40)], {}) for seed in (1, 1, 2)
+        project_creation.dealing.dealt(plan(GERMAN + f"seed: {seed}\n"), load("gmhp7k"), [frame(40)], {})
+        for seed in (1, 1, 2)
     ]
     assert dealt[0] == dealt[1] != dealt[2]
 
 
 def test_too_few_posts_change_nothing_and_say_which_phase_lacks_them(store):
     with pytest.raises(UserError, match=r"Phase '2b' takes 3 posts.* has 1 left"), store.write() as db:
-        create.create(db, plan(GERMAN), by=events.SHELL, posts_in=[frame(7)])
+        project_creation.create_project(db, plan(GERMAN), by=events.SHELL, posts_in=[frame(7)])
     with store.read() as db:
-        assert projects.everything(db) == []
+        assert projects.list_projects(db) == []
         assert posts.count(db) == 0
 
 
 def test_posts_that_are_there_are_used_again_and_other_words_under_their_id_are_refused(store):
     with store.write() as db:
         posts.add_frames(db, [frame(10)], by=events.SHELL)
-        made = create.create(db, plan(GERMAN), by=events.SHELL, posts_in=[frame(20)])
+        made = project_creation.create_project(db, plan(GERMAN), by=events.SHELL, posts_in=[frame(20)])
         assert made.posts == 10
     other = frame(20).with_columns(pl.lit("other words").alias("text"))
     with pytest.raises(UserError, match="other words or another image") as error, store.write() as db:
-        create.create(db, plan(GERMAN.replace("ours", "second")), by=events.SHELL, posts_in=[other])
+        project_creation.create_project(db, plan(GERMAN.replace("ours", "second")), by=events.SHELL, posts_in=[other])
     assert "words of" not in error.value.message
     with store.read() as db:
-        assert [it.id for it in projects.everything(db)] == ["ours"]
+        assert [it.id for it in projects.list_projects(db)] == ["ours"]
 
 
 SCREENED = "name: s\npreset: edos\nphases: {screening: {posts: gold.csv}, main: {posts: rest}}\n"
@@ -74,7 +75,9 @@ def test_a_screening_needs_right_answers_and_reads_their_spellings(store):
         pl.Series("category.gold", ["2. derogation", "none", "animosity"]),
     )
     with store.write() as db:
-        made = create.create(db, plan(SCREENED), by=events.SHELL, posts_in=[frame(5)], files={"gold.csv": gold})
+        made = project_creation.create_project(
+            db, plan(SCREENED), by=events.SHELL, posts_in=[frame(5)], files={"gold.csv": gold}
+        )
         rows = items.of_phase(db, made.phases[0].id)
     assert [row.gold for row in rows] == [
         {"sexist": ("sexist",), "category": ("derogation",)},
@@ -90,14 +93,14 @@ def test_a_screening_needs_right_answers_and_reads_their_spellings(store):
     ):
         again = plan(SCREENED.replace("name: s", "name: t"))
         with pytest.raises(UserError, match=said), store.write() as db:
-            create.create(db, again, by=events.SHELL, posts_in=[frame(5)], files=files)
+            project_creation.create_project(db, again, by=events.SHELL, posts_in=[frame(5)], files=files)
 
 
 def test_a_screening_from_the_pool_has_some_of_every_class():
     rare = ["sexist"] * 2 + ["not sexist"] * 98
     pool = frame(100).with_columns(pl.Series("sexist.gold", rare))
     asked = plan("name: s\npreset: edos\nphases: {screening: {posts: 10}}\n")
-    dealt = create.dealing.dealt(asked, load("edos"), [pool], {})
+    dealt = project_creation.dealing.dealt(asked, load("edos"), [pool], {})
     classes = [gold["sexist"] for _, gold, _ in dealt["screening"]]
     assert len(classes) == 10
     assert classes.count(("sexist",)) == 2
@@ -109,7 +112,7 @@ def test_the_roster_has_accounts_at_once_and_others_by_invitation(store):
     with store.write() as db:
         ada = users.add(db, login="ada", name="Ada", role="expert", by=events.SHELL)
         boss = users.add(db, login="boss", name="Boss", role="admin", by=events.SHELL)
-        made = create.create(db, plan(text), by=boss.id)
+        made = project_creation.create_project(db, plan(text), by=boss.id)
     assert [login for login, _ in made.links] == ["lin@example.org"]
     with store.write() as db:
         assert {it.user: it.roles for it in members.of_project(db, "r")} == {ada.id: ("expert",), boss.id: ("manager",)}
@@ -126,24 +129,28 @@ roster: [{login: ada}]
 """
     with store.write() as db:
         ada = users.add(db, login="ada", name="Ada", role="annotator", by=events.SHELL)
-        made = create.create(db, plan(text), by=events.SHELL, posts_in=[frame(10)])
+        made = project_creation.create_project(db, plan(text), by=events.SHELL, posts_in=[frame(10)])
         batches = [item.batch for item in items.of_phase(db, made.phases[0].id)]
     assert (batches.count("north"), batches.count("south")) == (7, 3)
     assert made.phases[0].settings["batches"]["north"]["people"] == [ada.id]
     pooled = text.replace("[ada]", "[trained]").replace("{login: ada}", "{login: ada, pool: trained}")
     with store.write() as db:
-        made = create.create(db, plan(pooled.replace("name: b", "name: d")), by=events.SHELL, posts_in=[frame(10)])
+        made = project_creation.create_project(
+            db, plan(pooled.replace("name: b", "name: d")), by=events.SHELL, posts_in=[frame(10)]
+        )
     assert made.phases[0].settings["batches"]["north"]["people"] == ["trained"]
     with pytest.raises(UserError, match="'bob'"), store.write() as db:
-        create.create(db, plan(text.replace("[ada]", "[bob]").replace("name: b", "name: c")), by=events.SHELL)
+        project_creation.create_project(
+            db, plan(text.replace("[ada]", "[bob]").replace("name: b", "name: c")), by=events.SHELL
+        )
 
 
 def test_the_next_calibration_set_comes_from_the_posts_that_wait_and_stands_before_production(store):
     short = "name: ours\npreset: gmhp7k\nphases:\n  - {name: 2a, kind: calibration, posts: 3}\n"
     short += "  - {name: '3', kind: production, posts: rest, answers: 1}\n"
     with store.write() as db:
-        made = create.create(db, plan(short), by=events.SHELL, posts_in=[frame(10)])
-        added = create.next_set(db, made.project, made.phases[0], n=4, by=events.SHELL)
+        made = project_creation.create_project(db, plan(short), by=events.SHELL, posts_in=[frame(10)])
+        added = project_creation.next_set(db, made.project, made.phases[0], n=4, by=events.SHELL)
         found = phases.of_project(db, "ours")
         assert [(it.name, it.size) for it in found] == [("2a", 3), ("2b", 4), ("3", 3)]
         assert added.settings == made.phases[0].settings
@@ -151,7 +158,7 @@ def test_the_next_calibration_set_comes_from_the_posts_that_wait_and_stands_befo
         assert not left & {item.post for item in items.of_phase(db, added.id)}
         phases.open_phase(db, found[2].id, by=events.SHELL)
     with pytest.raises(UserError, match="No production phase waits"), store.write() as db:
-        create.next_set(db, made.project, made.phases[0], n=1, by=events.SHELL)
+        project_creation.next_set(db, made.project, made.phases[0], n=1, by=events.SHELL)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +173,7 @@ def test_the_next_calibration_set_comes_from_the_posts_that_wait_and_stands_befo
 def test_hard_posts_are_spread_out(store, column):
     with store.write() as db:
         asked = plan("name: s\npreset: edos\nphases: {screening: {posts: 0}}\n")
-        made = create.create(db, asked, by=events.SHELL, posts_in=[frame(50).with_columns(column)])
+        made = project_creation.create_project(db, asked, by=events.SHELL, posts_in=[frame(50).with_columns(column)])
         order = [item.post for item in items.of_phase(db, made.phases[1].id)]
     places = [place for place, post in enumerate(order) if post in {f"p{i:03}" for i in range(5)}]
     assert len(places) == 5
@@ -178,4 +185,4 @@ def test_hard_posts_are_spread_out(store, column):
     [("2a", [], "2b"), ("2a", ["2b"], "2c"), ("set 9", [], "set 10"), ("more", [], "more-2"), ("calib", [], "calib-2")],
 )
 def test_the_next_set_has_the_next_name(name, taken, after):
-    assert create.next_name(name, taken) == after
+    assert project_creation.next_name(name, taken) == after

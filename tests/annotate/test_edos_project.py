@@ -5,8 +5,8 @@ from itertools import combinations_with_replacement
 
 import polars as pl
 
-from davy.annotate import create, expert, project_file, work
-from davy.annotate.rules import standing
+from davy.annotate import expert_cases, labelling, project_creation, project_file
+from davy.annotate.rules import applicable_verdicts
 from davy.schemes import load
 from davy.store import cases, items, members, phases, users, verdicts
 from davy.store.columns import new_id
@@ -73,9 +73,11 @@ def make(store):
             name: users.add(db, login=name, name=name, role="annotator", by="shell").id
             for name in ("ada", "bob", "cat", "xena")
         }
-        plan = project_file.parse(FILE, "scripted.yaml")
+        plan = project_file.parse_plan(FILE, "scripted.yaml")
         posts = pl.DataFrame({"id": list(SPLITS), "text": ["…"] * len(SPLITS)})
-        project = create.create(db, plan, by="shell", posts_in=[posts], files={"gold.csv": gold_rows()}).project
+        project = project_creation.create_project(
+            db, plan, by="shell", posts_in=[posts], files={"gold.csv": gold_rows()}
+        ).project
         for name, user in people.items():
             members.add(db, project.id, user, ["expert" if name == "xena" else "annotator"], by="shell")
             members.consent(db, project.id, user)
@@ -89,10 +91,10 @@ def label_all(store, project, people, says):
         while True:
             with store.write() as db:
                 member = members.get(db, project.id, people[name])
-                sheet = work.next_sheet(db, project, member)
+                sheet = labelling.next_sheet(db, project, member)
                 if sheet is None:
                     break
-                work.save(db, sheet, answers(says(sheet.post.id, place)), annotation_id=new_id())
+                labelling.save(db, sheet, answers(says(sheet.post.id, place)), annotation_id=new_id())
                 n += 1
     return n
 
@@ -110,8 +112,8 @@ def test_the_edos_preset_adjudicates_exactly_the_posts_that_its_rules_name(store
 
     expected = {post: by_the_paper(split, TRUTHS[post]) for post, split in SPLITS.items()}
     with store.read() as db:
-        waiting = {it.post: it for it in cases.waiting(db, project.id, people["xena"], limit=100)}
-        states = {it.post: it.state for it in items.everything(db, main.id)}
+        waiting = {it.post: it for it in cases.list_waiting(db, project.id, people["xena"], limit=100)}
+        states = {it.post: it.state for it in items.iter_items(db, main.id)}
     assert {post: it.questions for post, it in waiting.items()} == {
         post: (asked[0],) for post, (asked, _) in expected.items() if asked
     }
@@ -124,10 +126,10 @@ def test_the_edos_preset_adjudicates_exactly_the_posts_that_its_rules_name(store
     with store.read() as db:
         for post, (asked, code) in expected.items():
             found = verdicts.of_post(db, post, scheme="edos", version=1, project=project.id)
-            kept = standing(SCHEME, found)
+            kept = applicable_verdicts(SCHEME, found)
             assert {name: it.labels for name, it in kept.items()} == answers(code), post
             assert [name for name, it in kept.items() if it.basis == "expert"] == asked, post
-        assert {it.state for it in items.everything(db, main.id)} == {"settled"}
+        assert {it.state for it in items.iter_items(db, main.id)} == {"settled"}
 
 
 def settle_by_truth(store, project, user, case, truth, asked):
@@ -136,7 +138,7 @@ def settle_by_truth(store, project, user, case, truth, asked):
         member = members.get(db, project.id, user)
         given = {}
         while True:
-            here = expert.open_case(db, project, member, case.id, SCHEME, given)
+            here = expert_cases.open_case(db, project, member, case.id, SCHEME, given)
             if not here.missing:
                 break
             name = here.missing[0]
@@ -149,4 +151,4 @@ def settle_by_truth(store, project, user, case, truth, asked):
             else:
                 given["sexist"] = answers(truth)["sexist"]
         assert list(given) == asked
-        assert expert.decide(db, project, case.id, member, SCHEME, given, "by the guideline") == "settled"
+        assert expert_cases.decide(db, project, case.id, member, SCHEME, given, "by the guideline") == "settled"

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from davy.annotate.exchange.formats import FORMATS, find
-from davy.annotate.exchange.rows import Answered, Given, Settled
+from davy.annotate.exchange.formats import FORMATS, find_format
+from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
 from davy.core import UserError
 from exchange_case import about, rows, written
 
@@ -19,7 +19,7 @@ LOSSLESS = ("label-studio", "doccano", "prodigy", "argilla", "huggingface")
 
 def there_and_back(tmp_path, name, sent, **more):
     """Return the rows after one trip through a file of a format."""
-    format = find(name)
+    format = find_format(name)
     path = tmp_path / f"file.{format.endings[0]}"
     if format.folder:
         path = tmp_path / "folder"
@@ -64,7 +64,7 @@ def test_task_worker_label_keeps_who_said_what(tmp_path):
 
 def test_task_worker_label_has_three_columns_for_one_question(tmp_path):
     path = tmp_path / "crowd.csv"
-    find("crowd").write(rows(), path, about(question="hate"))
+    find_format("crowd").write(rows(), path, about(question="hate"))
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[:3] == ["task,worker,label", '"p000","A07","hateful"', '"p000","A31","not hateful"']
 
@@ -76,7 +76,7 @@ def test_a_codabench_bundle_keeps_settled_posts_and_their_verdicts(tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_same_rows_give_the_same_bytes(tmp_path, name):
-    format = find(name)
+    format = find_format(name)
     made = []
     for number in range(2):
         path = tmp_path / f"{number}.{format.endings[0]}"
@@ -92,22 +92,22 @@ def test_the_same_rows_give_the_same_bytes(tmp_path, name):
     "text", ["", "[", "[{]", '[{"data": ', "[1]", "{not json}\n", '"text"\n', "\x00\x01", "[" * 5000]
 )
 def test_a_broken_file_is_one_line_that_names_it(tmp_path, name, text):
-    path = tmp_path / f"broken.{find(name).endings[0]}"
+    path = tmp_path / f"broken.{find_format(name).endings[0]}"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match="broken") as caught:
-        list(find(name).read(path, about()))
+        list(find_format(name).read(path, about()))
     assert "\n" not in caught.value.message
 
 
 def test_bytes_that_are_not_utf8_are_one_line(tmp_path):
     for name in ("label-studio", "doccano"):
-        path = tmp_path / f"latin.{find(name).endings[0]}"
+        path = tmp_path / f"latin.{find_format(name).endings[0]}"
         path.write_bytes(b'[{"data": {"text": "\xe4\xf6"}}]\n')
         with pytest.raises(UserError, match="UTF-8"):
-            list(find(name).read(path, about()))
+            list(find_format(name).read(path, about()))
 
 
-def random_rows(rng: random.Random) -> list[Answered]:
+def random_rows(rng: random.Random) -> list[AnsweredPost]:
     """Return posts with random texts, answers and verdicts, by id."""
     signs = string.printable + "äß€\u200d\u2028👩‍🚀🏽'\"\\|=+-@\t\r\n"
 
@@ -123,7 +123,7 @@ def random_rows(rng: random.Random) -> list[Answered]:
             targets = tuple(rng.sample(["women", "trains", "tea drinkers"], rng.randrange(4)))
             answers = {"hate": ("hateful",), "target": targets, "severity": (rng.choice("123"),)}
             given.append(
-                Given(
+                GivenAnswer(
                     who,
                     rng.choice(["2a", "3"]),
                     {} if refused else answers if mean else {"hate": ("not hateful",)},
@@ -136,10 +136,10 @@ def random_rows(rng: random.Random) -> list[Answered]:
             )
         given.sort(key=lambda it: it.phase or "")
         reason = rng.choice([None, "r" + words(20)])
-        settled = {"hate": Settled(("hateful",), "expert", reason)} if rng.random() < 0.5 else {}
+        settled = {"hate": SettledAnswer(("hateful",), "expert", reason)} if rng.random() < 0.5 else {}
         meta = {words(5) or "k": rng.choice([None, 1, 2.5, True, words(9), [words(3)]])} if rng.random() < 0.5 else {}
         made.append(
-            Answered(
+            AnsweredPost(
                 f"p{number:03}",
                 words(60),
                 lang=rng.choice([None, "en"]),

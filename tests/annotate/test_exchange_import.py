@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import func, select
 
 from davy import schemes as scheme_files
-from davy.annotate.exchange.formats import FORMATS, find
-from davy.annotate.exchange.rows import Answered
+from davy.annotate.exchange.formats import FORMATS, find_format
+from davy.annotate.exchange.rows import AnsweredPost
 from davy.core import UserError
-from davy.serve.exchange import Bring, Wish, bring_in, export
+from davy.serve.exchange import ExportRequest, ImportRequest, export_project, import_file
 from davy.store import items, members, phases, projects, schemes, tallies, users
 from davy.store.tables import annotations, assignments, posts, verdicts
 from exchange_case import about, rows, scheme
@@ -34,7 +34,7 @@ def project(store):
 
 def written(tmp_path, name, sent=None, **more):
     """Return a file of a format with our rows."""
-    format = find(name)
+    format = find_format(name)
     path = tmp_path / (f"{name}.{format.endings[0]}" if not format.folder else "folder")
     if format.folder:
         path.mkdir()
@@ -48,7 +48,7 @@ def counts(store):
         return [db.scalar(select(func.count()).select_from(it)) for it in (posts, annotations, assignments, verdicts)]
 
 
-def without_guideline(sent: list[Answered]) -> list[Answered]:
+def without_guideline(sent: list[AnsweredPost]) -> list[AnsweredPost]:
     """Return rows as a scheme without guidelines keeps them."""
     return [replace(row, given=tuple(replace(it, guideline=0) for it in row.given)) for row in sent]
 
@@ -56,15 +56,15 @@ def without_guideline(sent: list[Answered]) -> list[Answered]:
 @pytest.mark.parametrize("name", ["long", "label-studio", "doccano", "prodigy", "argilla", "huggingface"])
 def test_a_file_comes_in_and_goes_out_again_unchanged(store, project, tmp_path, name):
     path = written(tmp_path, name)
-    came = bring_in(store, Bring("tea-2", name), path, by="shell")
+    came = import_file(store, ImportRequest("tea-2", name), path, by="shell")
     assert (came.posts, came.answers, len(came.people)) == (len(rows()), 3 * len(rows()), 3)
     out = tmp_path / "again.parquet"
-    export(store, Wish("tea-2"), out)
-    assert list(find("long").read(out, about())) == without_guideline(rows())
+    export_project(store, ExportRequest("tea-2"), out)
+    assert list(find_format("long").read(out, about())) == without_guideline(rows())
 
 
 def test_items_tallies_and_verdicts_are_counted_as_if_people_had_labelled(store, project, tmp_path):
-    bring_in(store, Bring("tea-2", "long"), written(tmp_path, "long"), by="shell")
+    import_file(store, ImportRequest("tea-2", "long"), written(tmp_path, "long"), by="shell")
     with store.read() as db:
         phase = phases.by_name(db, "tea-2", "3")
         found = items.of_phase(db, phase.id)
@@ -80,7 +80,7 @@ def test_a_post_with_all_its_answers_is_settled_by_the_rules_where_the_file_has_
     row = rows()[0]
     fine = replace(row.given[1], flags=())
     sent = [replace(row, settled={}, given=(fine, replace(fine, annotator="b"), replace(fine, annotator="c")))]
-    bring_in(store, Bring("tea-2", "long"), written(tmp_path, "long", sent), by="shell")
+    import_file(store, ImportRequest("tea-2", "long"), written(tmp_path, "long", sent), by="shell")
     with store.read() as db:
         (item,) = items.of_phase(db, phases.by_name(db, "tea-2", "3").id)
         (verdict,) = db.execute(select(verdicts)).all()
@@ -93,7 +93,9 @@ def test_a_post_with_all_its_answers_is_settled_by_the_rules_where_the_file_has_
 
 
 def test_what_is_settled_becomes_the_gold_of_a_training_phase(store, project, tmp_path):
-    bring_in(store, Bring("tea-2", "long", phase="1", posts_only=True), written(tmp_path, "long"), by="shell")
+    import_file(
+        store, ImportRequest("tea-2", "long", phase="1", posts_only=True), written(tmp_path, "long"), by="shell"
+    )
     with store.read() as db:
         found = items.of_phase(db, phases.by_name(db, "tea-2", "1").id)
     assert counts(store)[1:] == [0, 0, 0]
@@ -103,10 +105,10 @@ def test_what_is_settled_becomes_the_gold_of_a_training_phase(store, project, tm
 
 def test_importing_twice_is_refused_and_changes_nothing(store, project, tmp_path):
     path = written(tmp_path, "long")
-    bring_in(store, Bring("tea-2", "long"), path, by="shell")
+    import_file(store, ImportRequest("tea-2", "long"), path, by="shell")
     before = counts(store)
     with pytest.raises(UserError, match=r"long\.csv: row 1: 'A07' has answered post 'p000'"):
-        bring_in(store, Bring("tea-2", "long"), path, by="shell")
+        import_file(store, ImportRequest("tea-2", "long"), path, by="shell")
     assert counts(store) == before
 
 
@@ -135,7 +137,7 @@ def test_a_file_with_one_bad_row_at_its_end_changes_nothing(store, project, tmp_
     sent = [*rows()[:5], change(rows()[5])]
     path = written(tmp_path, "label-studio", sent)
     with pytest.raises(UserError) as caught:
-        bring_in(store, Bring("tea-2", "label-studio"), path, by="shell")
+        import_file(store, ImportRequest("tea-2", "label-studio"), path, by="shell")
     assert said in caught.value.message
     assert caught.value.message.startswith("label-studio.json: task 6")
     assert counts(store) == [0, 0, 0, 0]
@@ -143,11 +145,13 @@ def test_a_file_with_one_bad_row_at_its_end_changes_nothing(store, project, tmp_
 
 def test_a_table_without_texts_needs_posts_that_are_there(store, project, tmp_path):
     path = written(tmp_path, "crowd", question="hate")
-    wish = Bring("tea-2", "crowd", phase="3", question="hate")
+    wish = ImportRequest("tea-2", "crowd", phase="3", question="hate")
     with pytest.raises(UserError, match="there is no post 'p000' here, and the file has no texts"):
-        bring_in(store, wish, path, by="shell")
-    bring_in(store, Bring("tea-2", "long", phase="3", posts_only=True), written(tmp_path, "long"), by="shell")
-    came = bring_in(store, wish, path, by="shell")
+        import_file(store, wish, path, by="shell")
+    import_file(
+        store, ImportRequest("tea-2", "long", phase="3", posts_only=True), written(tmp_path, "long"), by="shell"
+    )
+    came = import_file(store, wish, path, by="shell")
     assert (came.posts, came.known, came.answers) == (0, len(rows()), 2 * len(rows()))
 
 
@@ -157,30 +161,30 @@ def test_a_name_of_a_file_and_a_members_pseudonym_stay_two_people(store, project
         member = members.add(db, "tea-2", user.id, ["annotator"], by="shell")
     row = rows()[1]
     sent = [replace(row, given=(replace(row.given[0], annotator=member.pseudonym),))]
-    bring_in(store, Bring("tea-2", "long"), written(tmp_path, "long", sent), by="shell")
+    import_file(store, ImportRequest("tea-2", "long"), written(tmp_path, "long", sent), by="shell")
     out = tmp_path / "out.jsonl"
-    export(store, Wish("tea-2", "doccano"), out)
+    export_project(store, ExportRequest("tea-2", "doccano"), out)
     assert json.loads(out.read_text(encoding="utf-8"))["annotator"] == f"{member.pseudonym}~"
 
 
 def test_spellings_and_words_for_nothing_become_the_schemes_own(store, project, tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("item,annotator,phase,hate,text\nx1,w1,3,Not  Hateful,words\nx1,w2,3,NOT HATEFUL,words\n")
-    bring_in(store, Bring("tea-2", "long", prefix="new-"), path, by="shell")
+    import_file(store, ImportRequest("tea-2", "long", prefix="new-"), path, by="shell")
     out = tmp_path / "out.csv"
-    export(store, Wish("tea-2"), out)
-    (row,) = find("long").read(out, about())
+    export_project(store, ExportRequest("tea-2"), out)
+    (row,) = find_format("long").read(out, about())
     assert (row.id, [dict(it.answers) for it in row.given]) == ("new-x1", [{"hate": ("not hateful",)}] * 2)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_file_that_is_not_there_or_of_another_kind_is_one_line(store, project, tmp_path, name):
     with pytest.raises(UserError, match=r"does not exist"):
-        bring_in(store, Bring("tea-2", name), tmp_path / "nowhere.json", by="shell")
+        import_file(store, ImportRequest("tea-2", name), tmp_path / "nowhere.json", by="shell")
     odd = tmp_path / "odd.exe"
     odd.write_bytes(b"MZ\x00\x01")
     with pytest.raises(UserError) as caught:
-        bring_in(store, Bring("tea-2", name), odd, by="shell")
+        import_file(store, ImportRequest("tea-2", name), odd, by="shell")
     assert "\n" not in caught.value.message
 
 
@@ -191,14 +195,16 @@ def test_a_zip_that_climbs_out_of_its_folder_is_refused(store, project, tmp_path
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../../out.jsonl", "{}\n")
     with pytest.raises(UserError, match="leads out of its folder"):
-        bring_in(store, Bring("tea-2", "huggingface"), path, by="shell")
+        import_file(store, ImportRequest("tea-2", "huggingface"), path, by="shell")
 
 
 def test_an_export_as_zip_comes_in_as_zip(store, project, tmp_path):
-    bring_in(store, Bring("tea-2", "long"), written(tmp_path, "long"), by="shell")
+    import_file(store, ImportRequest("tea-2", "long"), written(tmp_path, "long"), by="shell")
     for name in ("huggingface", "codabench"):
         path = tmp_path / f"{name}.zip"
-        export(store, Wish("tea-2", name), path)
-        came = bring_in(store, Bring("tea-2", name, phase="1", prefix=f"{name}-", posts_only=True), path, by="shell")
+        export_project(store, ExportRequest("tea-2", name), path)
+        came = import_file(
+            store, ImportRequest("tea-2", name, phase="1", prefix=f"{name}-", posts_only=True), path, by="shell"
+        )
         settled = [row for row in rows() if row.settled]
         assert came.posts == len(rows() if name == "huggingface" else settled)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from davy.annotate.exchange.formats import find
-from davy.serve import exchange_jobs, files
-from davy.serve.jobs import Worker
+from davy.annotate.exchange.formats import find_format
+from davy.serve import exchange_jobs, job_files
+from davy.serve.jobs import JobWorker
 from davy.store import jobs, phases
 from exchange_case import about, fill, rows
 
@@ -34,18 +34,18 @@ def settled(store, job_id: str) -> jobs.Job:
 def test_a_job_makes_the_file_and_another_brings_one_in(store, tmp_path):
     fill(store)
     folder = tmp_path / "kept"
-    upload = files.make(folder, "upload1")
+    upload = job_files.make_folder(folder, "upload1")
     (upload / "new.jsonl").write_text(json.dumps(LINE) + "\n")
     told = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "upload1"}
     wish = {"project": "tea-1", "format": "label-studio", "phases": ["3"], "file": "tea.json"}
     with store.write() as db:
         going_in = jobs.enqueue(db, exchange_jobs.IMPORT, told, owner="x")
         going_out = jobs.enqueue(db, exchange_jobs.EXPORT, wish, owner="x")
-    with Worker(store, exchange_jobs.kinds(folder), poll_seconds=0.05):
+    with JobWorker(store, exchange_jobs.job_kinds(folder), poll_seconds=0.05):
         came, went = settled(store, going_in.id), settled(store, going_out.id)
     assert (came.state, came.result["answers"]) == ("done", 1), came.error
     assert (went.state, went.result["posts"]) == ("done", len(rows()) + 1), went.error
-    read = list(find("label-studio").read(folder / going_out.id / "tea.json", about()))
+    read = list(find_format("label-studio").read(folder / going_out.id / "tea.json", about()))
     assert [row.id for row in read] == ["n1", *(row.id for row in rows())]
     with store.read() as db:
         assert phases.by_name(db, "tea-1", "3").size == len(rows()) + 1
@@ -57,7 +57,7 @@ def test_an_upload_that_is_gone_and_a_project_that_is_not_there_fail_at_once(sto
     with store.write() as db:
         first = jobs.enqueue(db, exchange_jobs.IMPORT, told, owner="x")
         second = jobs.enqueue(db, exchange_jobs.EXPORT, wish, owner="x")
-    with Worker(store, exchange_jobs.kinds(tmp_path / "kept"), poll_seconds=0.05):
+    with JobWorker(store, exchange_jobs.job_kinds(tmp_path / "kept"), poll_seconds=0.05):
         gone, missing = settled(store, first.id), settled(store, second.id)
     assert (gone.state, gone.attempts) == ("failed", 1)
     assert "no longer here" in gone.error
@@ -85,7 +85,7 @@ from pathlib import Path
 from davy.core import UserError
 from davy.serve.exchange import Wish, export
 from davy.store import open_store
-import davy.collect.writing, davy.annotate.exchange.gather, davy.serve.statement, polars
+import davy.files.output_file, davy.annotate.exchange.row_export, davy.serve.statement, polars
 store = open_store("sqlite:///{tmp_path / "davy.sqlite"}")
 with store.read() as db:
     db.exec_driver_sql("SELECT 1 FROM posts").all()

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from davy.annotate.exchange import long
-from davy.annotate.exchange.cells import neutral, restored
+from davy.annotate.exchange import long_table
+from davy.annotate.exchange.spreadsheet_cells import escape_formula, unescape_formula
 from davy.cli.app import run
-from davy.serve.exchange import Wish, export
+from davy.serve.exchange import ExportRequest, export_project
 from exchange_case import about, fill, rows, same_but_people
 
 
@@ -18,15 +18,15 @@ from exchange_case import about, fill, rows, same_but_people
 @pytest.mark.parametrize("raw", [False, True])
 def test_a_table_brings_back_every_odd_text_answer_and_verdict(tmp_path, ending, raw):
     path = tmp_path / f"answers.{ending}"
-    long.write(rows(), path, about(raw=raw))
-    assert list(long.read(path, about(raw=raw))) == rows()
+    long_table.write(rows(), path, about(raw=raw))
+    assert list(long_table.read(path, about(raw=raw))) == rows()
 
 
 def test_the_store_comes_back_from_a_table_with_pseudonyms(store, tmp_path):
     fill(store)
     path = tmp_path / "answers.csv"
-    wrote = export(store, Wish("tea-1"), path)
-    read = list(long.read(path, about()))
+    wrote = export_project(store, ExportRequest("tea-1"), path)
+    read = list(long_table.read(path, about()))
     names = sorted({given.annotator for row in read for given in row.given})
     assert (wrote.posts, wrote.annotators, wrote.phases) == (len(rows()), 3, ("3",))
     assert len(names) == 3
@@ -43,8 +43,8 @@ def test_the_store_comes_back_from_a_table_with_pseudonyms(store, tmp_path):
 def test_training_stays_out_unless_it_is_asked_for(store, tmp_path):
     fill(store)
     path = tmp_path / "all.csv"
-    assert export(store, Wish("tea-1", phases="all"), path).answers == 3 * len(rows()) + 3
-    found = [given.phase for row in long.read(path, about()) for given in row.given]
+    assert export_project(store, ExportRequest("tea-1", phases="all"), path).answers == 3 * len(rows()) + 3
+    found = [given.phase for row in long_table.read(path, about()) for given in row.given]
     assert found.count("training") == 3
     assert found.count("3") == 3 * len(rows())
 
@@ -52,7 +52,7 @@ def test_training_stays_out_unless_it_is_asked_for(store, tmp_path):
 def test_agree_reads_the_table_to_the_same_figures(store, tmp_path, capsys):
     fill(store)
     path = tmp_path / "answers.csv"
-    export(store, Wish("tea-1"), path)
+    export_project(store, ExportRequest("tea-1"), path)
     arguments = ["agree", str(path), "--item", "item", "--annotator", "annotator", "--by", "phase", "--json"]
     assert run([*arguments, "--label", "hate", "--label", "target", "--resamples", "0"]) == 0
     studies = json.loads(capsys.readouterr().out)["studies"]
@@ -69,14 +69,14 @@ def test_agree_reads_the_table_to_the_same_figures(store, tmp_path, capsys):
     "text", ["=1+1", "+1+1", "-1+1", "@x", "\tx", "\rx", " =1", "'=1", "''=1", "-3.5", "'", "'a", "ok", ""]
 )
 def test_a_formula_gets_one_apostrophe_and_loses_it_again(text):
-    assert restored(neutral(text)) == text
-    assert not neutral(text).startswith(("=", "+", "@", "\t", "\r"))
+    assert unescape_formula(escape_formula(text)) == text
+    assert not escape_formula(text).startswith(("=", "+", "@", "\t", "\r"))
 
 
 def test_no_cell_of_a_table_starts_a_formula(store, tmp_path):
     fill(store)
     path = tmp_path / "answers.csv"
-    export(store, Wish("tea-1"), path)
+    export_project(store, ExportRequest("tea-1"), path)
     with path.open(newline="", encoding="utf-8") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "@", "\t", "\r")) or cell == "-"]
@@ -104,4 +104,4 @@ def test_a_bad_table_is_one_line_with_its_place(tmp_path, table, said):
     path = tmp_path / "bad.csv"
     path.write_text(table)
     with pytest.raises(UserError, match=said.replace("(", r"\(")):
-        list(long.read(path, about()))
+        list(long_table.read(path, about()))

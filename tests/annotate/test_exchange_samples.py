@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from davy.annotate.exchange.formats import FORMATS, find
+from davy.annotate.exchange.formats import FORMATS, find_format
 from davy.core import UserError
-from davy.serve.exchange import Wish, export
+from davy.serve.exchange import ExportRequest, export_project
 from exchange_case import about, fill, rows, scheme
 
 LABEL_STUDIO = [
@@ -101,7 +101,7 @@ LABEL_STUDIO = [
 
 def read(tmp_path, name, content, *, file="sample"):
     """Return the rows of a sample."""
-    format = find(name)
+    format = find_format(name)
     path = tmp_path / f"{file}.{format.endings[0]}"
     path.write_text(content, encoding="utf-8")
     return list(format.read(path, about()))
@@ -158,7 +158,7 @@ def test_doccano_lines_and_a_zip_with_a_file_a_person_are_read(tmp_path):
     for person, label in (("admin", ["hate=hateful", "women"]), ("ben", [])):
         told = {"id": 12, "text": "a text", "label": label, "Comments": []}
         (folder / f"{person}.jsonl").write_text(json.dumps(told) + "\n")
-    first, second = find("doccano").read(folder, about())
+    first, second = find_format("doccano").read(folder, about())
     assert [(it.annotator, dict(it.answers)) for it in first.given] == [
         ("admin", {"hate": ("hateful",), "target": ("women",)})
     ]
@@ -244,7 +244,7 @@ def test_a_table_of_crowd_kit_is_read(tmp_path):
     table = "task,worker,label\n1,w1,hateful\n1,w2,not hateful\n2,w1,hateful\n"
     path = tmp_path / "crowd.csv"
     path.write_text(table)
-    first, second = find("crowd").read(path, about(question="hate"))
+    first, second = find_format("crowd").read(path, about(question="hate"))
     assert [(it.annotator, it.answers["hate"]) for it in first.given] == [
         ("w1", ("hateful",)),
         ("w2", ("not hateful",)),
@@ -252,13 +252,13 @@ def test_a_table_of_crowd_kit_is_read(tmp_path):
     assert (second.id, len(second.given)) == ("2", 1)
     path.write_text(table + "2,w1,hateful\n")
     with pytest.raises(UserError, match=r"row 4 answers 'hate' about task '2' a second time"):
-        list(find("crowd").read(path, about(question="hate")))
+        list(find_format("crowd").read(path, about(question="hate")))
 
 
 def test_a_hugging_face_folder_is_what_its_card_says_to_another_reader(store, tmp_path):
     fill(store)
     folder = tmp_path / "corpus"
-    export(store, Wish("tea-1", "huggingface"), folder)
+    export_project(store, ExportRequest("tea-1", "huggingface"), folder)
     header = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---")[1])
     configs = {it["config_name"]: it["data_files"] for it in header["configs"]}
     assert set(configs) == {"default", "annotations"}
@@ -285,7 +285,7 @@ def test_a_hugging_face_folder_is_what_its_card_says_to_another_reader(store, tm
 def test_a_codabench_bundle_names_only_files_that_it_has_and_its_program_runs_alone(store, tmp_path):
     fill(store)
     bundle = tmp_path / "bundle.zip"
-    export(store, Wish("tea-1", "codabench"), bundle)
+    export_project(store, ExportRequest("tea-1", "codabench"), bundle)
     folder = tmp_path / "unpacked"
     zipfile.ZipFile(bundle).extractall(folder)
     told = yaml.safe_load((folder / "competition.yaml").read_text(encoding="utf-8"))
@@ -325,10 +325,10 @@ def test_no_export_holds_an_account_a_name_or_a_login(store, tmp_path):
     with store.read() as db:
         from davy.store import users
 
-        secrets = [part for user in users.everyone(db) for part in (user.id, user.login, user.name)]
+        secrets = [part for user in users.list_users(db) for part in (user.id, user.login, user.name)]
     for name, format in FORMATS.items():
         path = tmp_path / f"{name}.{format.endings[0]}"
-        export(store, Wish("tea-1", name, phases="all"), path)
+        export_project(store, ExportRequest("tea-1", name, phases="all"), path)
         content = b"".join(_plain(it) for it in _files(path))
         assert b"p000" in content, name
         leaked = [it for it in secrets if it.encode() in content or it.encode("utf-16-le") in content]
@@ -362,7 +362,7 @@ def test_the_data_statement_tells_of_annotators_only_in_counts_that_hide_the_few
             said = {"first language": "Basque" if member.user == odd.id else "German", "age": "57"}
             responses.put(db, "tea-1", member.user, "about me", said)
     path = tmp_path / "statement.md"
-    export(store, Wish("tea-1"), tmp_path / "answers.csv", statement=path)
+    export_project(store, ExportRequest("tea-1"), tmp_path / "answers.csv", statement=path)
     words = path.read_text(encoding="utf-8")
     assert "3 people gave 57 answers in the phases 3 (production)." in words
     assert "50–59 (4)" in words

@@ -10,9 +10,9 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from davy.annotate import agreement, going_on, together, watch
+from davy.annotate import agreement, consensus, monitoring, phase_gates
 from davy.cli.app import run
-from davy.serve.exchange import Wish, export
+from davy.serve.exchange import ExportRequest, export_project
 from davy.store import items, open_store, phases
 from simulated_people import SAID, gmhp7k, label, truth_of
 
@@ -29,19 +29,19 @@ def finished(tmp_path_factory, sqlite_template):
         said, gates = {}, {}
         for number, phase in enumerate(every):
             with store.write() as db:
-                going_on.open_phase(db, project, phase, by="shell", anyway="the show runs every set")
+                phase_gates.open_phase(db, project, phase, by="shell", anyway="the show runs every set")
                 phase = phases.get(db, phase.id)
                 if phase.kind == "discussion":
                     for item in items.of_phase(db, phase.id, limit=100):
                         shared = SAID[truth_of(item.post)]
-                        together.save_shared(db, project, phase, item, shared, "We agreed at once.", by="shell")
+                        consensus.save_shared(db, project, phase, item, shared, "We agreed at once.", by="shell")
             if phase.kind != "discussion":
                 said[phase.name] = label(store, project, phase, team, seed=number)
-                watch.take(store, phase.id)
+                monitoring.take_snapshot(store, phase.id)
             with store.write() as db:
                 if phase.kind == "calibration":
-                    gates[phase.name] = watch.gate_of(db, project, phase)
-                going_on.close_phase(db, project, phase, by="shell")
+                    gates[phase.name] = monitoring.gate_of(db, project, phase)
+                phase_gates.close_phase(db, project, phase, by="shell")
         yield store, project, team, said, gates
 
 
@@ -61,7 +61,7 @@ def test_the_phases_have_the_sizes_of_the_paper_and_everyone_answered_each_calib
 def test_the_watching_page_is_table_4_with_the_figures_that_statsmodels_gives(finished):
     store, project, team, said, _ = finished
     with store.read() as db:
-        table = watch.one_out(watch.board(db, project), "fleiss")
+        table = monitoring.leave_one_out_table(monitoring.load_dashboard(db, project), "fleiss")
     people = sorted(person.pseudonym for person in team)
     assert table.columns == (("2a", QUESTIONS), ("2b", QUESTIONS), ("2c", QUESTIONS))
     assert [name for name, _ in table.rows] == [None, *people]
@@ -79,7 +79,7 @@ def test_the_watching_page_is_table_4_with_the_figures_that_statsmodels_gives(fi
 def test_leaving_out_the_one_who_reads_things_oddly_raises_agreement_most(finished):
     store, project, team, _, _ = finished
     with store.read() as db:
-        table = watch.one_out(watch.board(db, project), "fleiss")
+        table = monitoring.leave_one_out_table(monitoring.load_dashboard(db, project), "fleiss")
     odd = team[1].pseudonym
     means = {name: np.mean([metric.value for metric in cells]) for name, cells in table.rows}
     assert max(means, key=means.get) == odd
@@ -89,7 +89,7 @@ def test_leaving_out_the_one_who_reads_things_oddly_raises_agreement_most(finish
 def test_each_pair_has_the_kappa_that_sklearn_gives(finished):
     store, project, team, said, _ = finished
     with store.read() as db:
-        board = watch.board(db, project)
+        board = monitoring.load_dashboard(db, project)
     phase = next(it for it in board.phases if it.name == "2b")
     for measured in board.measured[phase.id]:
         assert len(measured.pairs) == 15
@@ -114,11 +114,11 @@ def test_the_gate_of_each_set_follows_its_kappa(finished):
 def test_davy_agree_reads_the_export_to_the_same_figures(finished, tmp_path, capsys):
     store, project, _, _, _ = finished
     path = tmp_path / "gmhp7k.csv"
-    export(store, Wish(project.id, phases="2a,2b,2c"), path)
+    export_project(store, ExportRequest(project.id, phases="2a,2b,2c"), path)
     assert run(["agree", str(path), "--scheme", "gmhp7k", "--by", "phase", "--json"]) == 0
     read = {(it["question"], it["group"]): it for it in json.loads(capsys.readouterr().out)["studies"]}
     with store.read() as db:
-        board = watch.board(db, project)
+        board = monitoring.load_dashboard(db, project)
     compared = 0
     for phase in board.phases:
         for ours in board.measured.get(phase.id, ()) if phase.kind == "calibration" else ():
@@ -137,7 +137,7 @@ def test_davy_agree_reads_the_export_to_the_same_figures(finished, tmp_path, cap
 def test_the_production_phase_has_one_answer_a_post_and_no_kappa(finished):
     store, project, _, _, _ = finished
     with store.read() as db:
-        board = watch.board(db, project)
+        board = monitoring.load_dashboard(db, project)
         phase = board.phases[-1]
         found = agreement.studies_of(db, project, phase)
     assert board.progress[phase.id].filled == phase.size == 30

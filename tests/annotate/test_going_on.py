@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from davy.annotate import create, going_on, project_file, work
+from davy.annotate import labelling, phase_gates, project_creation, project_file
 from davy.core.errors import UserError
 from davy.serve.i18n import catalogue
 from davy.store import events, items, members, phases, projects, users
@@ -21,24 +21,24 @@ def people(db, project: str, n: int) -> list:
 
 
 def make(db, phases_yaml: str, posts: int, *, preset: str = "hatemoji-check", **more):
-    plan = project_file.parse(f"name: p\npreset: {preset}\nphases:\n{phases_yaml}".encode(), "p.yaml")
+    plan = project_file.parse_plan(f"name: p\npreset: {preset}\nphases:\n{phases_yaml}".encode(), "p.yaml")
     ids = [f"p{i:02}" for i in range(posts)]
     frame = pl.DataFrame({"id": ids, "text": ids, **more})
-    return create.create(db, plan, by=events.SHELL, posts_in=[frame]).project
+    return project_creation.create_project(db, plan, by=events.SHELL, posts_in=[frame]).project
 
 
 def label(db, project, member, say, *, most: int = 1000) -> int:
     """Answer all that a person can get; `say` maps a post to its label."""
     n = 0
     member = members.get(db, project.id, member.user)
-    while n < most and (sheet := work.next_sheet(db, project, member)):
-        work.save(db, sheet, {"hate": say(sheet.post.id)}, annotation_id=new_id())
+    while n < most and (sheet := labelling.next_sheet(db, project, member)):
+        labelling.save(db, sheet, {"hate": say(sheet.post.id)}, annotation_id=new_id())
         n += 1
     return n
 
 
 def reason(db, project, name: str, which: str) -> str | None:
-    found = going_on.standing(db, project, phases.by_name(db, project.id, name))
+    found = phase_gates.phase_status(db, project, phases.by_name(db, project.id, name))
     why = getattr(found, which)
     return None if why is None else why.key
 
@@ -60,24 +60,24 @@ def test_production_waits_until_a_calibration_passed_its_gate(store):
         two = people(db, "p", 2)
         first = phases.by_name(db, "p", "2a")
         with pytest.raises(UserError, match="comes first"):
-            going_on.open_phase(db, project, phases.by_name(db, "p", "3"), by=events.SHELL)
-        going_on.open_phase(db, project, first, by=events.SHELL)
+            phase_gates.open_phase(db, project, phases.by_name(db, "p", "3"), by=events.SHELL)
+        phase_gates.open_phase(db, project, first, by=events.SHELL)
         assert label(db, project, two[0], odd) == 4
         assert reason(db, project, "2a", "closes") == "not_done"
         label(db, project, two[1], lambda post: FINE if odd(post) == HATE else HATE)
-        going_on.close_phase(db, project, phases.by_name(db, "p", "2a"), by=events.SHELL)
-        found = {it.phase.name: it for it in going_on.standings(db, project)}
+        phase_gates.close_phase(db, project, phases.by_name(db, "p", "2a"), by=events.SHELL)
+        found = {it.phase.name: it for it in phase_gates.phase_statuses(db, project)}
         assert found["2a"].next == "add set"
         assert (found["2a"].answers, found["2a"].per_person) == (8, 4)
         assert found["3"].opens.key == "gate_shut"
         assert "hate -1.00" in str(found["3"].opens)
-        second = create.next_set(db, project, first, n=3, by=events.SHELL)
+        second = project_creation.next_set(db, project, first, n=3, by=events.SHELL)
         assert second.name == "2b"
-        going_on.open_phase(db, project, second, by=events.SHELL)
+        phase_gates.open_phase(db, project, second, by=events.SHELL)
         for member in two:
             label(db, project, member, odd)
-        going_on.close_phase(db, project, phases.get(db, second.id), by=events.SHELL)
-        going_on.open_phase(db, project, phases.by_name(db, "p", "3"), by=events.SHELL)
+        phase_gates.close_phase(db, project, phases.get(db, second.id), by=events.SHELL)
+        phase_gates.open_phase(db, project, phases.by_name(db, "p", "3"), by=events.SHELL)
         assert phases.by_name(db, "p", "3").state == "open"
 
 
@@ -86,7 +86,7 @@ def test_a_manager_goes_on_anyway_with_a_reason_that_is_kept(store):
         project = make(db, CALIBRATED, 12)
         people(db, "p", 2)
         third = phases.by_name(db, "p", "3")
-        going_on.open_phase(db, project, third, by=events.SHELL, anyway="the pilot was enough")
+        phase_gates.open_phase(db, project, third, by=events.SHELL, anyway="the pilot was enough")
         kept = [it for it in events.latest(db, about="project p") if it.what == "phase opened anyway"]
         assert kept[0].details["reason"] == "the pilot was enough"
         assert kept[0].details["phase"] == "3"
@@ -97,10 +97,10 @@ def test_an_empty_phase_never_opens_and_a_closed_project_opens_nothing(store):
         project = make(db, CALIBRATED, 4)
         people(db, "p", 2)
         with pytest.raises(UserError, match="no posts"):
-            going_on.open_phase(db, project, phases.by_name(db, "p", "3"), by=events.SHELL, anyway="please")
+            phase_gates.open_phase(db, project, phases.by_name(db, "p", "3"), by=events.SHELL, anyway="please")
         closed = projects.close(db, "p", by=events.SHELL)
         with pytest.raises(UserError, match="project is closed"):
-            going_on.open_phase(db, closed, phases.by_name(db, "p", "2a"), by=events.SHELL, anyway="please")
+            phase_gates.open_phase(db, closed, phases.by_name(db, "p", "2a"), by=events.SHELL, anyway="please")
 
 
 def test_production_closes_when_every_post_is_full_and_settled(store):
@@ -108,12 +108,12 @@ def test_production_closes_when_every_post_is_full_and_settled(store):
         project = make(db, '  - {name: "3", kind: production, posts: rest, answers: 2}\n', 3)
         two = people(db, "p", 2)
         phase = phases.by_name(db, "p", "3")
-        going_on.open_phase(db, project, phase, by=events.SHELL)
+        phase_gates.open_phase(db, project, phase, by=events.SHELL)
         label(db, project, two[0], odd)
         assert reason(db, project, "3", "closes") == "not_full"
         label(db, project, two[1], odd)
         assert reason(db, project, "3", "closes") is None
-        going_on.close_phase(db, project, phases.get(db, phase.id), by=events.SHELL)
+        phase_gates.close_phase(db, project, phases.get(db, phase.id), by=events.SHELL)
         assert {it.state for it in items.of_phase(db, phase.id)} == {"settled"}
 
 
@@ -122,7 +122,7 @@ def test_production_stays_open_while_a_case_waits(store):
         project = make(db, '  - {name: "3", kind: production, posts: rest, answers: 2}\n', 2)
         two = people(db, "p", 2)
         phase = phases.by_name(db, "p", "3")
-        going_on.open_phase(db, project, phase, by=events.SHELL)
+        phase_gates.open_phase(db, project, phase, by=events.SHELL)
         label(db, project, two[0], lambda _: HATE)
         label(db, project, two[1], lambda _: FINE)
         assert reason(db, project, "3", "closes") == "cases"
@@ -136,17 +136,17 @@ def test_a_screening_closes_when_everyone_is_decided_and_only_those_who_passed_g
         project = make(db, screened, 8, **{"hate.gold": gold})
         good, bad = people(db, "p", 2)
         phase = phases.by_name(db, "p", "s")
-        going_on.open_phase(db, project, phase, by=events.SHELL)
+        phase_gates.open_phase(db, project, phase, by=events.SHELL)
         assert label(db, project, good, odd) == 4
         assert reason(db, project, "s", "closes") == "undecided"
         label(db, project, bad, lambda _: HATE)
-        going_on.close_phase(db, project, phases.get(db, phase.id), by=events.SHELL)
+        phase_gates.close_phase(db, project, phases.get(db, phase.id), by=events.SHELL)
         assert members.get(db, "p", good.user).choices["screening"] == "passed"
-        going_on.open_phase(db, project, phases.by_name(db, "p", "main"), by=events.SHELL)
+        phase_gates.open_phase(db, project, phases.by_name(db, "p", "main"), by=events.SHELL)
         assert label(db, project, bad, odd) == 0
         assert label(db, project, good, odd) == 4
 
 
 def test_pages_say_the_reasons_in_the_same_english_words():
     said = {key.removeprefix("going."): text for key, text in catalogue("en").items() if key.startswith("going.")}
-    assert said == dict(going_on.SENTENCES)
+    assert said == dict(phase_gates.SENTENCES)

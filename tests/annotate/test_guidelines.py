@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from davy.annotate import create, guidelines, project_file, work
+from davy.annotate import guidelines, labelling, project_creation, project_file
 from davy.core.errors import UserError
 from davy.schemes import load
 from davy.store import events, members, messages, phases, schemes, users
@@ -15,16 +15,16 @@ from davy.store.columns import new_id
 @pytest.fixture
 def labelled(store):
     """A project whose one annotator called two posts hateful and two not."""
-    plan = project_file.parse(b"name: p\npreset: hatemoji-check\nphases: {validation: {answers: 1}}\n", "p.yaml")
+    plan = project_file.parse_plan(b"name: p\npreset: hatemoji-check\nphases: {validation: {answers: 1}}\n", "p.yaml")
     frame = pl.DataFrame({"id": list("abcd"), "text": list("abcd")})
     with store.write() as db:
-        project = create.create(db, plan, by=events.SHELL, posts_in=[frame]).project
+        project = project_creation.create_project(db, plan, by=events.SHELL, posts_in=[frame]).project
         user = users.add(db, login="ada", name="Ada", role="annotator", by=events.SHELL)
         member = members.add(db, "p", user.id, ["annotator"], by=events.SHELL)
         phases.open_phase(db, phases.by_name(db, "p", "validation").id, by=events.SHELL)
-        while sheet := work.next_sheet(db, project, member):
+        while sheet := labelling.next_sheet(db, project, member):
             said = ("hateful",) if sheet.post.id in "ab" else ("not hateful",)
-            work.save(db, sheet, {"hate": said}, annotation_id=new_id())
+            labelling.save(db, sheet, {"hate": said}, annotation_id=new_id())
     return project, member
 
 
@@ -35,14 +35,14 @@ def publish(store, project, text: str, **more):
 
 def test_only_the_answers_that_it_affects_come_back_and_a_new_answer_is_given_under_it(store, labelled):
     project, member = labelled
-    made = publish(store, project, "# New", again=guidelines.Again("hate", ("hateful",)))
+    made = publish(store, project, "# New", again=guidelines.SecondLook("hate", ("hateful",)))
     assert made.again == 2
     with store.write() as db:
         seen = set()
-        while sheet := work.next_sheet(db, project, member):
+        while sheet := labelling.next_sheet(db, project, member):
             seen.add(sheet.post.id)
             assert sheet.before is not None
-            saved = work.save(db, sheet, {"hate": ("not hateful",)}, annotation_id=new_id())
+            saved = labelling.save(db, sheet, {"hate": ("not hateful",)}, annotation_id=new_id())
             assert saved.annotation.guideline_version == made.guideline.version
     assert seen == {"a", "b"}
 
@@ -50,14 +50,14 @@ def test_only_the_answers_that_it_affects_come_back_and_a_new_answer_is_given_un
 def test_all_answers_come_back_where_asked_and_none_where_not(store, labelled):
     project, _ = labelled
     assert publish(store, project, "# One").again == 0
-    assert publish(store, project, "# Two", again=guidelines.Again()).again == 4
+    assert publish(store, project, "# Two", again=guidelines.SecondLook()).again == 4
 
 
 def test_it_is_announced_in_every_open_project_that_shares_the_scheme(store, labelled):
     project, _ = labelled
     with store.write() as db:
-        plan = project_file.parse(b"name: q\npreset: hatemoji-check\n", "q.yaml")
-        create.create(db, plan, by=events.SHELL)
+        plan = project_file.parse_plan(b"name: q\npreset: hatemoji-check\n", "q.yaml")
+        project_creation.create_project(db, plan, by=events.SHELL)
     assert publish(store, project, "# New", announcement="Leitfaden {version}: {changes}").told == 2
     with store.read() as db:
         newest = schemes.guidelines_of(db, "hate", 1)[-1]
@@ -71,8 +71,8 @@ def test_it_is_announced_in_every_open_project_that_shares_the_scheme(store, lab
     [
         ("  ", {}, "empty"),
         ("x" * 100_001, {}, "at most 100,000"),
-        ("# New", {"again": guidelines.Again("hte")}, "Did you mean 'hate'"),
-        ("# New", {"again": guidelines.Again("hate", ("hatful",))}, "Did you mean 'hateful'"),
+        ("# New", {"again": guidelines.SecondLook("hte")}, "Did you mean 'hate'"),
+        ("# New", {"again": guidelines.SecondLook("hate", ("hatful",))}, "Did you mean 'hateful'"),
     ],
 )
 def test_what_cannot_be_published_changes_nothing(store, labelled, text, more, said):

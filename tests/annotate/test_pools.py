@@ -3,7 +3,7 @@
 import pytest
 from adjudication_case import make
 
-from davy.annotate.pools import compare, pools_of
+from davy.annotate.annotator_pools import compare, pools_of
 from davy.schemes import load
 from davy.store import members
 

@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 
 from davy.annotate import project_file, settings
-from davy.annotate.create import check
+from davy.annotate.project_creation import check_plan
 from davy.core.errors import UserError
 from davy.schemes import load
 
 
 @pytest.mark.parametrize("name", ["edos", "gmhp7k", "hateful-memes", "hatemoji-check"])
 def test_a_preset_fits_its_scheme_and_survives_being_stored(name):
-    plan = project_file.read(name)
-    check(plan, load(plan.scheme))
+    plan = project_file.read_plan(name)
+    check_plan(plan, load(plan.scheme))
     stored = json.loads(json.dumps(settings.to_dict(plan.settings)))
     assert settings.from_dict(stored) == plan.settings
     assert set(plan.settings.consent) == {"en", "de"}
@@ -25,15 +25,18 @@ def test_a_preset_fits_its_scheme_and_survives_being_stored(name):
 
 @pytest.mark.parametrize("name", ["edos", "gmhp7k", "hateful-memes", "hatemoji-check"])
 def test_settings_written_as_yaml_read_back_as_they_were(name):
-    plan = project_file.read(name)
+    plan = project_file.read_plan(name)
     off = replace(plan.settings.care, break_after_minutes=None, hard={"my_question": ("a_b",)})
-    for kept in (plan.settings, replace(plan.settings, care=off, adjudication={"my_question": settings.Rule()})):
+    for kept in (
+        plan.settings,
+        replace(plan.settings, care=off, adjudication={"my_question": settings.AdjudicationRule()}),
+    ):
         assert project_file.parse_settings(settings.to_yaml(kept).encode(), "settings") == kept
 
 
 def test_gmhp7k_has_the_phases_of_the_papers_fifth_table():
     """11 discussed posts, then 46, 43 and 46 by all six, then one answer each: posts × people gives 276, 258, 276."""
-    plan = project_file.read("gmhp7k")
+    plan = project_file.read_plan("gmhp7k")
     assert [(it.name, it.kind, it.posts, it.people) for it in plan.phases] == [
         ("1", "discussion", "11", 1),
         ("2a", "calibration", "46", None),
@@ -46,10 +49,10 @@ def test_gmhp7k_has_the_phases_of_the_papers_fifth_table():
 
 
 def test_edos_sends_level_a_to_experts_unless_all_agree_and_b_and_c_under_two_thirds():
-    plan = project_file.read("edos")
+    plan = project_file.read_plan("edos")
     rules = plan.settings.adjudication
-    assert rules["sexist"] == settings.Rule("unanimous", otherwise="expert")
-    assert rules["category"] == rules["vector"] == settings.Rule("share", "2/3", "expert")
+    assert rules["sexist"] == settings.AdjudicationRule("unanimous", otherwise="expert")
+    assert rules["category"] == rules["vector"] == settings.AdjudicationRule("share", "2/3", "expert")
     screening, main = plan.phases
     assert (screening.kind, screening.count, main.people) == ("screening", 200, 3)
 
@@ -66,7 +69,7 @@ phases:
 roster:
   - {login: ada, roles: [annotator, expert], pool: trained}
 """
-    plan, preset = project_file.parse(raw, "ours.yaml"), project_file.read("gmhp7k")
+    plan, preset = project_file.parse_plan(raw, "ours.yaml"), project_file.read_plan("gmhp7k")
     assert [it.posts for it in plan.phases] == ["11", "20", "43", "46", "rest"]
     assert plan.phases[4].people == 2
     assert plan.phases[4].batches["north"].quota == 50
@@ -122,7 +125,7 @@ WRONG = {
 def test_what_is_wrong_with_a_file_is_said_with_its_line_and_the_nearest_name(case):
     text, line, hint = WRONG[case]
     with pytest.raises(UserError) as error:
-        project_file.parse(text.encode(), "f.yaml")
+        project_file.parse_plan(text.encode(), "f.yaml")
     assert error.value.message.startswith(line)
     assert hint in error.value.message
     assert "\n" not in error.value.message
@@ -131,4 +134,4 @@ def test_what_is_wrong_with_a_file_is_said_with_its_line_and_the_nearest_name(ca
 def test_a_plan_that_names_a_question_its_scheme_lacks_is_refused_with_the_nearest():
     raw = b"name: x\npreset: edos\nadjudication: {sexst: majority}\n"
     with pytest.raises(UserError, match="Did you mean 'sexist'"):
-        check(project_file.parse(raw, "f.yaml"), load("edos"))
+        check_plan(project_file.parse_plan(raw, "f.yaml"), load("edos"))

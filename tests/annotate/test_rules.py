@@ -6,8 +6,16 @@ from itertools import product
 
 import pytest
 
-from davy.annotate.rules import check_rules, flag_holds, flag_votes, for_expert, read_rules, settle, standing
-from davy.annotate.settings import Rule
+from davy.annotate.rules import (
+    applicable_verdicts,
+    check_rules,
+    flag_holds,
+    flag_votes,
+    questions_for_expert,
+    read_rules,
+    settle,
+)
+from davy.annotate.settings import AdjudicationRule
 from davy.core import Annotation, Label, Question, Scheme, UserError, Verdict
 from davy.schemes import load
 
@@ -109,7 +117,7 @@ def test_what_happens_otherwise_is_the_rules_to_say():
     for otherwise in ("expert", "drop", "open"):
         rules = read_rules(GRUMBLE, {"grumpy": {"otherwise": otherwise}})
         outcome = settle(GRUMBLE, rules, grumpy("no", "yes"))
-        assert bool(for_expert(rules, outcome)) == (otherwise == "expert")
+        assert bool(questions_for_expert(rules, outcome)) == (otherwise == "expert")
         assert (outcome.dropped == "grumpy") == (otherwise == "drop")
 
 
@@ -203,7 +211,7 @@ def test_every_split_of_three_answers_goes_where_the_edos_rules_send_it():
             if expert is not None and brute_force_edos(votes)[1] != ["A"]:
                 continue
             outcome = settle(scheme, rules, given, decided)
-            assert list(for_expert(rules, outcome)) == [names[level] for level in asked], votes
+            assert list(questions_for_expert(rules, outcome)) == [names[level] for level in asked], votes
             found = {
                 level: outcome.verdicts[name].labels[0] for level, name in names.items() if name in outcome.verdicts
             }
@@ -240,26 +248,26 @@ def test_an_older_verdict_on_a_child_falls_when_its_parents_changes():
         "grumpy": Verdict("p", "grumpy", ("yes",), "expert"),
         "about": Verdict("p", "about", ("tea",), "expert"),
     }
-    assert standing(GRUMBLE, verdicts) == verdicts
+    assert applicable_verdicts(GRUMBLE, verdicts) == verdicts
     changed = {**verdicts, "grumpy": Verdict("p", "grumpy", ("no",), "expert")}
-    assert list(standing(GRUMBLE, changed)) == ["grumpy"]
+    assert list(applicable_verdicts(GRUMBLE, changed)) == ["grumpy"]
 
 
 def test_a_flag_holds_when_more_than_half_of_those_who_answered_raise_it():
     given = said(*[{"grumpy": "no"}] * 3, None, flags={0: ("unsure", "unrealistic"), 1: ("unrealistic",)})
     votes = flag_votes(given)
     assert votes == {"unrealistic": (2, 3), "unsure": (1, 3)}
-    assert [flag for flag, n in votes.items() if flag_holds(Rule(), n)] == ["unrealistic"]
-    assert flag_holds(Rule("single"), votes["unsure"])
-    assert not flag_holds(Rule("unanimous"), votes["unrealistic"])
+    assert [flag for flag, n in votes.items() if flag_holds(AdjudicationRule(), n)] == ["unrealistic"]
+    assert flag_holds(AdjudicationRule("single"), votes["unsure"])
+    assert not flag_holds(AdjudicationRule("unanimous"), votes["unrealistic"])
 
 
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
-        ({"grumpi": Rule()}, "Did you mean 'grumpy'"),
-        ({"grumpy": Rule("severe")}, "is for a scale"),
-        ({"grumpy": Rule("share", share="1/3")}, "more than a half"),
+        ({"grumpi": AdjudicationRule()}, "Did you mean 'grumpy'"),
+        ({"grumpy": AdjudicationRule("severe")}, "is for a scale"),
+        ({"grumpy": AdjudicationRule("share", share="1/3")}, "more than a half"),
     ],
 )
 def test_rules_that_a_scheme_cannot_have_are_refused(rules, words):

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from davy.annotate import debrief, watch, work
+from davy.annotate import debrief, labelling, monitoring
 from davy.core import UserError
-from davy.store import Store, annotations, browse, events, items, phases, verdicts
+from davy.store import Store, annotations, events, items, phases, post_pages, verdicts
 from davy.store.columns import new_id
 from work_project import NO, YES, make_bench
 
@@ -30,13 +30,13 @@ def test_a_shared_answer_is_kept_with_its_notes_and_replaced_by_a_later_one(stor
     form = new_id()
     with store.write() as db:
         for _ in range(2):  # sent twice
-            first = work.save_shared(
+            first = labelling.save_shared(
                 db, bench.project, bench.phase, item, YES, " We talked. ", by="ada", annotation_id=form
             )
-        second = work.save_shared(db, bench.project, bench.phase, item, NO, "", by="bo")
+        second = labelling.save_shared(db, bench.project, bench.phase, item, NO, "", by="bo")
     assert (first.annotator, first.comment, second.replaces) == ("together", "We talked.", first.id)
     with store.read() as db:
-        assert work.shared_answer(db, bench.project, bench.phase, item).answers == NO
+        assert labelling.shared_answer(db, bench.project, bench.phase, item).answers == NO
         assert len(annotations.of_post(db, item.post, scheme="grumble", version=1, replaced=True)) == 2
         assert verdicts.of_post(db, item.post, scheme="grumble", version=1) == {}
         assert [it.by for it in events.latest(db, about=f"item {item.id}")] == ["bo", "ada"]
@@ -46,7 +46,7 @@ def test_a_shared_answer_is_kept_with_its_notes_and_replaced_by_a_later_one(stor
 def test_in_the_corpus_a_shared_answer_is_a_verdict_by_consensus(store: Store):
     bench, item = discussion(store, in_corpus=True)
     with store.write() as db:
-        given = work.save_shared(db, bench.project, bench.phase, item, YES, "", by="ada")
+        given = labelling.save_shared(db, bench.project, bench.phase, item, YES, "", by="ada")
         found = verdicts.of_post(db, item.post, scheme="grumble", version=1)
     assert {name: (it.labels, it.basis, it.annotations) for name, it in found.items()} == {
         "grumpy": (("yes",), "consensus", (given.id,)),
@@ -65,13 +65,13 @@ def test_a_shared_answer_that_turns_to_no_takes_back_what_it_settled_below(store
 
     def agree(answers: dict[str, tuple[str, ...]]) -> None:
         with store.write() as db:
-            work.save_shared(db, bench.project, bench.phase, item, answers, "", by="ada")
+            labelling.save_shared(db, bench.project, bench.phase, item, answers, "", by="ada")
 
     agree(YES)
     agree(NO)
     assert settled() == {"grumpy": ("no",), "about": ()}
     with store.read() as db:
-        shown = browse.page(db, browse.Filter(label="tea"))
+        shown = post_pages.page(db, post_pages.PostFilter(label="tea"))
         turns = verdicts.history(db, item.post, "about", scheme="grumble", version=1)
     assert list(shown) == []
     assert [it.labels for it in turns] == [("tea",), ()]
@@ -84,13 +84,13 @@ def test_shared_answers_are_the_progress_of_a_discussion_and_nobodys_own(store: 
     bench, item = discussion(store, in_corpus=False)
     with store.write() as db:
         for answers in (YES, NO):  # a second thought counts once
-            work.save_shared(db, bench.project, bench.phase, item, answers, "", by="ada")
+            labelling.save_shared(db, bench.project, bench.phase, item, answers, "", by="ada")
     with store.read() as db:
-        board = watch.board(db, bench.project)
+        board = monitoring.load_dashboard(db, bench.project)
     progress = board.progress[bench.phase.id]
     assert (progress.given, progress.filled, progress.wanted, progress.people) == (1, 1, 2, 0)
-    assert watch.by_people(board.tallies) == []
-    taken = watch.take(store, bench.phase.id)
+    assert monitoring.by_people(board.tallies) == []
+    taken = monitoring.take_snapshot(store, bench.phase.id)
     assert taken.content["states"] == {"full": 1, "open": 1}
     with store.read() as db:
         assert debrief.figures(db, bench.project).people == 0
@@ -103,7 +103,7 @@ def test_two_who_write_it_down_at_once_leave_one_answer_that_counts(store: Store
     def write(name):
         start.wait()
         with store.write() as db:
-            work.save_shared(db, bench.project, bench.phase, item, YES, name, by=name)
+            labelling.save_shared(db, bench.project, bench.phase, item, YES, name, by=name)
 
     threads = [threading.Thread(target=write, args=(f"m{n}",)) for n in range(4)]
     for thread in threads:
@@ -118,8 +118,8 @@ def test_two_who_write_it_down_at_once_leave_one_answer_that_counts(store: Store
 def test_wrong_phases_and_missing_answers_are_refused(store: Store):
     bench, item = discussion(store, in_corpus=False)
     with pytest.raises(UserError, match="is not answered"), store.write() as db:
-        work.save_shared(db, bench.project, bench.phase, item, {}, "", by="ada")
+        labelling.save_shared(db, bench.project, bench.phase, item, {}, "", by="ada")
     with store.write() as db:
         closed = phases.close_phase(db, bench.phase.id, by="shell")
     with pytest.raises(UserError, match="not open"), store.write() as db:
-        work.save_shared(db, bench.project, closed, item, YES, "", by="ada")
+        labelling.save_shared(db, bench.project, closed, item, YES, "", by="ada")

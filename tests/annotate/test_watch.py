@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from davy.annotate import agreement, review, screening, watch
+from davy.annotate import agreement, disagreements, monitoring, screening
 from davy.core import Phase
-from davy.store import agreements, columns, phases, watching
-from davy.store.agreements import Snapshot
+from davy.store import agreements, columns, phase_answers, phases
+from davy.store.agreements import AgreementSnapshot
 from davy.store.tallies import Tally
 from simulated_people import SAID, gmhp7k, label
 
@@ -29,12 +29,12 @@ def begun(store):
 
 def test_a_snapshot_says_what_the_phase_says_and_the_next_one_goes_on_from_it(store, begun):
     project, phase, people = begun
-    first = watch.take(store, phase.id)
+    first = monitoring.take_snapshot(store, phase.id)
     with store.read() as db:
         studies = agreement.studies_of(db, project, phase)
-        board = watch.board(db, project)
+        board = monitoring.load_dashboard(db, project)
     assert first.answers == 60
-    for ours, study in zip(watch.measured(first), studies, strict=True):
+    for ours, study in zip(monitoring.question_agreements(first), studies, strict=True):
         assert [metric.value for metric in ours.metrics] == [metric.value for metric in study.metrics]
         assert set(ours.one_out) == {person.pseudonym for person in people}
         assert sum(ours.labels.values()) == ours.answers == 60
@@ -42,13 +42,13 @@ def test_a_snapshot_says_what_the_phase_says_and_the_next_one_goes_on_from_it(st
     assert (progress.given, progress.wanted, progress.people) == (60, 22 * 3, 3)
     assert progress.refused == sum(tally.refused for tally in board.tallies) > 0
     label(store, project, phase, people, seed=2)
-    second = watch.take(store, phase.id)
+    second = monitoring.take_snapshot(store, phase.id)
     assert [point["answers"] for point in second.content["series"]] == [60, second.answers]
     with store.read() as db:
         assert agreements.newest(db, phase.id).id == second.id
         assert agreements.count(db, phase.id) == 2
-        assert watch.fresh(store, phase).id == second.id
-        assert watch.gate_of(db, project, phase).lines[0].metric.low is not None
+        assert monitoring.fresh_snapshot(store, phase).id == second.id
+        assert monitoring.gate_of(db, project, phase).lines[0].metric.low is not None
 
 
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)  # PostgreSQL's plan of a small table says nothing
@@ -58,7 +58,7 @@ def test_a_sample_of_a_long_phase_is_read_post_by_post_and_not_by_reading_the_ph
     ran = {}
     with store.read() as db:
         event.listen(store.engine, "before_cursor_execute", lambda *it: ran.setdefault(it[2], it[3]))
-        assert list(watching.sampled(db, begun[1].id, 3))
+        assert list(phase_answers.sample_answers(db, begun[1].id, 3))
         plans = [
             [row[3] for row in db.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
             for statement, parameters in list(ran.items())
@@ -70,7 +70,7 @@ def test_a_sample_of_a_long_phase_is_read_post_by_post_and_not_by_reading_the_ph
 def test_a_gate_without_a_snapshot_is_measured_without_intervals(store, begun):
     project, phase, _ = begun
     with store.read() as db:
-        quick = watch.gate_of(db, project, phase)
+        quick = monitoring.gate_of(db, project, phase)
         full = agreement.gate(agreement.studies_of(db, project, phase), phase.settings)
     assert (quick.passed, quick.sentence) == (full.passed, full.sentence)
     assert quick.lines[0].metric.low is None
@@ -78,19 +78,19 @@ def test_a_gate_without_a_snapshot_is_measured_without_intervals(store, begun):
 
 def test_a_second_thought_makes_a_snapshot_stale_although_the_count_is_the_same(store, begun):
     project, phase, people = begun
-    from davy.annotate import work
+    from davy.annotate import labelling
     from davy.store import members
 
-    made = watch.take(store, phase.id)
+    made = monitoring.take_snapshot(store, phase.id)
     with store.write() as db:
-        assert not watch.stale(made, watching.tallies_of(db, [phase.id]))
-        sheet = work.undo(db, project, members.get(db, project.id, people[0].user))
+        assert not monitoring.is_snapshot_stale(made, phase_answers.tallies_of(db, [phase.id]))
+        sheet = labelling.undo(db, project, members.get(db, project.id, people[0].user))
         other = SAID[0] if sheet.before.answers != SAID[0] else SAID[2]
-        work.save(db, sheet, other, annotation_id=columns.new_id())
-        tallies = watching.tallies_of(db, [phase.id])
+        labelling.save(db, sheet, other, annotation_id=columns.new_id())
+        tallies = phase_answers.tallies_of(db, [phase.id])
     assert sum(tally.given for tally in tallies) == made.answers
-    assert watch.stale(made, tallies)
-    assert watch.fresh(store, phase).id != made.id
+    assert monitoring.is_snapshot_stale(made, tallies)
+    assert monitoring.fresh_snapshot(store, phase).id != made.id
 
 
 def test_the_line_over_time_keeps_its_ends_when_it_is_thinned(store, begun):
@@ -98,8 +98,8 @@ def test_the_line_over_time_keeps_its_ends_when_it_is_thinned(store, begun):
     points = [{"at": (AT + timedelta(minutes=n)).isoformat(), "answers": n, "questions": {}} for n in range(121)]
     with store.write() as db:
         agreements.add(db, phase.id, answers=120, content={"series": points, "questions": [], "states": {}, "every": 1})
-    kept = [point["answers"] for point in watch.take(store, phase.id).content["series"]]
-    assert len(kept) <= watch.MOST_POINTS
+    kept = [point["answers"] for point in monitoring.take_snapshot(store, phase.id).content["series"]]
+    assert len(kept) <= monitoring.MOST_POINTS
     assert (kept[0], kept[-2], kept[-1]) == (0, 120, 60)
     assert kept[:-1] == sorted(kept[:-1])
     assert project.id == phase.project
@@ -115,7 +115,7 @@ def make_phase(**changes):
 def at_work(*series):
     """A snapshot whose series has these (hours ago, answers)."""
     points = [{"at": (AT - timedelta(hours=h)).isoformat(), "answers": n, "questions": {}} for h, n in series]
-    return Snapshot("s", "p", AT, 0, {"series": points, "states": {"settled": 7}})
+    return AgreementSnapshot("s", "p", AT, 0, {"series": points, "states": {"settled": 7}})
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def at_work(*series):
 def test_an_expected_end_follows_the_present_pace(given, series, changes, days):
     refused = 20 if changes.get("answers", 3) is None else 0
     tallies = [Tally("p", "ann", given=given, refused=refused, last_at=AT), Tally("other", "ann", given=5)]
-    found = watch.progress_of(make_phase(**changes), tallies, 5, at_work(*series) if series else None, at=AT)
+    found = monitoring.progress_of(make_phase(**changes), tallies, 5, at_work(*series) if series else None, at=AT)
     assert found.given == given
     if days is None:
         assert found.ends is None
@@ -148,25 +148,25 @@ def test_an_expected_end_follows_the_present_pace(given, series, changes, days):
 
 
 def test_a_phase_is_due_after_enough_answers_or_enough_minutes():
-    made = Snapshot("s", "p", AT, 100, {})
+    made = AgreementSnapshot("s", "p", AT, 100, {})
 
     def due(answers, minutes):
         given = [Tally("p", "ann", given=answers, last_at=AT + timedelta(minutes=minutes))]
-        return watch.due(made, given, at=AT + timedelta(minutes=minutes))
+        return monitoring.is_snapshot_due(made, given, at=AT + timedelta(minutes=minutes))
 
     assert not due(100, 0)
     assert not due(349, 5)
     assert due(350, 5)
     assert due(101, 10)
-    assert not watch.due(None, [])
-    assert watch.due(None, [Tally("p", "ann", given=1)])
+    assert not monitoring.is_snapshot_due(None, [])
+    assert monitoring.is_snapshot_due(None, [Tally("p", "ann", given=1)])
 
 
 def test_how_divided_a_post_is_counts_pairs_over_questions():
     said = {"hate": {"a": "yes", "b": "yes", "c": "no"}, "kind": {"a": "x", "b": "y"}, "alone": {"a": "z"}}
-    assert review._disagreement(said) == pytest.approx((2 / 3 + 1) / 2)
-    assert review._disagreement({"hate": {"a": "yes"}}) == 0
-    assert review._disagreement({}) == 0
+    assert disagreements._disagreement(said) == pytest.approx((2 / 3 + 1) / 2)
+    assert disagreements._disagreement({"hate": {"a": "yes"}}) == 0
+    assert disagreements._disagreement({}) == 0
 
 
 def test_marks_of_many_people_add_up():
@@ -174,10 +174,10 @@ def test_marks_of_many_people_add_up():
     from davy.measure.intervals import proportion
 
     def marks(right, wrong):
-        each = screening.Class("yes", proportion("recall", right, right + wrong), {"yes": right, "no": wrong})
-        return (screening.Marks("hate", Metric("accuracy", 0.5, 4, note="-"), 0.8, (each,)),)
+        each = screening.ClassScore("yes", proportion("recall", right, right + wrong), {"yes": right, "no": wrong})
+        return (screening.ScreeningScores("hate", Metric("accuracy", 0.5, 4, note="-"), 0.8, (each,)),)
 
-    both = screening.together([marks(3, 1), marks(1, 3)])[0]
+    both = screening.combine_scores([marks(3, 1), marks(1, 3)])[0]
     assert (both.accuracy.value, both.accuracy.n, both.classes[0].said) == (0.5, 8, {"yes": 4, "no": 4})
     assert both.reached
     assert not marks(1, 3)[0].reached

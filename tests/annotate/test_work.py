@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from davy.annotate import work
+from davy.annotate import labelling
 from davy.core import Guideline, UserError, Wording
 from davy.store import Store, annotations, assignments, events, items, members, phases, projects, schemes, tallies
 from davy.store.columns import new_id, now
@@ -88,7 +88,7 @@ def test_somebody_elses_post_is_403_and_an_unknown_one_404(store: Store):
             db, id="other", title="Other", scheme="grumble", scheme_version=1, settings={}, by="shell"
         )
     with pytest.raises(UserError) as caught, store.read() as db:
-        work.open_sheet(db, other, bench.people["ada"], sheet.assignment.id)
+        labelling.open_sheet(db, other, bench.people["ada"], sheet.assignment.id)
     assert caught.value.status == 404
 
 
@@ -104,7 +104,7 @@ def test_answers_that_do_not_fit_change_nothing(store: Store, answers, said):
     bench = make_bench(store)
     sheet = bench.next("ada")
     with pytest.raises(UserError, match=said), store.write() as db:
-        work.save(db, sheet, answers, annotation_id=new_id())
+        labelling.save(db, sheet, answers, annotation_id=new_id())
     assert bench.item(sheet).given == 0
     assert bench.next("ada").assignment == sheet.assignment
 
@@ -136,8 +136,8 @@ def test_a_refused_post_goes_to_somebody_else_and_never_back(store: Store):
     form = new_id()
     for _ in range(2):
         with store.write() as db:
-            found = work.open_sheet(db, bench.project, bench.people["ada"], sheet.assignment.id)
-            work.refuse(db, found, annotation_id=form)
+            found = labelling.open_sheet(db, bench.project, bench.people["ada"], sheet.assignment.id)
+            labelling.refuse(db, found, annotation_id=form)
     assert bench.item(sheet).room == 1
     assert bench.next("ada") is None
     assert bench.answer("bo").item.id == sheet.item.id
@@ -151,7 +151,7 @@ def test_a_skipped_post_comes_back_when_nothing_else_is_left(store: Store):
     bench = make_bench(store, n=3, answers=3)
     sheet = bench.next("ada")
     with store.write() as db:
-        work.skip(db, sheet)
+        labelling.skip(db, sheet)
     assert bench.item(sheet).room == 3
     assert [bench.answer("ada").item.position for _ in range(3)] == [1, 2, 0]
     assert bench.next("ada") is None
@@ -163,7 +163,7 @@ def test_taking_back_replaces_the_last_answer_and_counts_it_once(store: Store):
     first = bench.answer("ada", YES)
     held = bench.next("ada")
     with store.write() as db:
-        back = work.undo(db, bench.project, bench.people["ada"])
+        back = labelling.undo(db, bench.project, bench.people["ada"])
     assert back.item.id == first.item.id
     assert (back.before.answers, back.number) == (YES, 1)
     saved = bench.save("ada", back, NO)
@@ -180,10 +180,10 @@ def test_taking_back_goes_by_the_order_of_deeds_though_the_clock_was_put_back(st
     bench = make_bench(store)
     bench.answer("ada")
     real = now()
-    monkeypatch.setattr(work, "now", lambda: real - timedelta(hours=3))
+    monkeypatch.setattr(labelling, "now", lambda: real - timedelta(hours=3))
     second = bench.answer("ada")
     with store.write() as db:
-        assert work.undo(db, bench.project, bench.people["ada"]).item.id == second.item.id
+        assert labelling.undo(db, bench.project, bench.people["ada"]).item.id == second.item.id
 
 
 def test_a_refusal_and_a_skip_can_be_taken_back_while_there_is_room(store: Store):
@@ -192,30 +192,30 @@ def test_a_refusal_and_a_skip_can_be_taken_back_while_there_is_room(store: Store
         sheet = bench.next("ada")
         with store.write() as db:
             if act == "refuse":
-                work.refuse(db, sheet, annotation_id=new_id())
+                labelling.refuse(db, sheet, annotation_id=new_id())
             else:
-                work.skip(db, sheet)
+                labelling.skip(db, sheet)
         with store.write() as db:
-            assert work.undo(db, bench.project, bench.people["ada"]).assignment.state == "held"
+            assert labelling.undo(db, bench.project, bench.people["ada"]).assignment.state == "held"
     with store.read() as db:
         tally = tallies.get(db, bench.phase.id, bench.people["ada"].user)
     assert (tally.refused, tally.skipped) == (0, 0)
     with store.write() as db:
-        work.refuse(db, _open(db, bench, "ada"), annotation_id=new_id())
+        labelling.refuse(db, _open(db, bench, "ada"), annotation_id=new_id())
     bench.answer("bo")
     with pytest.raises(UserError, match="went to others") as caught, store.write() as db:
-        work.undo(db, bench.project, bench.people["ada"])
+        labelling.undo(db, bench.project, bench.people["ada"])
     assert caught.value.status == 409
 
 
 def _open(db, bench, name):
-    return work.next_sheet(db, bench.project, bench.people[name])
+    return labelling.next_sheet(db, bench.project, bench.people[name])
 
 
 def test_nothing_to_take_back_is_said(store: Store):
     bench = make_bench(store)
     with pytest.raises(UserError, match="nothing to take back"), store.write() as db:
-        work.undo(db, bench.project, bench.people["ada"])
+        labelling.undo(db, bench.project, bench.people["ada"])
 
 
 def test_a_lease_that_ran_out_gives_the_post_to_another_and_the_late_answer_is_told(store: Store):
@@ -234,7 +234,7 @@ def test_an_answer_after_the_lease_counts_while_there_is_room(store: Store):
     bench = make_bench(store, n=2, answers=2)
     sheet = bench.next("ada")
     with store.write() as db:
-        assert assignments.lapse(db, at=now() + timedelta(hours=1)) == 1
+        assert assignments.expire_leases(db, at=now() + timedelta(hours=1)) == 1
     assert bench.item(sheet).room == 2
     assert not bench.save("ada", sheet).filled
     item = bench.item(sheet)
@@ -257,7 +257,7 @@ def test_who_leaves_gives_their_post_back_at_once_and_gets_no_more(store: Store)
     bench = make_bench(store, n=1, answers=1)
     sheet = bench.next("ada")
     with store.write() as db:
-        left = work.leave(db, bench.project, bench.people["ada"].user, by="shell")
+        left = labelling.leave(db, bench.project, bench.people["ada"].user, by="shell")
     assert left.left_at is not None
     assert bench.item(sheet).room == 1
     bench.people["ada"] = left
@@ -313,7 +313,7 @@ def test_training_says_what_is_right_and_then_the_answer_stays(store: Store):
     wrong = bench.save("ada", bench.next("ada"), NO)
     assert wrong.feedback["about"] == ((), ("rain", "tea"), False)
     with pytest.raises(UserError, match="has been shown"), store.write() as db:
-        work.undo(db, bench.project, bench.people["ada"])
+        labelling.undo(db, bench.project, bench.people["ada"])
 
 
 def test_other_phases_never_show_gold(store: Store):
@@ -327,14 +327,16 @@ def test_a_new_guideline_is_in_force_for_the_next_answer_and_asks_for_a_second_l
     held = bench.next("ada")
     with store.write() as db:
         schemes.add_guideline(db, "grumble", 1, Guideline(2, Wording("Be kinder."), changes="kinder"), by="shell")
-        flagged = assignments.again(db, "pilot", question="grumpy", labels=["yes"], before_guideline=2, by="shell")
+        flagged = assignments.request_second_look(
+            db, "pilot", question="grumpy", labels=["yes"], before_guideline=2, by="shell"
+        )
     assert flagged == 1
     assert bench.save("ada", held, NO).annotation.guideline_version == 2
     again = bench.next("ada")
     assert again.item.id == first.item.id
     assert (again.before.answers, again.before.guideline_version, again.guideline.version) == (YES, 1, 2)
     with store.write() as db:
-        work.skip(db, again)  # put off: the answer stays, and it is asked again at the end
+        labelling.skip(db, again)  # put off: the answer stays, and it is asked again at the end
     assert bench.next("ada").item.id == first.item.id
     saved = bench.save("ada", again, NO)
     assert saved.annotation.replaces == again.before.id
@@ -347,10 +349,10 @@ def test_refusing_at_the_second_look_takes_the_answer_out_and_frees_its_place(st
     bench.answer("ada")
     bench.answer("bo")
     with store.write() as db:
-        assert assignments.again(db, "pilot", by="shell") == 2
+        assert assignments.request_second_look(db, "pilot", by="shell") == 2
     again = bench.next("ada")
     with store.write() as db:
-        work.refuse(db, again, annotation_id=new_id())
+        labelling.refuse(db, again, annotation_id=new_id())
     item = bench.item(again)
     assert (item.given, item.room, item.state) == (1, 1, "open")
     bench.answer("cy")

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, text
 
-from davy.annotate import work
+from davy.annotate import labelling
 from davy.store import Store, items, open_store, phases
 from davy.store.columns import new_id
 from work_project import NO, Bench, make_bench
 
 
-def save_and_next(bench: Bench, name: str, assignment_id: str) -> work.Sheet | None:
+def save_and_next(bench: Bench, name: str, assignment_id: str) -> labelling.Sheet | None:
     with bench.store.write() as db:
-        sheet = work.open_sheet(db, bench.project, bench.people[name], assignment_id)
-        work.save(db, sheet, NO, annotation_id=new_id())
-        return work.next_sheet(db, bench.project, bench.people[name])
+        sheet = labelling.open_sheet(db, bench.project, bench.people[name], assignment_id)
+        labelling.save(db, sheet, NO, annotation_id=new_id())
+        return labelling.next_sheet(db, bench.project, bench.people[name])
 
 
 def statements(store: Store, run) -> list[tuple[str, object]]:
@@ -50,13 +50,13 @@ def test_save_and_next_takes_few_statements_and_reads_no_table_whole(tmp_path: P
 
         def everything() -> None:
             with store.write() as db:
-                work.undo(db, bench.project, bench.people["ada"])
+                labelling.undo(db, bench.project, bench.people["ada"])
             with store.write() as db:
-                work.skip(db, work.next_sheet(db, bench.project, bench.people["bo"]))
+                labelling.skip(db, labelling.next_sheet(db, bench.project, bench.people["bo"]))
             while sheet := bench.answer("bo"):
                 assert sheet
             with store.write() as db:
-                work.leave(db, bench.project, bench.people["ada"].user, by="shell")
+                labelling.leave(db, bench.project, bench.people["ada"].user, by="shell")
             bench.everything()
 
         ran += statements(store, everything)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, func, select
 
-from davy.annotate import work
+from davy.annotate import labelling
 from davy.core import UserError
 from davy.store import Store, annotations, items, open_store, tallies
 from davy.store.columns import new_id
@@ -40,7 +40,7 @@ def test_a_full_disk_is_said_and_neither_the_answer_nor_its_counts_are_half_writ
             kept = annotations.of_annotator(db, bench.people["ada"].user, limit=100)
             tally = tallies.get(db, bench.phase.id, bench.people["ada"].user)
             done = db.scalar(select(func.count()).where(assignments.c.state == "done"))
-            given = sum(item.given for item in items.everything(db, bench.phase.id))
+            given = sum(item.given for item in items.iter_items(db, bench.phase.id))
         assert {it.id for it in kept} == set(saved)
         assert all(it.answers == NO for it in kept)
         assert tally.given == done == given == len(saved)
@@ -94,7 +94,7 @@ def test_every_acknowledged_answer_survives_ten_kills_and_the_counts_are_right(s
         kept = set(db.scalars(select(annotation_rows.c.id)))
         with_answers = set(db.scalars(select(answers.c.annotation)))
         states = list(db.execute(select(assignments.c.item, assignments.c.state, assignments.c.annotation)))
-        given = {item.id: item for item in items.everything(db, bench.phase.id) if item.room < 2}
+        given = {item.id: item for item in items.iter_items(db, bench.phase.id) if item.room < 2}
         counted = sum(it.given for it in tallies.of_phase(db, bench.phase.id))
     assert set(acknowledged) <= kept == with_answers
     assert {it.annotation for it in states if it.state == "done"} == kept
@@ -114,8 +114,8 @@ def test_an_error_after_the_save_takes_the_whole_turn_back(store: Store):
     bench = make_bench(store, n=2, people=["ada"], answers=1)
     sheet = bench.next("ada")
     with pytest.raises(RuntimeError, match="later"), store.write() as db:  # noqa: PT012
-        work.save(db, sheet, NO, annotation_id=new_id())
-        work.next_sheet(db, bench.project, bench.people["ada"])
+        labelling.save(db, sheet, NO, annotation_id=new_id())
+        labelling.next_sheet(db, bench.project, bench.people["ada"])
         raise RuntimeError("something later failed")
     assert bench.next("ada").assignment == sheet.assignment
     assert bench.item(sheet).given == 0

@@ -5,9 +5,9 @@ import pytest
 from fake_detectors import Rule
 
 from davy import suites
-from davy.check import figures
-from davy.check.fairness import fairness
-from davy.check.run import Run, run
+from davy.check import metrics
+from davy.check.fairness import measure_fairness
+from davy.check.run import SuiteRun, run_suite
 from davy.core import Case, Outcome, Suite
 from davy.measure.intervals import Bootstrap
 
@@ -23,7 +23,7 @@ def emoji():
 
 def test_newcombe_s_own_example_comes_out():
     # Newcombe (1998), Table II, (a): 56/70 and 48/80 differ by 0.2000; method 10 gives 0.0524 to 0.3339.
-    found = figures.difference("d", 56, 70, 48, 80)
+    found = metrics.difference("d", 56, 70, 48, 80)
     assert found.value == pytest.approx(0.2)
     assert (found.low, found.high) == (pytest.approx(0.0524, abs=5e-5), pytest.approx(0.3339, abs=5e-5))
 
@@ -49,21 +49,21 @@ def test_the_emoji_difference_is_the_papers(emoji, originals, without, published
             seen[case.set] += 1
         label = case.expected if right else next(each for each in emoji.labels if each != case.expected)
         outcomes.append(Outcome(case.id, label, 0.5, right))
-    found = figures.emoji_difference(emoji, Run("m", "1", tuple(outcomes)))
+    found = metrics.emoji_difference(emoji, SuiteRun("m", "1", tuple(outcomes)))
     assert found.value == pytest.approx(published, abs=1e-3)
     assert found.low < found.value < found.high
 
 
 def test_the_emoji_difference_is_not_defined_where_the_label_flips(small):
-    found = run(small, Rule(angry))
-    flipped = figures.emoji_difference(small, found, "append")
+    found = run_suite(small, Rule(angry))
+    flipped = metrics.emoji_difference(small, found, "append")
     assert flipped.value is None
     assert "other label" in flipped.note
-    assert figures.emoji_difference(small, found, "swap").value == 0.0
+    assert metrics.emoji_difference(small, found, "swap").value == 0.0
 
 
 def test_cells_add_up_over_every_part(small):
-    found = list(figures.cells(small, run(small, Rule(angry))))
+    found = list(metrics.cells(small, run_suite(small, Rule(angry))))
     whole = found[0]
     assert (whole.functionality, whole.set, whole.label, whole.target) == ("all", "all", "all", "all")
     assert whole.accuracy.n == len(small.cases) == 17
@@ -76,7 +76,7 @@ def test_cells_add_up_over_every_part(small):
 
 
 def test_pairs_count_only_where_both_sides_are_right(small):
-    found = figures.pairs_right(small, run(small, Rule(angry)), lambda case: case.set)
+    found = metrics.pairs_right(small, run_suite(small, Rule(angry)), lambda case: case.set)
     # append: 4 originals, the two with 😡 right. Their polarity twins are right, so are those without emoji; of the
     # identity twins the one with 😡 is wrong. swap: both originals right; identity wrong, the others right.
     assert {key: (round(m.value * m.n), m.n) for key, m in found.items()} == {
@@ -88,14 +88,14 @@ def test_pairs_count_only_where_both_sides_are_right(small):
 
 
 def test_confusions_and_worst_cases(small):
-    found = run(small, Rule(lambda text: 0.97 if "😊" in text else angry(text)))
-    assert figures.confusions(small, found) == {
+    found = run_suite(small, Rule(lambda text: 0.97 if "😊" in text else angry(text)))
+    assert metrics.confusions(small, found) == {
         ("hateful", "hateful"): 6,
         ("hateful", "not hateful"): 2,
         ("not hateful", "hateful"): 4,
         ("not hateful", "not hateful"): 5,
     }
-    worst = figures.worst(small, found)
+    worst = metrics.worst_cases(small, found)
     assert len(worst) == 6
     assert {case.text for case, _ in worst[:2]} == {"Bakers came by 😊", "Cooks came by 😊"}
 
@@ -114,8 +114,8 @@ def test_fairness_by_target_is_fairlearn_s(emoji):
     chance = np.random.default_rng(4)
     drawn = {case.id: float(chance.random() ** (2 if case.target == "women" else 1)) for case in emoji.cases}
     texts = {case.text: case.id for case in emoji.cases}
-    found = run(emoji, Rule(lambda text: drawn[texts[text]]))
-    fair = fairness(emoji, found, bootstrap=Bootstrap(50))
+    found = run_suite(emoji, Rule(lambda text: drawn[texts[text]]))
+    fair = measure_fairness(emoji, found, bootstrap=Bootstrap(50))
     aimed = [(c, o) for c, o in zip(emoji.cases, found.outcomes, strict=True) if c.target]
     gold = np.array([c.expected == "hateful" for c, _ in aimed])
     said = np.array([o.label == "hateful" for _, o in aimed])
@@ -158,4 +158,4 @@ def test_fairness_by_target_is_fairlearn_s(emoji):
 def test_fairness_needs_two_targets():
     cases = (Case("a", "x", "f", "hateful", target="bakers"), Case("b", "y", "f", "not hateful"))
     suite = Suite("s", "1", "hate", "en", cases)
-    assert fairness(suite, run(suite, Rule(angry))) is None
+    assert measure_fairness(suite, run_suite(suite, Rule(angry))) is None

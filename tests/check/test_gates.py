@@ -6,10 +6,10 @@ import pytest
 from fake_detectors import Rule
 
 from davy.check import changes, gates
-from davy.check.fairness import fairness
-from davy.check.junit import junit
-from davy.check.run import run
-from davy.check.summary import summary
+from davy.check.fairness import measure_fairness
+from davy.check.report.junit import junit
+from davy.check.report.summary import summarise
+from davy.check.run import run_suite
 from davy.core import UserError
 
 
@@ -18,8 +18,8 @@ def angry(text):
 
 
 def summed(suite, rule, version="1"):
-    found = run(suite, Rule(rule, version=version))
-    return summary(suite, [found], [fairness(suite, found)], {"seed": 0})
+    found = run_suite(suite, Rule(rule, version=version))
+    return summarise(suite, [found], [measure_fairness(suite, found)], {"seed": 0})
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def gate_file(tmp_path):
 
 
 def judged(path, made, against=None):
-    return {result.gate: result for result in gates.judge(gates.read(path), made, against)}
+    return {result.gate: result for result in gates.judge_gates(gates.read_gates(path), made, against)}
 
 
 def test_a_floor_passes_at_its_value_and_fails_above_it(small, gate_file):
@@ -80,11 +80,11 @@ def test_the_gap_between_targets_has_a_limit(small, gate_file):
 def test_a_drop_against_the_baseline_has_a_limit(small, gate_file):
     functionality = {case.id: case.functionality for case in small.cases}
     before, now = summed(small, angry), summed(small, lambda text: 0.0 if "Hooray" not in text else 0.9, "2")
-    against = [changes.to_dict(one) for one in changes.changes(now, before, functionality)]
+    against = [changes.change_record(one) for one in changes.find_changes(now, before, functionality)]
     found = judged(gate_file("drop: 0.05\n"), now, against)
     assert not found["drop in accuracy"].passed
     assert not found["drop in accuracy on swap"].passed
-    same = [changes.to_dict(one) for one in changes.changes(before, before, functionality)]
+    same = [changes.change_record(one) for one in changes.find_changes(before, before, functionality)]
     assert all(result.passed for result in judged(gate_file("drop: 0\n"), before, same).values())
 
 
@@ -97,7 +97,7 @@ def test_a_drop_without_a_baseline_does_not_pass(small, gate_file):
 def test_changes_name_what_was_fixed_and_broken(small):
     functionality = {case.id: case.functionality for case in small.cases}
     before, now = summed(small, angry), summed(small, lambda text: 0.9 if "🤮" in text or "Away" in text else 0.2, "2")
-    (change,) = changes.changes(now, before, functionality)
+    (change,) = changes.find_changes(now, before, functionality)
     assert (len(change.fixed), len(change.broken)) == (3, 3)
     assert change.by_functionality == {"append": (10, 3, 3), "swap": (7, 0, 0)}
     assert change.p == 1.0
@@ -119,7 +119,7 @@ BROKEN = [
 @pytest.mark.parametrize(("text", "line", "said"), BROKEN)
 def test_a_wrong_gate_file_is_named_with_its_line(gate_file, text, line, said):
     with pytest.raises(UserError) as caught:
-        gates.read(gate_file(text))
+        gates.read_gates(gate_file(text))
     assert f"gates.yaml:{line}: " in caught.value.message
     assert said in caught.value.message
 
@@ -131,7 +131,7 @@ def test_a_gate_for_what_the_suite_lacks_is_an_error(small, gate_file):
 
 def test_the_junit_file_has_a_test_for_each_gate_and_cell(small, gate_file):
     made = summed(small, angry)
-    results = gates.judge(gates.read(gate_file("accuracy: 0.99\n")), made, None)
+    results = gates.judge_gates(gates.read_gates(gate_file("accuracy: 0.99\n")), made, None)
     root = ElementTree.fromstring(junit(made, results))  # noqa: S314 - our own text
     (suite,) = root.iter("testsuite")
     cases = list(suite.iter("testcase"))
@@ -141,8 +141,8 @@ def test_the_junit_file_has_a_test_for_each_gate_and_cell(small, gate_file):
 
 
 def test_a_star_stands_for_every_name_without_a_floor_of_its_own(small, gate_file):
-    results = gates.judge(
-        gates.read(gate_file('functionalities: {"*": 0.1, swap: 0.99}\n')), summed(small, angry), None
+    results = gates.judge_gates(
+        gates.read_gates(gate_file('functionalities: {"*": 0.1, swap: 0.99}\n')), summed(small, angry), None
     )
     floors = {result.gate: result.limit for result in results}
     assert floors["accuracy on swap"] == 0.99

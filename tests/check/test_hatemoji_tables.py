@@ -9,7 +9,7 @@ from davy.check import hatemoji
 from davy.cli import console
 from davy.cli.app import run
 
-PAPER = hatemoji.published()
+PAPER = hatemoji.load_published()
 MODELS = range(5)
 
 
@@ -42,7 +42,7 @@ def test_f1_is_scikit_learn_s():
 
     gold = ["hateful"] * 6 + ["not hateful"] * 5
     said = ["hateful", "not hateful"] * 5 + ["hateful"]
-    found = hatemoji.measured(gold, said, "hateful")
+    found = hatemoji.hatemoji_metrics(gold, said, "hateful")
     assert found.f1 == pytest.approx(f1_score(gold, said, pos_label="hateful"))
     assert found.accuracy.value == pytest.approx(accuracy_score(gold, said))
 

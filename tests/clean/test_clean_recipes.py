@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from davy.clean import recipe as recipes
-from davy.clean.funnel import Funnel, Row
+from davy.clean.funnel import Funnel, FunnelRow
 from davy.clean.run import clean
 from davy.core.errors import UserError
 
@@ -110,7 +110,7 @@ def test_rows_of_a_funnel_add_up_and_other_columns_come_along(tmp_path):
 
 def test_a_funnel_whose_rows_do_not_add_up_is_refused():
     with pytest.raises(ValueError, match="left 8 posts, b got 9"):
-        Funnel("x", "1", "", (Row("a", {}, 10, 2, 0), Row("b", {}, 9, 0, 0)))
+        Funnel("x", "1", "", (FunnelRow("a", {}, 10, 2, 0), FunnelRow("b", {}, 9, 0, 0)))
 
 
 def test_two_processes_and_other_batches_leave_the_same_posts(tmp_path):

@@ -9,7 +9,7 @@ from davy.clean import changes, drops
 from davy.clean.recipe import from_list
 from davy.clean.steps import STEPS
 from davy.clean.worker import run_step
-from davy.text import entities
+from davy.text import post_entities
 from davy.text.normalise import tidy
 
 EMOJI = ["👩‍👧‍👦", "❤️", "🏳️‍🌈", "👍🏽", "🇩🇪", "1️⃣", "⚧️", "👳🏾‍♀️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"]
@@ -48,14 +48,14 @@ def dropped(step, *values):
     ],
 )
 def test_a_thing_is_replaced_where_it_is_one_and_only_there(kind, before, after):
-    assert entities.replaced(texts(before), kind, "X").to_list() == [after]
+    assert post_entities.replace_kind(texts(before), kind, "X").to_list() == [after]
 
 
 def test_a_mask_with_a_dollar_sign_stands_as_it_was_written():
     assert changed(changes.MaskUrls("$1[$URL]"), "a https://b.example/ c") == ["a $1[$URL] c"]
 
 
-@pytest.mark.parametrize("name", [name for name, kind in STEPS.items() if issubclass(kind, changes.Change)])
+@pytest.mark.parametrize("name", [name for name, kind in STEPS.items() if issubclass(kind, changes.ChangeStep)])
 def test_emoji_joiners_and_selectors_survive_every_change(name):
     line = " ".join(EMOJI)
     (after,) = changed(STEPS[name](), f"  {line}\u200b\x07 @a #b https://c.example/{EMOJI[0]} &amp; ")
@@ -142,7 +142,7 @@ def test_a_post_goes_only_when_it_is_surely_in_another_language():
 
 @pytest.mark.parametrize("lang", ["en", "de"])
 def test_small_words_settle_a_language_only_where_the_model_agrees(lang):
-    from davy.text.language import detect_many, surely
+    from davy.text.language import detect_many, is_surely
 
     made = {
         "en": ["I know that you would like to get one of them", "this is what they want", "the lamp and the mill"],
@@ -160,11 +160,11 @@ def test_small_words_settle_a_language_only_where_the_model_agrees(lang):
         ],
     }
     for language, sentences in made.items():
-        said = surely(texts(*sentences), lang).to_list()
+        said = is_surely(texts(*sentences), lang).to_list()
         assert said == [language == lang] * len(sentences)
         if language == lang:
             assert {found for found, _ in detect_many(sentences)} == {lang}
-    assert surely(texts("je ne sais pas"), "fr").to_list() == [False]
+    assert is_surely(texts("je ne sais pas"), "fr").to_list() == [False]
 
 
 def test_steps_travel_to_other_processes_as_plain_values():

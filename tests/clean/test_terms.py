@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from davy.lexicons import Entry, Lexicon
-from davy.text.terms import Terms, fold
+from davy.lexicons import Lexicon, LexiconEntry
+from davy.text.column_match import ColumnMatcher, fold_series
 
 
 @pytest.mark.parametrize(
@@ -13,25 +13,31 @@ from davy.text.terms import Terms, fold
      "grummmblefop", "x-grumblefop-y", "nice 🍑", "one 🍑🍑 two", "über Müller", "ueber MUELLER"],
 )  # fmt: skip
 def test_a_word_is_found_however_it_is_written(text):
-    terms = Terms(Lexicon.of("grumblefop", "🍑", "müller"))
+    terms = ColumnMatcher(Lexicon.of("grumblefop", "🍑", "müller"))
     assert terms.found(pl.Series([text])).to_list() == [True]
 
 
 @pytest.mark.parametrize("text", ["grumble fop", "grumblefops", "a 🍒 and “quotes”", "mülle", "", None])
 def test_other_words_are_left_alone(text):
-    assert Terms(Lexicon.of("grumblefop", "🍑", "müller")).found(pl.Series([text], dtype=pl.String)).to_list() == [
-        False
-    ]
+    assert ColumnMatcher(Lexicon.of("grumblefop", "🍑", "müller")).found(
+        pl.Series([text], dtype=pl.String)
+    ).to_list() == [False]
 
 
 def test_endings_and_modes_of_entries_count():
-    terms = Terms([Entry("mopwick", lang="en", inflect="s"), Entry("fop", mode="end"), Entry("grum", kind="harmless")])
+    terms = ColumnMatcher(
+        [
+            LexiconEntry("mopwick", lang="en", inflect="s"),
+            LexiconEntry("fop", mode="end"),
+            LexiconEntry("grum", kind="harmless"),
+        ]
+    )
     assert terms.found(pl.Series(["mopwicks", "grumblefop", "grum", "fops"])).to_list() == [True, True, False, False]
 
 
 def test_folded_texts_are_words_with_single_spaces_around_them():
-    assert fold(pl.Series(["Straße, ÄRGER!\n😀"])).to_list() == [" strasse aerger 😀 "]
+    assert fold_series(pl.Series(["Straße, ÄRGER!\n😀"])).to_list() == [" strasse aerger 😀 "]
 
 
 def test_a_list_without_words_finds_nothing():
-    assert Terms([]).found(pl.Series(["a", None])).to_list() == [False, False]
+    assert ColumnMatcher([]).found(pl.Series(["a", None])).to_list() == [False, False]

@@ -173,7 +173,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, capfd):
     (here / "big.jsonl").write_text(rows)
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "from davy.cli.app import run; import davy.collect.files;"
+        "from davy.cli.app import run; import davy.files.tables;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000));"
         "sys.exit(run(['convert', 'big.jsonl', '--out', 'out.csv']))"
     )

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from davy.cli.app import run
-from davy.store import events, invitations, jobs, keys, open_store, users, versions
+from davy.store import events, invitations, jobs, keys, open_store, schema_versions, users
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_database_is_created_looked_at_and_created_again(davy, database_url):
     assert about["ready"] is True
     assert about["rows"]["posts"] == 0
     code, out, _ = davy("database", "status")
-    assert f"version {versions.newest()}" in out
+    assert f"version {schema_versions.newest_version()}" in out
     assert davy("database", "upgrade")[0] == 0
 
 
@@ -76,7 +76,7 @@ def test_an_invitation_is_printed_once_as_a_link(made, database_url):
     assert out.startswith("https://davy.test/invitation/")
     assert "not shown again" in err
     with open_store(database_url) as store, store.read() as db:
-        found = invitations.look(db, out.strip().rpartition("/")[2])
+        found = invitations.get_usable(db, out.strip().rpartition("/")[2])
         assert (found.role, found.login, found.invited_by) == ("expert", "lin", "shell")
     code, out, _ = made("user", "list")
     assert "invitation, open" in out

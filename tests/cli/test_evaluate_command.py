@@ -148,7 +148,7 @@ def test_a_model_that_answers_nothing_of_the_scheme_is_named_before_any_other_re
     from davy.cli import evaluate
 
     read = []
-    monkeypatch.setattr(evaluate, "pass_over", lambda _, scorer, **__: read.append(scorer.name))
+    monkeypatch.setattr(evaluate, "score_posts", lambda _, scorer, **__: read.append(scorer.name))
     said = refused(capsys, "posts.csv", "--split", "dev", "-m", "keywords:words.txt", "-m", "majority@edos")
     assert "majority@edos answers sexist" in said
     assert read == []

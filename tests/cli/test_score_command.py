@@ -144,7 +144,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_it_had_not_been_killed(folder, caps
 
 
 def test_a_resumed_run_ends_as_an_uninterrupted_one_does(folder, capsys):
-    from davy.score.resume import input_hash, opened
+    from davy.score.resume import input_hash, open_parts
 
     texts = [f"text {i % 900} " + "grumblefop" * (i % 7 == 0) for i in range(30_000)]
     pl.DataFrame({"id": [str(i) for i in range(30_000)], "text": texts}).write_parquet("many.parquet")
@@ -160,7 +160,7 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one_does(folder, capsys):
         "version": scorer.version,
         "columns": ["text", "", False, None],
     }
-    with opened(folder / "again.parquet", state) as parts:
+    with open_parts(folder / "again.parquet", state) as parts:
         parts.add(whole[:8192])
         parts.add(whole[8192:11_111])
     capsys.readouterr()

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from davy.collect import cells, files
 from davy.core import UserError
+from davy.files import csv_scan, tables
 
 PIECES = ['"', '""', ",", "\n", "\r\n", "\r", "word", " ", "ß", "🙂", "12"]
 
@@ -20,11 +20,11 @@ def written(rows):
 
 @pytest.mark.parametrize("size", [16, 61, 256, 4096])
 def test_rows_are_those_of_pythons_own_reader_wherever_the_chunks_end(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(cells, "_BLOCK", size)
+    monkeypatch.setattr(csv_scan, "_BLOCK", size)
     chance = random.Random(size)
     rows = [(str(i), "".join(chance.choices(PIECES, k=chance.randint(1, 30))), str(i)) for i in range(300)]
     (tmp_path / "a.csv").write_bytes(written(rows))
-    with files.opened(tmp_path / "a.csv") as table:
+    with tables.open_table(tmp_path / "a.csv") as table:
         assert table.rows == len(rows)
         assert table.frame.collect().rows() == rows
 
@@ -39,15 +39,15 @@ def test_rows_are_those_of_pythons_own_reader_wherever_the_chunks_end(tmp_path, 
     ],
 )
 def test_a_late_row_that_is_wrong_is_named_by_its_line(tmp_path, monkeypatch, size, late, says):
-    monkeypatch.setattr(cells, "_BLOCK", size)
+    monkeypatch.setattr(csv_scan, "_BLOCK", size)
     rows = "".join(f'{i},"two\nlines",{i}\n' for i in range(150))
     (tmp_path / "a.csv").write_text(f"id,text,n\n{rows}\n{late}1,one,1\n")
     with pytest.raises(UserError, match=says):
-        files.scan(tmp_path / "a.csv")
+        tables.scan(tmp_path / "a.csv")
 
 
 def test_a_cell_in_the_last_chunk_decides_the_type_of_its_column(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "_BLOCK", 64)
+    monkeypatch.setattr(csv_scan, "_BLOCK", 64)
     rows = "".join(f"{i},{i},{i}.5,true,{i}\n" for i in range(200))
     for last, wanted in (
         ("9,9,9.5,false,9", ["String", "Int64", "Float64", "Boolean", "Int64"]),
@@ -55,6 +55,6 @@ def test_a_cell_in_the_last_chunk_decides_the_type_of_its_column(tmp_path, monke
         ("9,x,007,yes,0.5", ["String", "String", "String", "String", "Float64"]),
     ):
         (tmp_path / "a.csv").write_text(f"id,a,b,c,d\n{rows}\n{last}\n")
-        frame = files.scan(tmp_path / "a.csv").collect()
+        frame = tables.scan(tmp_path / "a.csv").collect()
         assert [str(dtype) for dtype in frame.dtypes] == wanted
         assert len(frame) == 201

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from davy import schemes
-from davy.collect import corpora, files
+from davy.collect import corpora
 from davy.core import POST_COLUMNS, UserError, Verdict
+from davy.files import tables
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -218,6 +219,6 @@ def test_a_corpus_that_is_not_there_is_an_error(tmp_path, monkeypatch, name, pat
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_a_corpus_survives_a_file(tmp_path, ending):
     before = loaded("hatemojibuild")
-    files.copy(before.table, tmp_path / f"a.{ending}")
-    after = files.scan(tmp_path / f"a.{ending}").collect()
+    tables.copy(before.table, tmp_path / f"a.{ending}")
+    after = tables.scan(tmp_path / f"a.{ending}").collect()
     assert after.cast(pl.String).rows() == before.posts.collect().rows()

@@ -5,8 +5,8 @@ import json
 import polars as pl
 import pytest
 
-from davy.collect import files, shredding
 from davy.core import UserError
+from davy.files import jsonl_columns, tables
 
 ALIKE = [
     {
@@ -31,7 +31,7 @@ def after(tmp_path):
         path = tmp_path / "a.jsonl"
         some = [line if isinstance(line, bytes) else line.encode() for line in lines]
         path.write_bytes(b"".join(line + ending for line in [*(json.dumps(row).encode() for row in ALIKE), *some]))
-        assert path.stat().st_size > 1.5 * shredding._BLOCK
+        assert path.stat().st_size > 1.5 * jsonl_columns._BLOCK
         return path
 
     return write
@@ -39,8 +39,8 @@ def after(tmp_path):
 
 def back(path):
     """Return the rows of a file once it went through Parquet."""
-    files.convert(path, path.with_name("b.parquet"))
-    files.convert(path.with_name("b.parquet"), path.with_name("c.jsonl"))
+    tables.convert(path, path.with_name("b.parquet"))
+    tables.convert(path.with_name("b.parquet"), path.with_name("c.jsonl"))
     return [json.loads(line) for line in path.with_name("c.jsonl").read_bytes().decode().split("\n") if line]
 
 
@@ -83,8 +83,8 @@ def test_json_keeps_its_spelling_digits_and_all(after):
         "1e400",
     ]
     path = after(*(f'{{"id": "x{i}", "meta": {text} }}' for i, text in enumerate(spelt)))
-    assert files.scan(path).collect()["meta"].to_list()[-4:] == spelt
-    assert files.scan(path).collect()["meta"].to_list()[0] == '{"i": 0}'
+    assert tables.scan(path).collect()["meta"].to_list()[-4:] == spelt
+    assert tables.scan(path).collect()["meta"].to_list()[0] == '{"i": 0}'
 
 
 @pytest.mark.parametrize(
@@ -108,31 +108,31 @@ def test_json_keeps_its_spelling_digits_and_all(after):
 )
 def test_a_late_line_that_is_wrong_is_named(after, bad, says):
     with pytest.raises(UserError, match=says):
-        files.scan(after(bad))
+        tables.scan(after(bad))
 
 
 def test_blank_lines_between_are_passed_over_and_counted(after):
     path = after("", '{"id": "x"}', "   ", '{"id": "y"}', "")
-    assert files.scan(path).collect()["id"].to_list()[-2:] == ["x", "y"]
+    assert tables.scan(path).collect()["id"].to_list()[-2:] == ["x", "y"]
     with pytest.raises(UserError, match="line 4003 is not JSON"):
-        files.scan(after("", '{"id": "x"}', "{oh"))
+        tables.scan(after("", '{"id": "x"}', "{oh"))
 
 
 @pytest.mark.parametrize("ending", [b"\r\n", b"\r"], ids=["CRLF", "CR"])
 def test_other_line_ends_are_read(after, ending):
-    frame = files.scan(after('{"id": "x", "meta": {} }', ending=ending)).collect()
+    frame = tables.scan(after('{"id": "x", "meta": {} }', ending=ending)).collect()
     assert frame.height == 4_001
     assert frame["meta"].to_list()[-1] == "{}"
 
 
 def test_what_is_not_a_number_is_read_the_careful_way(after):
     path = after('{"id": "x", "share": NaN}', '{"id": "y", "share": 0.5}')
-    assert str(files.scan(path).collect()["share"].to_list()[-2:]) == "[nan, 0.5]"
+    assert str(tables.scan(path).collect()["share"].to_list()[-2:]) == "[nan, 0.5]"
 
 
 def test_long_whole_numbers_keep_their_digits_when_a_fraction_follows_in_another_piece(tmp_path, monkeypatch):
-    monkeypatch.setattr(shredding, "_BLOCK", 512)
-    monkeypatch.setattr(shredding, "_PIECE_ROWS", 10)
+    monkeypatch.setattr(jsonl_columns, "_BLOCK", 512)
+    monkeypatch.setattr(jsonl_columns, "_PIECE_ROWS", 10)
     rows = [{"id": str(i), "n": 2**60 + i} for i in range(200)] + [{"id": "last", "n": 0.5}]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert back(tmp_path / "a.jsonl") == rows
@@ -140,14 +140,14 @@ def test_long_whole_numbers_keep_their_digits_when_a_fraction_follows_in_another
 
 def test_most_lines_go_the_quick_way(after, monkeypatch):
     seen = []
-    careful = shredding._carefully
+    careful = jsonl_columns._carefully
 
     def counted(lines, *rest):
         seen.append(len(lines))
         return careful(lines, *rest)
 
-    monkeypatch.setattr(shredding, "_carefully", counted)
-    frame = files.scan(after()).collect()
+    monkeypatch.setattr(jsonl_columns, "_carefully", counted)
+    frame = tables.scan(after()).collect()
     assert sum(seen) < len(ALIKE) / 2
     wanted = pl.DataFrame([{**row, "meta": json.dumps(row["meta"])} for row in ALIKE])
     assert frame.equals(wanted.with_columns(none=pl.lit(None, dtype=pl.String)))

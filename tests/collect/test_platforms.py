@@ -9,12 +9,13 @@ import polars as pl
 import pytest
 import zstandard
 
-from davy.collect import archives, gather
-from davy.collect.platforms import reader, records_of, scrubbed
-from davy.collect.records import Names
-from davy.collect.rule import Rule
+from davy.collect import gather
+from davy.collect.platforms import reader, records_of, scrub
+from davy.collect.records import AccountHasher
+from davy.collect.rule import FilterRule
 from davy.collect.strategies import EVERYTHING, Strategy
 from davy.core.errors import UserError
+from davy.files import json_stream
 
 X_PAGE = {
     "data": [
@@ -172,7 +173,7 @@ def test_a_bluesky_post_has_one_id_in_streams_and_searches_and_it_does_not_name_
 
 def test_an_archive_of_ours_holds_no_account_and_reads_back():
     (record,) = records_of(reader("bluesky"), SEARCH)
-    line = json.dumps(scrubbed(record, Names(b"k" * 32)))
+    line = json.dumps(scrub(record, AccountHasher(b"k" * 32)))
     assert "ada" not in line
     (back,) = records_of(reader("bluesky"), json.loads(line))
     assert (back.id, back.text, back.author, len(back.hashed)) == (record.id, "hello", None, 24)
@@ -195,7 +196,7 @@ def written(path, rows):
 
 
 def collected(paths, out, *strategies, platform="reddit", **settings):
-    done = gather.gather(paths, out, strategies or [EVERYTHING], gather.Settings(platform, **settings))
+    done = gather.gather(paths, out, strategies or [EVERYTHING], gather.GatherSettings(platform, **settings))
     return done, pl.read_parquet(out)
 
 
@@ -215,13 +216,13 @@ def test_names_are_never_stored_and_hashed_only_on_request(tmp_path):
     _, plain = collected([archive], tmp_path / "a.parquet")
     assert "grumpy" not in plain.write_json().lower()
     assert plain["author"].null_count() == 3
-    _, hashed = collected([archive], tmp_path / "b.parquet", names=Names(b"k" * 32))
-    _, other = collected([archive], tmp_path / "c.parquet", names=Names(b"l" * 32))
+    _, hashed = collected([archive], tmp_path / "b.parquet", names=AccountHasher(b"k" * 32))
+    _, other = collected([archive], tmp_path / "c.parquet", names=AccountHasher(b"l" * 32))
     assert hashed["author"].n_unique() == 1
     assert hashed["author"][0] != other["author"][0]
     assert "grumpy" not in hashed.write_json().lower()
     with pytest.raises(UserError, match="at least 16"):
-        Names(b"short")
+        AccountHasher(b"short")
 
 
 def test_a_truncated_zst_is_named_with_its_place_and_the_run_goes_on_once_it_is_whole(tmp_path):
@@ -277,7 +278,7 @@ def test_a_post_is_kept_once_however_often_archives_hold_it(tmp_path):
 
 def test_strategies_take_in_turn_up_to_their_caps_and_each_post_says_how_it_was_found(tmp_path):
     archive = written(tmp_path / "RC.jsonl", [*lines(10), *(lines(20, author="Cy")[10:])])
-    search = Strategy("words", rule=Rule.of("tea"), cap=4)
+    search = Strategy("words", rule=FilterRule.of("tea"), cap=4)
     trolls = Strategy("listed", "profiles", profiles=frozenset({"cy"}))
     done, posts = collected([archive], tmp_path / "out.parquet", search, trolls)
     assert done.taken == {"words": 4, "listed": 10}
@@ -307,8 +308,8 @@ def test_tables_and_text_files_are_archives_too(tmp_path):
 
 def test_values_start_again_at_a_place(tmp_path):
     archive = written(tmp_path / "RC.zst", lines(10))
-    found = list(archives.values(archive))
-    again = list(archives.values(archive, start=found[3].end))
+    found = list(json_stream.read_values(archive))
+    again = list(json_stream.read_values(archive, start=found[3].end))
     assert [v.raw["id"] for v in again] == [v.raw["id"] for v in found[4:]]
 
 
@@ -320,9 +321,9 @@ def test_half_a_surrogate_pair_does_not_stop_an_archive(tmp_path):
 
 
 def test_a_span_of_days_is_said_as_it_was_given():
-    from davy.collect.strategies import span
+    from davy.collect.strategies import parse_span
 
-    since, until = span("2022-03-16", "2022-03-18", "here")
+    since, until = parse_span("2022-03-16", "2022-03-18", "here")
     way = Strategy("t", "trend", since=since, until=until)
     assert way.found == "trend: t, 2022-03-16 to 2022-03-18"
 
@@ -340,7 +341,7 @@ def test_a_run_that_was_stopped_counts_and_keeps_what_one_run_would(tmp_path, mo
 
     out = tmp_path / "out.parquet"
     with pytest.raises(KeyboardInterrupt):
-        gather.gather([archive], out, [EVERYTHING], gather.Settings("reddit"), progress=stop)
+        gather.gather([archive], out, [EVERYTHING], gather.GatherSettings("reddit"), progress=stop)
     assert not out.exists()
     done, posts = collected([archive], out)
     assert (done.resumed, done.read, done.kept, done.repeated) == (True, 95, 95, 0)

@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime
 import polars as pl
 import pytest
 
-from davy.collect import files, jsonl
 from davy.core import UserError
+from davy.files import jsonl, tables
 
 TEXTS = [
     "plain",
@@ -81,9 +81,9 @@ def posts(tmp_path):
 
 
 def test_jsonl_to_parquet_to_csv_to_jsonl_gives_the_same_rows(posts, tmp_path):
-    files.convert(posts, tmp_path / "a.parquet")
-    files.convert(tmp_path / "a.parquet", tmp_path / "b.csv")
-    files.convert(tmp_path / "b.csv", tmp_path / "c.jsonl")
+    tables.convert(posts, tmp_path / "a.parquet")
+    tables.convert(tmp_path / "a.parquet", tmp_path / "b.csv")
+    tables.convert(tmp_path / "b.csv", tmp_path / "c.jsonl")
     before, after = lines_of(posts), lines_of(tmp_path / "c.jsonl")
     assert after == before
     assert [list(row) for row in after] == [list(row) for row in before]
@@ -95,13 +95,13 @@ def test_jsonl_to_parquet_to_csv_to_jsonl_gives_the_same_rows(posts, tmp_path):
 @pytest.mark.parametrize("ending", ["tsv", "csv.gz", "tsv.xz", "jsonl.bz2", "ndjson", "pq"])
 def test_every_format_gives_back_what_it_got(posts, tmp_path, ending):
     middle = tmp_path / f"middle.{ending}"
-    files.convert(posts, middle)
-    files.convert(middle, tmp_path / "back.jsonl")
+    tables.convert(posts, middle)
+    tables.convert(middle, tmp_path / "back.jsonl")
     assert lines_of(tmp_path / "back.jsonl") == lines_of(posts)
 
 
 def test_the_csv_reads_the_same_with_pythons_own_reader(posts, tmp_path):
-    files.convert(posts, tmp_path / "a.csv")
+    tables.convert(posts, tmp_path / "a.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_bytes().decode(), newline="")))
     assert [row["text"] for row in rows] == [text or "" for text in TEXTS]
     assert [json.loads(row["meta"]) if row["meta"] else None for row in rows] == [r["meta"] for r in lines_of(posts)]
@@ -110,7 +110,7 @@ def test_the_csv_reads_the_same_with_pythons_own_reader(posts, tmp_path):
 
 def test_the_parquet_reads_the_same_with_pyarrow(posts, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    files.convert(posts, tmp_path / "a.parquet")
+    tables.convert(posts, tmp_path / "a.parquet")
     table = parquet.read_table(tmp_path / "a.parquet")
     assert table["text"].to_pylist() == TEXTS
     assert [str(table.schema.field(name).type) for name in ("likes", "share", "seen")] == ["int64", "double", "bool"]
@@ -118,7 +118,7 @@ def test_the_parquet_reads_the_same_with_pyarrow(posts, tmp_path):
 
 def test_null_is_nothing_between_commas_and_empty_text_is_two_quotes(tmp_path):
     frame = pl.DataFrame({"id": ["1", "2"], "text": ["", None], "likes": [None, 3], "seen": [True, None]})
-    files.write(frame.lazy(), tmp_path / "a.csv")
+    tables.write(frame.lazy(), tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text() == 'id,text,likes,seen\n"1","",,true\n"2",,3,\n'
 
 
@@ -126,7 +126,7 @@ def test_a_text_column_of_digits_stays_text_and_a_foreign_number_column_becomes_
     (tmp_path / "a.csv").write_text(
         'id,zip,n,x,code,long\n1,"01",2,0.50,007,12345678901234567890\n2,"3",-4,1e-07,1,2\n'
     )
-    frame = files.scan(tmp_path / "a.csv").collect()
+    frame = tables.scan(tmp_path / "a.csv").collect()
     assert [str(dtype) for dtype in frame.dtypes] == ["String", "String", "Int64", "Float64", "String", "String"]
     assert frame["x"].to_list() == [0.5, 1e-07]
     assert frame["code"].to_list() == ["007", "1"]
@@ -136,8 +136,8 @@ def test_a_kind_that_only_shows_in_the_last_row_is_kept(tmp_path):
     rows = [{"id": str(i), "text": "quiet", "score": None} for i in range(30_000)]
     rows.append({"id": "last", "text": "quiet", "score": 5, "extra": [1]})
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    files.convert(tmp_path / "a.jsonl", tmp_path / "b.csv")
-    files.convert(tmp_path / "b.csv", tmp_path / "c.jsonl")
+    tables.convert(tmp_path / "a.jsonl", tmp_path / "b.csv")
+    tables.convert(tmp_path / "b.csv", tmp_path / "c.jsonl")
     after = lines_of(tmp_path / "c.jsonl")
     assert after[-1] == rows[-1]
     assert after[0] == {**rows[0], "extra": None}
@@ -156,8 +156,8 @@ def test_types_that_json_lacks_are_spelt_as_iso_text(tmp_path):
     )
     frame.write_parquet(tmp_path / "a.parquet")
     for name in ("b.jsonl", "c.csv"):
-        files.convert(tmp_path / "a.parquet", tmp_path / name)
-    files.convert(tmp_path / "c.csv", tmp_path / "d.jsonl")
+        tables.convert(tmp_path / "a.parquet", tmp_path / name)
+    tables.convert(tmp_path / "c.csv", tmp_path / "d.jsonl")
     wanted = {
         "id": "1",
         "day": "2024-02-29",
@@ -175,13 +175,13 @@ def test_types_that_json_lacks_are_spelt_as_iso_text(tmp_path):
 )
 def test_unicode_encodings_are_found_out(tmp_path, encoding):
     (tmp_path / "a.csv").write_bytes('id,text\r\n1,"Grüße 🙂\rCR"\r\n2,zwei\r\n'.encode(encoding))
-    frame = files.scan(tmp_path / "a.csv").collect()
+    frame = tables.scan(tmp_path / "a.csv").collect()
     assert frame.to_dict(as_series=False) == {"id": ["1", "2"], "text": ["Grüße 🙂\rCR", "zwei"]}
 
 
 def test_an_encoding_can_be_named(tmp_path):
     (tmp_path / "a.csv").write_bytes("id,text\n1,Straße – „so“\n".encode("cp1252"))
-    assert files.scan(tmp_path / "a.csv", encoding="cp1252").collect()["text"].to_list() == ["Straße – „so“"]
+    assert tables.scan(tmp_path / "a.csv", encoding="cp1252").collect()["text"].to_list() == ["Straße – „so“"]
 
 
 @pytest.mark.parametrize(
@@ -198,26 +198,26 @@ def test_an_encoding_can_be_named(tmp_path):
 )
 def test_odd_line_ends_and_separators_are_read(tmp_path, content, rows):
     (tmp_path / "a.csv").write_bytes(content.encode())
-    assert files.scan(tmp_path / "a.csv").collect().rows() == rows
+    assert tables.scan(tmp_path / "a.csv").collect().rows() == rows
 
 
 def test_a_tsv_without_quoting_keeps_its_quotes(tmp_path):
     (tmp_path / "a.tsv").write_text('id\ttext\n1\tthe "quiet" one\n2\ta lone " mark\n')
-    assert files.scan(tmp_path / "a.tsv").collect()["text"].to_list() == ['the "quiet" one', 'a lone " mark']
+    assert tables.scan(tmp_path / "a.tsv").collect()["text"].to_list() == ['the "quiet" one', 'a lone " mark']
 
 
 def test_batches_come_in_order_and_columns_can_be_chosen(tmp_path):
     frame = pl.DataFrame({"id": [str(i) for i in range(25_000)], "text": ["t"] * 25_000})
-    files.write(iter([frame[:7], frame[7:]]), tmp_path / "a.csv")
-    parts = list(files.batches(tmp_path / "a.csv", 4_000, ["id"]))
+    tables.write(iter([frame[:7], frame[7:]]), tmp_path / "a.csv")
+    parts = list(tables.batches(tmp_path / "a.csv", 4_000, ["id"]))
     assert max(map(len, parts)) <= 4_000
     assert pl.concat(parts)["id"].to_list() == frame["id"].to_list()
     with pytest.raises(UserError, match=r"has no column 'txt'; it has id, text\. Did you mean 'text'\?"):
-        list(files.batches(tmp_path / "a.csv", columns=["txt"]))
+        list(tables.batches(tmp_path / "a.csv", columns=["txt"]))
 
 
 def test_gzip_output_is_gzip(tmp_path):
-    files.write(pl.LazyFrame({"id": ["1"], "text": ["x"]}), tmp_path / "a.csv.gz")
+    tables.write(pl.LazyFrame({"id": ["1"], "text": ["x"]}), tmp_path / "a.csv.gz")
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).decode() == 'id,text\n"1","x"\n'
 
 
@@ -228,10 +228,10 @@ def test_a_file_read_by_several_processes_is_the_same_and_errors_name_the_line_i
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.setattr(jsonl, "PART", path.stat().st_size // 3 - 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
-    files.convert(path, tmp_path / "b.csv")
-    files.convert(tmp_path / "b.csv", tmp_path / "c.jsonl")
+    tables.convert(path, tmp_path / "b.csv")
+    tables.convert(tmp_path / "b.csv", tmp_path / "c.jsonl")
     assert lines_of(tmp_path / "c.jsonl") == rows
     with path.open("a") as file:
         file.write("{oh\n")
     with pytest.raises(UserError, match="line 5001 is not JSON"):
-        files.scan(path)
+        tables.scan(path)

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from davy.collect.rule import Rule
-from davy.collect.rule_parse import All, Any, Not, Operator, Words, parse
+from davy.collect.rule import FilterRule
+from davy.collect.rule_parse import AllNode, AnyNode, NotNode, OperatorNode, WordsNode, parse
 from davy.core.errors import UserError
 
 # The rule that GMHP7k prints, with made-up words in place of its own.
@@ -23,19 +23,19 @@ def records(*texts, **columns):
 
 
 def matches(rule, *texts, **columns):
-    return Rule.of(rule).matches(records(*texts, **columns)).to_list()
+    return FilterRule.of(rule).matches(records(*texts, **columns)).to_list()
 
 
 def test_the_rule_that_gmhp7k_prints_parses_as_printed():
     tree = parse(PRINTED)
-    assert isinstance(tree, All)
-    assert isinstance(tree.parts[0], Any)
+    assert isinstance(tree, AllNode)
+    assert isinstance(tree.parts[0], AnyNode)
     assert len(tree.parts[0].parts) == 12
     assert tree.parts[1:] == (
-        Operator("lang", "de"),
-        Not(Operator("filter", "links")),
-        Not(Operator("is", "retweet")),
-        Not(Operator("has", "media")),
+        OperatorNode("lang", "de"),
+        NotNode(OperatorNode("filter", "links")),
+        NotNode(OperatorNode("is", "retweet")),
+        NotNode(OperatorNode("has", "media")),
     )
 
 
@@ -43,7 +43,7 @@ def test_a_listing_is_read_without_its_line_numbers():
     lines = [line for line in PRINTED.splitlines() if line]
     listing = "\n".join(f"  - {n} {line}" for n, line in enumerate(lines, 1))
     assert parse(listing) == parse(PRINTED)
-    assert parse("1 apple") == All((Words("1"), Words("apple")))
+    assert parse("1 apple") == AllNode((WordsNode("1"), WordsNode("apple")))
 
 
 def test_the_printed_rule_keeps_what_it_says_and_nothing_else():
@@ -136,7 +136,7 @@ def test_times_and_communities_filter_too():
 )
 def test_a_bad_rule_is_pointed_at_with_a_caret(rule, column, words):
     with pytest.raises(UserError) as caught:
-        Rule.of(rule)
+        FilterRule.of(rule)
     said, shown, caret = caught.value.message.split("\n")
     assert words in said
     assert f"column {column}" in said
@@ -147,19 +147,19 @@ def test_a_bad_rule_is_pointed_at_with_a_caret(rule, column, words):
 def test_the_caret_of_a_long_or_many_lined_rule_stands_under_the_fault():
     rule = " OR ".join(["word"] * 100) + " OR (x"
     with pytest.raises(UserError) as caught:
-        Rule.of(rule)
+        FilterRule.of(rule)
     _, shown, caret = caught.value.message.split("\n")
     assert shown[caret.index("^")] == "("
     assert len(shown) < 100
     with pytest.raises(UserError, match="line 2, column 3"):
-        Rule.of("a\nb (c")
+        FilterRule.of("a\nb (c")
 
 
 def test_an_empty_rule_and_a_very_deep_one_are_refused():
     with pytest.raises(UserError, match="empty"):
-        Rule.of("  \n ")
+        FilterRule.of("  \n ")
     with pytest.raises(UserError, match="100 brackets"):
-        Rule.of("(" * 500 + "a" + ")" * 500)
+        FilterRule.of("(" * 500 + "a" + ")" * 500)
 
 
 def test_thousands_of_words_are_looked_for_at_once_and_found_exactly():
@@ -170,6 +170,6 @@ def test_thousands_of_words_are_looked_for_at_once_and_found_exactly():
 
 @pytest.mark.parametrize("rule", ["tea is:verified", "tea -has:geo", "sample:10", "(a OR place:berlin)"])
 def test_what_only_x_can_tell_parses_for_its_stream_and_is_refused_over_archives(rule):
-    assert Rule.of(rule, archive=False).tree
+    assert FilterRule.of(rule, archive=False).tree
     with pytest.raises(UserError, match="Only X itself"):
-        Rule.of(rule)
+        FilterRule.of(rule)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from davy.cli.app import run
-from davy.collect import withdraw
+from davy.collect import withdrawal
 from davy.collect.platforms import bluesky
 from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, UserError, Verdict, Wording
 from davy.store import annotations, events, open_store, posts, schemes, verdicts, withdrawals
@@ -38,7 +38,7 @@ def fill(store):
 def test_a_post_leaves_the_store_with_everything_that_was_derived_from_it(store):
     fill(store)
     with store.read() as db:
-        seen = withdrawals.look(db, ["a", "nowhere"])
+        seen = withdrawals.preview(db, ["a", "nowhere"])
     with store.write() as db:
         done = withdrawals.withdraw(db, ["a", "nowhere"], by="shell")
     assert (seen.found, seen.derived) == (done.found, done.derived) == (("a",), ("b",))
@@ -47,7 +47,9 @@ def test_a_post_leaves_the_store_with_everything_that_was_derived_from_it(store)
     with store.read() as db:
         assert posts.count(db) == 1
         assert annotations.get(db, "n4").comment == "grumblefop"
-        assert list(verdicts.settled(db, scheme="grumble", version=1, question="grumpy")) == [("c", ("no",), "expert")]
+        assert list(verdicts.iter_settled(db, scheme="grumble", version=1, question="grumpy")) == [
+            ("c", ("no",), "expert")
+        ]
         assert events.latest(db, about="post a")[0].what == "post withdrawn"
         assert events.latest(db, about="posts")[0].details["removed"]["posts"] == 2
 
@@ -55,7 +57,7 @@ def test_a_post_leaves_the_store_with_everything_that_was_derived_from_it(store)
 def test_looking_changes_nothing_and_withdrawing_twice_is_withdrawing_once(store):
     fill(store)
     with store.read() as db:
-        withdrawals.look(db, ["a"])
+        withdrawals.preview(db, ["a"])
         assert posts.count(db) == 3
     for expected in (("a",), ()):
         with store.write() as db:
@@ -82,7 +84,7 @@ def test_removed_texts_are_in_neither_the_sqlite_file_nor_its_log(tmp_path, monk
 
 @pytest.mark.parametrize("name", ["posts.csv", "posts.jsonl", "posts.parquet", "posts.tsv"])
 def test_files_lose_the_posts_and_what_was_derived_and_keep_all_else(tmp_path, name):
-    from davy.collect import files
+    from davy.files import tables
 
     rows = pl.DataFrame(
         {
@@ -94,12 +96,12 @@ def test_files_lose_the_posts_and_what_was_derived_and_keep_all_else(tmp_path, n
         }
     )
     path = tmp_path / name
-    files.write(rows.lazy(), path)
-    done = withdraw.clear(path, ["a", "nowhere"], change=False)
+    tables.write(rows.lazy(), path)
+    done = withdrawal.clear(path, ["a", "nowhere"], change=False)
     assert (done.rows, done.removed, done.derived) == (4, 1, 2)
-    assert len(files.scan(path).collect()) == 4
-    withdraw.clear(path, ["a"])
-    with files.opened(path) as table:
+    assert len(tables.scan(path).collect()) == 4
+    withdrawal.clear(path, ["a"])
+    with tables.open_table(path) as table:
         left = table.frame.collect()
     assert left["id"].to_list() == ["d"]
     assert (left["score"].to_list(), json.loads(left["meta"][0])) == ([1.0], {"k": 2})
@@ -108,20 +110,20 @@ def test_files_lose_the_posts_and_what_was_derived_and_keep_all_else(tmp_path, n
 def test_a_live_archive_loses_them_too(tmp_path):
     path = tmp_path / "b.jsonl"
     path.write_text("".join(json.dumps({"davy": {"id": key, "text": "x"}}) + "\n" for key in "abc"))
-    assert withdraw.clear(path, ["b"], change=False).removed == 1
+    assert withdrawal.clear(path, ["b"], change=False).removed == 1
     assert path.read_text().count("\n") == 3
-    assert withdraw.clear(path, ["b"]).removed == 1
+    assert withdrawal.clear(path, ["b"]).removed == 1
     assert [json.loads(line)["davy"]["id"] for line in path.read_text().splitlines()] == ["a", "c"]
 
 
 def test_posts_are_known_by_their_addresses():
     address = "at://did:plc:ada/app.bsky.feed.post/3k"
-    assert bluesky.key(address) in withdraw.keys(address)
-    assert "x:15" in withdraw.keys("https://twitter.com/ada/status/15?s=20")
-    assert "reddit:t1_abc" in withdraw.keys("https://www.reddit.com/r/tea/comments/xyz/title/abc/")
-    assert "reddit:t3_xyz" in withdraw.keys("https://reddit.com/r/tea/comments/xyz/title/")
-    assert "mastodon:social.example/9" in withdraw.keys("https://social.example/@ada/9")
-    assert withdraw.keys("15", "twitter") == ["15", "x:15"]
+    assert bluesky.key(address) in withdrawal.possible_ids(address)
+    assert "x:15" in withdrawal.possible_ids("https://twitter.com/ada/status/15?s=20")
+    assert "reddit:t1_abc" in withdrawal.possible_ids("https://www.reddit.com/r/tea/comments/xyz/title/abc/")
+    assert "reddit:t3_xyz" in withdrawal.possible_ids("https://reddit.com/r/tea/comments/xyz/title/")
+    assert "mastodon:social.example/9" in withdrawal.possible_ids("https://social.example/@ada/9")
+    assert withdrawal.possible_ids("15", "twitter") == ["15", "x:15"]
 
 
 def test_withdraw_takes_a_list_and_says_what_it_can_not_reach(tmp_path, monkeypatch, capsys):
@@ -141,5 +143,5 @@ def test_a_file_without_ids_is_refused_and_stays(tmp_path):
     path = tmp_path / "words.csv"
     path.write_text("word,n\na,1\n")
     with pytest.raises(UserError, match="no column with ids"):
-        withdraw.clear(path, ["a"])
+        withdrawal.clear(path, ["a"])
     assert path.read_text() == "word,n\na,1\n"

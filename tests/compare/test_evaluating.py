@@ -7,11 +7,11 @@ from sklearn import metrics as reference
 
 from davy import schemes
 from davy.compare.evaluate import evaluate, holm
-from davy.compare.figures import NO_ANSWER, averaged, confused, macro_precision, macro_recall
-from davy.compare.gold import data_hash, gold_columns, guessed_scheme, settled
+from davy.compare.gold import data_hash, gold_columns, guess_scheme, settled_answers
+from davy.compare.metrics import NO_ANSWER, confusion_with_gaps, macro_averages, macro_precision, macro_recall
 from davy.compare.page import page
+from davy.compare.predictions import Predictions, align_predictions, read_predictions
 from davy.compare.results import figures_table, overall_table, record
-from davy.compare.said import Said, joined, said
 from davy.core import UserError
 from davy.measure.intervals import Bootstrap
 
@@ -53,8 +53,8 @@ def guesses(frame, seed):
 
 def measured(frame, *frames, **options):
     columns = gold_columns(frame.columns, [], EDOS, [])
-    detectors = [said(f"detector {i}", "1", one, EDOS) for i, one in enumerate(frames)]
-    golds = settled(frame, EDOS, columns, **options)
+    detectors = [read_predictions(f"detector {i}", "1", one, EDOS) for i, one in enumerate(frames)]
+    golds = settled_answers(frame, EDOS, columns, **options)
     return evaluate(golds, detectors, title="test", data=data_hash(frame, list(columns.values())), bootstrap=QUICK)
 
 
@@ -112,9 +112,9 @@ def test_a_yes_or_no_child_can_be_measured_everywhere():
         }
     )
     columns = gold_columns(frame.columns, [], scheme, [])
-    below = settled(frame, scheme, columns)[1]
+    below = settled_answers(frame, scheme, columns)[1]
     assert below.rows == (0,)
-    everywhere = settled(frame, scheme, columns, everywhere=True)[1]
+    everywhere = settled_answers(frame, scheme, columns, everywhere=True)[1]
     assert everywhere.rows == (0, 1)
     assert everywhere.cells == ["misogynistic", "not misogynistic"]
 
@@ -143,9 +143,9 @@ def test_means_over_labels_equal_scikit_learns():
     frame = posts()
     answers = guesses(frame, 5)
     gold, predicted = frame["sexist.gold"].to_list(), answers["sexist.label"].to_list()
-    table = confused(gold, predicted, EDOS.question("sexist").label_names)
+    table = confusion_with_gaps(gold, predicted, EDOS.question("sexist").label_names)
     means = {"precision": lambda m: macro_precision(m, 2), "recall": lambda m: macro_recall(m, 2)}
-    found = averaged(table, means, QUICK)
+    found = macro_averages(table, means, QUICK)
     assert found[0].value == pytest.approx(reference.precision_score(gold, predicted, average="macro"))
     assert found[1].value == pytest.approx(reference.recall_score(gold, predicted, average="macro"))
 
@@ -169,8 +169,8 @@ def test_several_labels_are_measured_as_sets():
     names = scheme.question("target").label_names[:2]
     frame = pl.DataFrame({"hate.gold": ["hateful"] * 3, "target.gold": ["|".join(names), names[0], "another group"]})
     answers = pl.DataFrame({"target.label": ["|".join(names), names[1], ""]})
-    golds = settled(frame, scheme, gold_columns(frame.columns, [], scheme, []), questions=["target"])
-    found = evaluate(golds, [said("d", "1", answers, scheme)], title="t", data="x", bootstrap=QUICK)
+    golds = settled_answers(frame, scheme, gold_columns(frame.columns, [], scheme, []), questions=["target"])
+    found = evaluate(golds, [read_predictions("d", "1", answers, scheme)], title="t", data="x", bootstrap=QUICK)
     report = found.results[0].models[0].report
     assert report["exact_match"].value == pytest.approx(2 / 3)
     assert report[f"recall.{names[0]}"].value == 0.5
@@ -204,12 +204,12 @@ def test_the_page_holds_curves_and_matrices_and_asks_the_network_for_nothing():
 
 
 def test_the_scheme_is_guessed_from_columns_and_labels():
-    assert guessed_scheme(posts()) == "edos"
-    assert guessed_scheme(pl.DataFrame({"hate.gold": ["hateful"]})) == "hate"
+    assert guess_scheme(posts()) == "edos"
+    assert guess_scheme(pl.DataFrame({"hate.gold": ["hateful"]})) == "hate"
     with pytest.raises(UserError, match="No scheme that ships"):
-        guessed_scheme(pl.DataFrame({"hate.gold": ["grumpy"]}))
+        guess_scheme(pl.DataFrame({"hate.gold": ["grumpy"]}))
     with pytest.raises(UserError, match="no column of settled answers"):
-        guessed_scheme(pl.DataFrame({"text": ["a"]}))
+        guess_scheme(pl.DataFrame({"text": ["a"]}))
 
 
 def test_a_label_outside_the_scheme_is_named_with_its_row():
@@ -217,7 +217,7 @@ def test_a_label_outside_the_scheme_is_named_with_its_row():
     with pytest.raises(UserError, match=r"row 3, column 'sexist.gold' has 'sexits'.*Did you mean 'sexist'"):
         measured(frame, guesses(posts(5), 1))
     with pytest.raises(UserError, match=r"mine.csv: row 2, column 'sexist.label' has 'maybe'"):
-        said("mine", "1", pl.DataFrame({"sexist.label": ["sexist", "maybe"]}), EDOS, file="mine.csv")
+        read_predictions("mine", "1", pl.DataFrame({"sexist.label": ["sexist", "maybe"]}), EDOS, file="mine.csv")
 
 
 @pytest.mark.parametrize(
@@ -232,21 +232,23 @@ def test_a_label_outside_the_scheme_is_named_with_its_row():
 def test_predictions_with_missing_extra_or_repeated_ids_are_refused(ids, words):
     predictions = pl.DataFrame({"id": ids, "sexist.label": ["sexist"] * len(ids)})
     with pytest.raises(UserError, match=words):
-        joined(predictions, ["a", "b"], ["a", "b", "c"], file="mine.csv", posts="posts.csv")
+        align_predictions(predictions, ["a", "b"], ["a", "b", "c"], file="mine.csv", posts="posts.csv")
 
 
 def test_predictions_may_cover_more_of_the_file_than_the_split_in_any_order():
     predictions = pl.DataFrame({"id": ["c", "b", "a"], "sexist.label": ["3", "2", "1"]})
-    assert joined(predictions, ["a", "b"], ["a", "b", "c"], file="f", posts="g")["sexist.label"].to_list() == ["1", "2"]
+    assert align_predictions(predictions, ["a", "b"], ["a", "b", "c"], file="f", posts="g")[
+        "sexist.label"
+    ].to_list() == ["1", "2"]
 
 
 def test_a_score_that_is_no_probability_is_named():
     frame = pl.DataFrame({"sexist": ["0.2", "NaN"], "sexist.label": ["sexist", "sexist"]})
     with pytest.raises(UserError, match=r"row 2, column 'sexist' has 'NaN', which is no probability"):
-        said("mine", "1", frame, EDOS)
+        read_predictions("mine", "1", frame, EDOS)
 
 
 def test_answers_come_in_any_known_spelling():
-    answers = said("d", "1", pl.DataFrame({"category.label": ["2. derogation", "Animosity"]}), EDOS)
-    assert isinstance(answers, Said)
+    answers = read_predictions("d", "1", pl.DataFrame({"category.label": ["2. derogation", "Animosity"]}), EDOS)
+    assert isinstance(answers, Predictions)
     assert answers.labels["category"] == [("derogation",), ("animosity",)]

@@ -8,12 +8,12 @@ from sklearn import metrics as reference
 from davy import schemes
 from davy.compare.gold import Gold
 from davy.compare.papers import edos, gmhp7k
-from davy.compare.papers.lines import NotRun, page, reasons, record, tables, whole_table
-from davy.compare.papers.published import published
+from davy.compare.papers.paper_table import NotRun, page, reasons, record, tables, whole_table
+from davy.compare.papers.published import load_published
 from davy.core import UserError
 from davy.measure.intervals import Bootstrap
 from davy.models.load import load
-from davy.score.batch import Settings, added_columns, score_frames
+from davy.score.batch import ScoreSettings, added_columns, score_frames
 
 EDOS = schemes.load("edos")
 QUICK = Bootstrap(resamples=100)
@@ -28,7 +28,7 @@ class Plain:
     def scored(self, key, make, posts):
         self.asked.append(key["row"])
         scorer = make()
-        frames = list(score_frames([posts.select("id", "text")], scorer, Settings(replace=True)))
+        frames = list(score_frames([posts.select("id", "text")], scorer, ScoreSettings(replace=True)))
         return pl.concat(frames).select(added_columns(scorer))
 
     def trained(self, row, *_):
@@ -79,13 +79,13 @@ def german_posts(n=400, held="val"):
     ("task", "labels", "posts", "most"), [("A", 2, 4000, 3030), ("B", 4, 970, 454), ("C", 11, 970, 205)]
 )
 def test_the_papers_most_frequent_class_is_what_its_label_counts_say(task, labels, posts, most):
-    assert published("edos").figure("B0", task, "macro_f1") == pytest.approx(
+    assert load_published("edos").figure("B0", task, "macro_f1") == pytest.approx(
         2 * most / (posts + most) / labels, abs=6e-5
     )
 
 
 def test_published_figures_of_table_7_hang_together():
-    paper = published("gmhp7k")
+    paper = load_published("gmhp7k")
     for row in paper.figures:
         for task in ("hate", "misogynistic"):
             for name in ("precision", "recall", "f1"):
@@ -95,7 +95,7 @@ def test_published_figures_of_table_7_hang_together():
 
 @pytest.fixture(scope="module")
 def edos_beside_ours():
-    return edos.reproduced(edos_posts(), Plain(), models=["uniform:7@edos"], bootstrap=QUICK)
+    return edos.reproduce(edos_posts(), Plain(), models=["uniform:7@edos"], bootstrap=QUICK)
 
 
 def test_edos_rows_come_with_paper_ours_n_interval_and_split(edos_beside_ours):
@@ -129,26 +129,26 @@ def test_edos_is_measured_on_test_where_that_is_present():
 
 def test_data_without_the_splits_it_needs_is_refused():
     with pytest.raises(UserError, match="the file has dev"):
-        edos.reproduced(edos_posts(("dev",)), Plain())
+        edos.reproduce(edos_posts(("dev",)), Plain())
     with pytest.raises(UserError, match="no column 'split'"):
-        edos.reproduced(edos_posts().drop("split"), Plain())
+        edos.reproduce(edos_posts().drop("split"), Plain())
     with pytest.raises(UserError, match="no column 'split_m_hs'"):
-        gmhp7k.reproduced(german_posts().drop("split_m_hs"), Plain())
+        gmhp7k.reproduce(german_posts().drop("split_m_hs"), Plain())
 
 
 def test_undersampling_keeps_five_neutral_posts_for_each_misogynistic_one():
-    train = gmhp7k.everywhere(german_posts())
-    cut = gmhp7k.undersampled(train, seed=1)
+    train = gmhp7k.fill_implied_no(german_posts())
+    cut = gmhp7k.undersample(train, seed=1)
     wanted = 5 * (train["misogynistic.gold"] == "misogynistic").sum()
     assert (cut["hate.gold"] == "not hateful").sum() == wanted < (train["hate.gold"] == "not hateful").sum()
     assert (cut["hate.gold"] == "hateful").sum() == (train["hate.gold"] == "hateful").sum()
-    assert cut.equals(gmhp7k.undersampled(train, seed=1))
-    assert not cut.equals(gmhp7k.undersampled(train, seed=2))
+    assert cut.equals(gmhp7k.undersample(train, seed=1))
+    assert not cut.equals(gmhp7k.undersample(train, seed=2))
 
 
 def test_each_german_task_has_its_own_split_and_misogyny_counts_all_posts():
     posts = german_posts()
-    found = gmhp7k.reproduced(posts, Plain(), bootstrap=QUICK)
+    found = gmhp7k.reproduce(posts, Plain(), bootstrap=QUICK)
     ours = {(line.row, line.task, line.figure): line.ours for line in found.lines}
     assert ours["TF-IDF + logistic", "misogynistic", "macro_f1"].n == (posts["split_m_hs"] == "val").sum()
     assert ours["TF-IDF + logistic", "hate", "f1.yes"].value == 1
@@ -160,7 +160,7 @@ def test_each_german_task_has_its_own_split_and_misogyny_counts_all_posts():
 
 
 def test_a_detector_is_not_measured_on_posts_that_it_learnt_from():
-    found = gmhp7k.reproduced(german_posts(), Plain(), models=["embedded"], bootstrap=QUICK)
+    found = gmhp7k.reproduce(german_posts(), Plain(), models=["embedded"], bootstrap=QUICK)
     why = {(line.row, line.note) for line in found.lines if line.row.startswith("embedded")}
     assert {row for row, _ in why} == {"embedded-de", "embedded"}
     assert all("learnt from val" in it for _, it in why)
@@ -170,7 +170,7 @@ def test_the_nine_german_figures_equal_scikit_learns():
     chance = np.random.default_rng(2)
     question = schemes.load("gmhp7k").question("hate")
     gold, said = ([question.label_names[i] for i in chance.integers(0, 2, 300)] for _ in range(2))
-    made = gmhp7k.figures_of(Gold(question, tuple(range(300)), tuple((label,) for label in gold)), said, QUICK)
+    made = gmhp7k.task_metrics(Gold(question, tuple(range(300)), tuple((label,) for label in gold)), said, QUICK)
     names = list(question.label_names)
     rows = reference.precision_recall_fscore_support(gold, said, labels=names)[:3]
     means = reference.precision_recall_fscore_support(gold, said, average="macro")[:3]

@@ -10,12 +10,12 @@ import yaml
 from sklearn.metrics import mutual_info_score
 
 from davy.core.errors import UserError
-from davy.describe import counts, papers, words
+from davy.describe import counts, documents, word_counts
 from davy.describe.cloud import cloud
 from davy.describe.describe import describe
 from davy.describe.npmi import npmi, pmi
 from davy.describe.page import clouds, page
-from davy.describe.topics import tail, topics
+from davy.describe.topic_words import binomial_tail, topic_words
 
 # Eight posts, worked out by hand: "butter" is in 4, "brot" in 3, both in 2; four are in class A.
 TEXTS = [
@@ -41,7 +41,9 @@ def test_pmi_and_npmi_equal_a_hand_computed_example():
     assert abs(float(pmi(2, 4, 3, 8)) - by_hand) < 1e-9
     assert abs(float(npmi(2, 4, 3, 8)) - by_hand / -log2(2 / 8)) < 1e-9
     assert abs(float(npmi(2, 4, 3, 8)) - 0.20751874963942196) < 1e-9
-    found = words.pairs(words.holding(pl.Series(TEXTS)), 8, least=2).filter(pl.col("word") == "brot")
+    found = word_counts.word_pairs(word_counts.words_by_post(pl.Series(TEXTS)), 8, least=2).filter(
+        pl.col("word") == "brot"
+    )
     assert abs(found["npmi"][0] - by_hand / 2) < 1e-9
     assert found["posts"][0] == 2
 
@@ -69,9 +71,9 @@ def test_the_mean_of_pmi_is_scikit_learns_mutual_information():
 
 
 def test_words_are_counted_once_a_post_and_held_against_classes():
-    held = words.holding(pl.Series(TEXTS))
+    held = word_counts.words_by_post(pl.Series(TEXTS))
     members = counts.members(posts(), "kind")
-    found = words.by_class(held, members, 8, least=1)
+    found = word_counts.words_by_class(held, members, 8, least=1)
     butter = found.filter((pl.col("word") == "butter") & (pl.col("class") == "A")).row(0, named=True)
     assert (butter["posts"], butter["posts_with_word"], butter["share"]) == (3, 4, 0.75)
     assert butter["npmi"] == pytest.approx(log2((3 / 8) / (0.5 * 0.5)) / -log2(3 / 8), abs=1e-12)
@@ -79,7 +81,7 @@ def test_words_are_counted_once_a_post_and_held_against_classes():
 
 
 def test_words_leave_out_links_names_and_placeholders_but_keep_umlauts_and_apostrophes():
-    found = words.tokens(pl.Series(["@ada [URL] https://x.org/abc Köchin's don’t #Tag", None]))
+    found = word_counts.tokens(pl.Series(["@ada [URL] https://x.org/abc Köchin's don’t #Tag", None]))
     assert found.to_list() == [["köchin's", "don't", "tag"], []]
 
 
@@ -109,9 +111,9 @@ def test_emoji_are_counted_whole_and_without_their_tone():
 def test_a_topic_word_that_gives_a_class_away_is_listed_and_a_spread_one_is_not():
     texts = ["fasching umzug"] * 12 + ["wetter umzug"] * 12 + ["wetter regen"] * 24
     labels = ["bad"] * 12 + ["good"] * 36
-    held = words.holding(pl.Series(texts))
+    held = word_counts.words_by_post(pl.Series(texts))
     members = counts.members(posts(texts, labels), "kind")
-    listed = topics(words.by_class(held, members, 48, least=5), "kind", {"bad": 0.25})
+    listed = topic_words(word_counts.words_by_class(held, members, 48, least=5), "kind", {"bad": 0.25})
     assert next(t.word for t in listed if t.label == "bad") == "fasching"
     assert "wetter" not in [t.word for t in listed]
     assert listed[0].low > listed[0].base
@@ -121,8 +123,8 @@ def test_the_chance_of_a_tail_is_scipys():
     from scipy.stats import binom
 
     for both, held, share in ((1, 1, 0.5), (10, 29, 0.1035), (37, 95, 0.065), (453, 1019, 0.2427), (5, 5, 0.01)):
-        assert tail(both, held, share) == pytest.approx(float(binom.sf(both - 1, held, share)), rel=1e-9)
-    assert (tail(0, 5, 0.1), tail(3, 5, 0.0), tail(3, 5, 1.0)) == (1.0, 0.0, 1.0)
+        assert binomial_tail(both, held, share) == pytest.approx(float(binom.sf(both - 1, held, share)), rel=1e-9)
+    assert (binomial_tail(0, 5, 0.1), binomial_tail(3, 5, 0.0), binomial_tail(3, 5, 1.0)) == (1.0, 0.0, 1.0)
 
 
 def test_labels_given_out_at_random_raise_no_warning():
@@ -161,10 +163,10 @@ def test_an_empty_cloud_says_so_and_a_picture_is_drawn():
 
 def test_papers_fill_in_what_is_known_and_mark_what_is_open():
     found = describe(posts(source=["x"] * 8, lang=["de"] * 8, licence=["CC-BY-4.0"] * 8), name="Tea", least=1)
-    made = papers.write(found, ["id", "text"], {"purpose": "To test."})
+    made = documents.write_documents(found, ["id", "text"], {"purpose": "To test."})
     assert "de (8)" in made.statement
     assert "To test." in made.datasheet
-    assert f"{papers.OPEN}: only you can answer this (`funding`)" in made.datasheet
+    assert f"{documents.OPEN}: only you can answer this (`funding`)" in made.datasheet
     assert {"funding", "speakers", "ethics"} <= set(made.open)
     assert "purpose" not in made.open
     front = yaml.safe_load(made.card.split("---")[1])
@@ -174,17 +176,17 @@ def test_papers_fill_in_what_is_known_and_mark_what_is_open():
 
 def test_every_question_can_be_answered_and_an_unknown_one_is_refused(tmp_path):
     found = describe(posts(), name="Tea", least=1)
-    made = papers.write(found, ["id"], dict.fromkeys(papers.questions(), "Said."))
+    made = documents.write_documents(found, ["id"], dict.fromkeys(documents.questions(), "Said."))
     assert made.open == ()
-    assert papers.OPEN not in made.statement + made.datasheet + made.harm
+    assert documents.OPEN not in made.statement + made.datasheet + made.harm
     (tmp_path / "about.yaml").write_text("purpse: x")
     with pytest.raises(UserError, match="purpose"):
-        papers.read_about(tmp_path / "about.yaml")
+        documents.read_about(tmp_path / "about.yaml")
 
 
 def test_the_page_is_self_contained_and_its_json_holds_no_nan():
     found = describe(posts(), name="Tea", least=1)
-    made = page(found, papers.write(found, ["id"])).html()
+    made = page(found, documents.write_documents(found, ["id"])).html()
     assert "http://" not in made.replace("http://www.w3.org", "")
     assert "Topic words that give a class away" in made
     assert len(clouds(found)) == 2
@@ -195,4 +197,4 @@ def test_posts_without_answers_or_texts_are_described_too():
     bare = pl.DataFrame({"id": ["1", "2"], "text": [None, ""]}, schema={"id": pl.String, "text": pl.String})
     found = describe(bare, name="bare")
     assert (found.posts, found.texts, found.empty, found.levels) == (2, 1, 2, [])
-    assert "Nothing" in page(found, papers.write(found, ["id"])).html()
+    assert "Nothing" in page(found, documents.write_documents(found, ["id"])).html()

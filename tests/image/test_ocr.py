@@ -8,8 +8,8 @@ from PIL import Image
 
 import davy
 from davy.cli.app import run
-from davy.image.ocr import Line, read_lines, reader, text_of
-from davy.image.read import read
+from davy.image.ocr import OcrLine, read_lines, reader, text_of
+from davy.image.picture import read_picture
 
 DEMO = Path(davy.__file__).parent / "serve" / "demo"
 
@@ -20,15 +20,15 @@ def test_the_lines_of_every_demo_meme_are_read_in_their_order():
     memes = [post for post in posts if post.get("image")]
     assert len(memes) >= 6
     for meme in memes:
-        found = text_of(read_lines(read(DEMO / "images" / meme["image"]), engine))
+        found = text_of(read_lines(read_picture(DEMO / "images" / meme["image"]), engine))
         assert found.splitlines() == meme["text"].split(" / "), meme["image"]
 
 
 def test_lines_beside_each_other_are_one_row_and_rows_go_from_top_to_bottom():
     lines = [
-        Line("below", 1, (0, 60, 50, 90)),
-        Line("right", 1, (60, 2, 99, 32)),
-        Line("left", 1, (0, 0, 50, 30)),
+        OcrLine("below", 1, (0, 60, 50, 90)),
+        OcrLine("right", 1, (60, 2, 99, 32)),
+        OcrLine("left", 1, (0, 0, 50, 30)),
     ]
     assert text_of(lines) == "left right\nbelow"
 
@@ -36,7 +36,7 @@ def test_lines_beside_each_other_are_one_row_and_rows_go_from_top_to_bottom():
 def test_an_empty_picture_asks_for_words(tmp_path, capsys):
     path = tmp_path / "blank.png"
     Image.new("RGBA", (2400, 300), (0, 0, 0, 0)).save(path)
-    assert read_lines(read(path)) == []
+    assert read_lines(read_picture(path)) == []
     assert run(["score", "--image", str(path), "--model", "majority"]) == 2
     assert "Say what it shows: --text" in capsys.readouterr().err
 

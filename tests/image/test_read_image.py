@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from davy.core import UserError
-from davy.image.display import gentle
-from davy.image.read import read, sniff
+from davy.image.picture import read_picture, sniff
+from davy.image.preview import make_preview
 
 
 def encoded(image: Image.Image, format: str, **options: object) -> bytes:
@@ -36,9 +36,9 @@ def png_header_only(width: int, height: int) -> bytes:
 
 @pytest.mark.parametrize("format", ["PNG", "WEBP"])
 def test_the_same_pixels_have_the_same_key_in_any_lossless_format(format: str) -> None:
-    picture = read(encoded(square(), format, **({"lossless": True} if format == "WEBP" else {})))
+    picture = read_picture(encoded(square(), format, **({"lossless": True} if format == "WEBP" else {})))
     assert picture.image.tobytes() == square().tobytes()
-    assert picture.key == read(encoded(square(), "PNG")).key
+    assert picture.key == read_picture(encoded(square(), "PNG")).key
     assert picture.format == format
 
 
@@ -47,7 +47,7 @@ def test_every_colour_mode_becomes_rgb_or_rgba(mode: str) -> None:
     image = Image.fromarray(np.full((20, 40), 65535, np.uint16)) if mode == "I;16" else square(mode)
     if mode in ("RGBA", "LA"):
         image.putalpha(Image.new("L", image.size, 128))
-    picture = read(encoded(image, "JPEG" if mode == "CMYK" else "PNG"))
+    picture = read_picture(encoded(image, "JPEG" if mode == "CMYK" else "PNG"))
     assert picture.image.mode == ("RGBA" if mode in ("RGBA", "LA") else "RGB")
     assert picture.image.size == (40, 20)
     if mode == "I;16":
@@ -61,7 +61,7 @@ def test_orientation_is_applied_and_no_metadata_survives() -> None:
     exif[0x8825] = {1: "N"}
     data = encoded(square(), "JPEG", exif=exif, comment=b"secret comment")
     assert b"secret camera" in data
-    picture = read(data)
+    picture = read_picture(data)
     assert picture.image.size == (20, 40)
     for format in ("PNG", "JPEG", "WEBP"):
         again = picture.encode(format)
@@ -73,7 +73,7 @@ def test_orientation_is_applied_and_no_metadata_survives() -> None:
 def test_an_animation_gives_its_first_frame() -> None:
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "green", "blue")]
     data = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
-    picture = read(data)
+    picture = read_picture(data)
     assert (picture.frames, picture.image.getpixel((0, 0))[:3]) == (3, (255, 0, 0))
 
 
@@ -98,7 +98,7 @@ def test_an_animation_gives_its_first_frame() -> None:
 )
 def test_bad_images_are_one_clear_line(data: bytes, status: int, message: str) -> None:
     with pytest.raises(UserError, match=message) as caught:
-        read(data)
+        read_picture(data)
     assert caught.value.status == status
     assert "\n" not in caught.value.message
 
@@ -108,27 +108,27 @@ def test_size_limits_hold_for_paths_and_bytes(tmp_path: Path) -> None:
     path.write_bytes(encoded(square(size=(300, 300)), "PNG"))
     for source in (path, path.read_bytes()):
         with pytest.raises(UserError, match="larger than 1,000 bytes"):
-            read(source, max_bytes=1000)
+            read_picture(source, max_bytes=1000)
         with pytest.raises(UserError, match="300 × 300"):
-            read(source, max_pixels=1000)
+            read_picture(source, max_pixels=1000)
     with pytest.raises(UserError, match="Can't read"):
-        read(tmp_path / "none.png")
+        read_picture(tmp_path / "none.png")
 
 
 def test_a_name_is_no_evidence(tmp_path: Path) -> None:
     path = tmp_path / "photo.jpg"
     path.write_bytes(encoded(square(), "PNG"))
-    assert read(path).format == "PNG"
+    assert read_picture(path).format == "PNG"
     assert sniff(b"RIFF....WAVE") is None
 
 
 def test_gentle_images_are_grey_small_and_hide_detail() -> None:
     image = square(size=(2000, 1000))
-    shown = gentle(image)
+    shown = make_preview(image)
     assert shown.size == (1024, 512)
     assert all(len(set(shown.getpixel((x, 100)))) == 1 for x in range(0, 1000, 97))
     assert np.asarray(shown).std() < np.asarray(image).std() / 4
-    clear = gentle(image, grey=False, blur="none", longest=3000)
+    clear = make_preview(image, grey=False, blur="none", longest=3000)
     assert clear.tobytes() == image.tobytes()
     glass = Image.new("RGBA", (10, 10), (200, 10, 10, 77))
-    assert gentle(glass, blur="none").getpixel((5, 5))[3] == 77
+    assert make_preview(glass, blur="none").getpixel((5, 5))[3] == 77

@@ -10,11 +10,11 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
 from davy.core import UserError
-from davy.measure import words
+from davy.measure import verbal_scales
 from davy.measure.agreement import agreement, by_label, coefficient
+from davy.measure.annotator_subsets import leave_one_out, subsets
 from davy.measure.intervals import Bootstrap
 from davy.measure.pairwise import cohen, pairwise
-from davy.measure.panel import leave_one_out, subsets
 from davy.measure.ratings import Ratings
 
 NONE = Bootstrap(resamples=0)
@@ -311,7 +311,7 @@ def test_twenty_thousand_items_resample_a_thousand_times_in_under_five_seconds()
     ],
 )
 def test_words_are_those_of_the_published_scales(kappa, landis_koch, mchugh):
-    assert words.in_words(kappa) == {"landis-koch": landis_koch, "mchugh": mchugh}
+    assert verbal_scales.verbal_labels(kappa) == {"landis-koch": landis_koch, "mchugh": mchugh}
 
 
 @pytest.mark.parametrize(
@@ -325,4 +325,4 @@ def test_words_are_those_of_the_published_scales(kappa, landis_koch, mchugh):
     ],
 )
 def test_the_papers_use_the_words_that_we_give(kappa, scale, word):
-    assert words.in_words(kappa)[scale] == word
+    assert verbal_scales.verbal_labels(kappa)[scale] == word

@@ -8,10 +8,10 @@ from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
 from davy.core import UserError
-from davy.measure.classification import Confusion, classify, confusion, measured
-from davy.measure.comparing import mcnemar, paired_auroc, paired_bootstrap
+from davy.measure.classification import Confusion, classify, confusion, metric_with_interval
 from davy.measure.intervals import Bootstrap, distinct_rows, proportion, wilson
 from davy.measure.multilabel import indicator, multilabel
+from davy.measure.paired_tests import mcnemar, paired_auroc, paired_bootstrap
 from davy.measure.ranking import (
     auroc,
     average_precision,
@@ -105,7 +105,7 @@ def test_bootstrap_intervals_agree_with_scipys(method):
 
 def test_resampling_kinds_of_items_is_resampling_items():
     gold, predicted = guesses(1, n=80)
-    ours = measured("macro_f1", gold, predicted, bootstrap=Bootstrap(4000))
+    ours = metric_with_interval("macro_f1", gold, predicted, bootstrap=Bootstrap(4000))
     rng = np.random.default_rng(1)
     g, p = (np.array([ord(label) for label in column]) for column in (gold, predicted))
     draws = [sk.f1_score(g[i], p[i], average="macro") for i in (rng.integers(0, 80, 80) for _ in range(200))]
@@ -248,7 +248,7 @@ def test_paired_auroc_gives_both_areas_and_a_sign():
         (lambda: confusion(["a"], ["a", "b"]), "differ in number: 1, 2 rows"),
         (lambda: confusion(["a", None], ["a", "b"]), "1 labels are missing"),
         (lambda: confusion(["a"], ["b"], labels=("a",)), "Label 'b' is not one of a"),
-        (lambda: measured("f9", ["a"], ["a"]), "Metric 'f9' is unknown. Use one of: accuracy"),
+        (lambda: metric_with_interval("f9", ["a"], ["a"]), "Metric 'f9' is unknown. Use one of: accuracy"),
         (lambda: auroc([True, False], [0.1, float("nan")]), "1 of 2 scores are not finite"),
         (lambda: auroc([True], [0.1, 0.2]), "1 gold labels and 2 scores"),
         (lambda: Bootstrap(method="jack"), "Interval method 'jack' is unknown. Use one of: percentile, bca"),

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from davy.core import UserError
-from davy.measure.classification import measured
+from davy.measure.classification import metric_with_interval
 from davy.measure.fairness import auc_by_group, between_groups, group_rates
 from davy.measure.groups import by_group, gap, memberships
 from davy.measure.intervals import Bootstrap
@@ -108,7 +108,7 @@ def test_groups_of_another_length_are_refused():
 
 def test_any_metric_splits_by_a_column_of_a_frame():
     frame = pl.DataFrame({"target": ["a", "a", "b", "a|b"], "gold": ["y", "n", "y", "n"], "said": ["y", "y", "y", "n"]})
-    found = by_group(frame, "target", lambda gold, said: measured("accuracy", gold, said), "gold", "said")
+    found = by_group(frame, "target", lambda gold, said: metric_with_interval("accuracy", gold, said), "gold", "said")
     assert found.select("target", "value", "n").rows() == [("all", 0.75, 4), ("a", 2 / 3, 3), ("b", 1.0, 2)]
     assert gap(dict(found.select("target", "value").rows()[1:])) == ("b", "a", pytest.approx(1 / 3))
     with pytest.raises(UserError, match=r"There is no column 'targets'; .* Did you mean 'target'"):

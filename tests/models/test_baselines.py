@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from davy.core import Label, Question, UserError
-from davy.lexicons.read import Entry, Lexicon
+from davy.lexicons.read import Lexicon, LexiconEntry
 from davy.lexicons.read import load as load_lexicon
 from davy.models.baselines import Majority, Uniform
 from davy.models.keywords import Keywords
@@ -74,7 +74,10 @@ def test_versions_follow_the_content():
 
 
 WORDS = Keywords(
-    Lexicon.of("grumblefop", "zworp snib", "flöß", "🦞", Entry("meel", weight=0.6), Entry("mel", weight=0.7)), HATE
+    Lexicon.of(
+        "grumblefop", "zworp snib", "flöß", "🦞", LexiconEntry("meel", weight=0.6), LexiconEntry("mel", weight=0.7)
+    ),
+    HATE,
 )
 
 
@@ -119,4 +122,4 @@ def test_a_word_list_takes_weights_and_comments(tmp_path):
 
 def test_a_weight_above_one_is_no_probability(tmp_path):
     with pytest.raises(UserError, match="weight of 7"):
-        Keywords(Lexicon.of(Entry("grumblefop", weight=7.0)), HATE)
+        Keywords(Lexicon.of(LexiconEntry("grumblefop", weight=7.0)), HATE)

@@ -16,9 +16,9 @@ from davy.models import folder as folders
 from davy.models.network import Head as Answer
 from davy.models.network import Network
 from davy.models.onnx import OnnxScorer
-from davy.train.halves import Halves, Head
-from davy.train.onnx import write_onnx
-from davy.train.ranges import measure
+from davy.train.onnx.activation_ranges import measure_ranges
+from davy.train.onnx.network_split import ExitHead, SplitNetwork
+from davy.train.onnx.write import write_onnx
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("yes",)))
@@ -34,14 +34,14 @@ def encoder(folder: Path, *, measured: bool = True) -> None:
     config = transformers.BertConfig(vocab_size=len(WORDS), max_position_embeddings=40, initializer_range=0.4, **shape)
     made = Network(transformers.BertModel(config), (Answer("hate", "one", 2), Answer("type", "one", 2))).eval()
     if measured:
-        measure(made, ((torch.randint(4, len(WORDS), (1, n)), torch.ones(1, n)) for n in (3, 9, 17)))
+        measure_ranges(made, ((torch.randint(4, len(WORDS), (1, n)), torch.ones(1, n)) for n in (3, 9, 17)))
     write_onnx(made, ["hate", "type"], [[0, 1], [2, 3]], folder / "model.onnx")
 
 
-def head(questions: int = 1) -> Head:
+def head(questions: int = 1) -> ExitHead:
     rng = np.random.default_rng(8)
     shapes = ((32, 12), (12,), (24, 8), (8,), (8, questions), (questions,))
-    return Head(*(rng.normal(scale=0.3, size=shape).astype(np.float32) for shape in shapes))
+    return ExitHead(*(rng.normal(scale=0.3, size=shape).astype(np.float32) for shape in shapes))
 
 
 def with_mark(folder: Path, mark: float) -> OnnxScorer:
@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
     encoder(tmp_path)
     tokenizer(tmp_path)
     write_screen(tmp_path, np.zeros((len(WORDS), 1)), bias=0)
-    Halves(tmp_path, layer=1).write(head())
+    SplitNetwork(tmp_path, layer=1).write(head())
     return tmp_path
 
 
@@ -156,13 +156,13 @@ def test_both_parts_are_small_because_they_point_into_the_whole_network(folder):
 def test_a_network_is_cut_only_behind_a_layer_that_another_follows(folder):
     for layer in (0, 3, 9):
         with pytest.raises(UserError, match=f"layer {layer}"):
-            Halves(folder, layer=layer)
+            SplitNetwork(folder, layer=layer)
 
 
 def test_a_network_without_measured_ranges_is_not_cut(tmp_path):
     encoder(tmp_path, measured=False)
     with pytest.raises(UserError, match="ranges"):
-        Halves(tmp_path, layer=1)
+        SplitNetwork(tmp_path, layer=1)
 
 
 def test_the_command_marks_what_the_exit_cleared(folder, tmp_path, capsys):

@@ -8,9 +8,9 @@ import pytest
 
 from davy.core import Label, Question, Scorer, Scores, UserError
 from davy.models import embedded
-from davy.models.asked import Asked
-from davy.models.embedded import Routed, detected
+from davy.models.embedded import LanguageRouter, detect_languages
 from davy.models.load import ENGINES, MAKERS, NAMES, load
+from davy.models.model_name import ModelName
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 SEXIST = Question("sexist", (Label("not sexist"), Label("sexist")), positive="sexist")
@@ -50,7 +50,7 @@ class Fixed:
     ],
 )
 def test_a_name_is_taken_apart(name, kind, argument, scheme):
-    asked = Asked.parse(name)
+    asked = ModelName.parse(name)
     assert (asked.kind, asked.argument, asked.scheme) == (kind, argument, scheme)
 
 
@@ -112,7 +112,9 @@ def test_with_weights_for_one_language_that_one_answers(monkeypatch, tmp_path):
 
 def test_posts_go_to_the_detector_of_their_language_and_come_back_in_order():
     english, german = Fixed("en", 0.8, HATE, SEXIST), Fixed("de", 0.3, HATE, threshold=0.2)
-    routed = Routed({"en": english, "de": german}, lambda texts: ["de" if "ü" in text else "fr" for text in texts])
+    routed = LanguageRouter(
+        {"en": english, "de": german}, lambda texts: ["de" if "ü" in text else "fr" for text in texts]
+    )
     posts = pl.DataFrame({"text": ["one", "für", "three", "vier"], "lang": [None, None, "en-GB", "de"]})
     columns = routed.score(posts).columns()
     assert german.asked == ["für", "vier"]
@@ -124,7 +126,7 @@ def test_posts_go_to_the_detector_of_their_language_and_come_back_in_order():
 
 def test_a_cascade_behind_one_language_leaves_the_other_read():
     english, german = Fixed("en", 0.1, HATE, read=False), Fixed("de", 0.3, HATE)
-    routed = Routed({"en": english, "de": german}, lambda texts: ["en"] * len(texts))
+    routed = LanguageRouter({"en": english, "de": german}, lambda texts: ["en"] * len(texts))
     assert routed.cascaded is False
     english.cascaded = True
     assert routed.cascaded is True
@@ -135,7 +137,7 @@ def test_a_cascade_behind_one_language_leaves_the_other_read():
 def test_detectors_that_spell_a_question_differently_are_put_in_one_order():
     turned = Question("hate", (Label("yes"), Label("no")), positive="yes")
     english, german = Fixed("en", 0.8, HATE), Fixed("de", 0.3, turned)
-    routed = Routed({"en": english, "de": german}, lambda texts: ["de"] * len(texts))
+    routed = LanguageRouter({"en": english, "de": german}, lambda texts: ["de"] * len(texts))
     assert routed.score(pl.DataFrame({"text": ["a"]})).positive("hate").tolist() == [0.7]
 
 
@@ -144,7 +146,9 @@ def test_an_explanation_stays_with_the_detector_that_read_the_whole_text():
     from davy.score.explain import explain
 
     english, german = Fixed("en", 0.1, HATE), Fixed("de", 0.8, HATE)
-    routed = Routed({"en": english, "de": german}, lambda texts: ["de" if "ü" in text else "en" for text in texts])
+    routed = LanguageRouter(
+        {"en": english, "de": german}, lambda texts: ["de" if "ü" in text else "en" for text in texts]
+    )
     assert [weight.weight for weight in explain("für alle", routed).weights] == [0.0, 0.0]
 
 
@@ -154,12 +158,12 @@ def test_the_language_of_plain_sentences_is_found():
         "Das ist ein sehr schöner Tag für einen Spaziergang.",
         "🦞",
     ]
-    assert detected(texts) == ["en", "de", ""]
-    assert detected(["@the_best_of_london @one_more_name_for_you Danke dir"]) == ["de"]
+    assert detect_languages(texts) == ["en", "de", ""]
+    assert detect_languages(["@the_best_of_london @one_more_name_for_you Danke dir"]) == ["de"]
 
 
 def test_the_version_follows_the_detectors_behind():
-    one = Routed({"en": Fixed("en", 0.8, HATE)}, detected).version
+    one = LanguageRouter({"en": Fixed("en", 0.8, HATE)}, detect_languages).version
     other = Fixed("en", 0.8, HATE)
     other.version = "2"
-    assert one != Routed({"en": other}, detected).version
+    assert one != LanguageRouter({"en": other}, detect_languages).version

@@ -15,7 +15,7 @@ from davy.core import Label, Question, UserError
 from davy.models import folder as folders
 from davy.models.load import load
 from davy.models.onnx import OnnxScorer
-from davy.models.rows import Rows
+from davy.models.token_batches import TokenRows
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight", under=("yes",)), Label("other")), under=("hate", ("yes",)))
@@ -147,17 +147,17 @@ def test_emoji_become_names_where_the_folder_says_so(tiny):
 
 def test_batches_are_bounded_in_tokens_and_cover_every_row_once():
     lengths = np.array([3, 9, 1, 400, 7, 7, 2, 0])
-    rows = Rows.of([[5] * n for n in lengths])
+    rows = TokenRows.of([[5] * n for n in lengths])
     found = rows.batches(np.arange(8), tokens=20)
     assert np.concatenate(found).tolist() == np.argsort(-lengths, kind="stable").tolist()
     assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 20 for batch in found)
     assert rows.batches(np.array([], dtype=np.int64), tokens=20) == []
-    even = Rows.of([[5] * 10] * 12).batches(np.arange(12), tokens=100)
+    even = TokenRows.of([[5] * 10] * 12).batches(np.arange(12), tokens=100)
     assert [len(batch) for batch in even] == [6, 6]
 
 
 def test_padded_rows_hold_each_post_where_it_was_asked_for():
-    rows = Rows.of([[1, 2, 3], [], [4], [5, 6]])
+    rows = TokenRows.of([[1, 2, 3], [], [4], [5, 6]])
     ids, mask = rows.padded(np.array([3, 1, 0]), 9)
     assert ids.tolist() == [[5, 6, 9], [9, 9, 9], [1, 2, 3]]
     assert mask.tolist() == [[True, True, False], [False, False, False], [True, True, True]]

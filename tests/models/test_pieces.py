@@ -6,9 +6,9 @@ import random
 import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from davy.models import pieces
+from davy.models import cached_tokenizer
+from davy.models.cached_tokenizer import CachedTokenizer
 from davy.models.embedded import WEIGHTS
-from davy.models.pieces import Pieces
 
 WORDS = [
     "[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "grumble", "##fop", "##s", "lobster", "don", "t", "'",
@@ -54,7 +54,7 @@ URLS = normalizers.Replace(Regex(r"https?://\S+|www\.\S+"), "[url]")
     ],
 )
 def test_ids_are_the_tokenizers_own(made, plain):
-    mine = Pieces(made)
+    mine = CachedTokenizer(made)
     assert mine.by_word
     assert (mine._words._model is not None) == plain
     given = texts(1500)
@@ -75,16 +75,16 @@ def test_ids_are_the_tokenizers_own(made, plain):
     ],
 )
 def test_a_tokenizer_that_may_look_across_spaces_is_asked_itself(made):
-    mine = Pieces(made)
+    mine = CachedTokenizer(made)
     assert not mine.by_word
     given = texts(50)
     assert mine.ids(given) == [it.ids for it in made.encode_batch(given)]
 
 
 def test_what_is_kept_is_bounded_and_nothing_is_lost_when_it_is_full(monkeypatch):
-    monkeypatch.setattr(pieces, "KEPT", 5)
+    monkeypatch.setattr(cached_tokenizer, "KEPT", 5)
     made = tokenizer(normalizers.BertNormalizer())
-    mine = Pieces(made)
+    mine = CachedTokenizer(made)
     given = [*texts(200), "", "the " * 50, "a" * 5000]
     for _ in range(2):
         assert mine.ids(given) == [it.ids for it in made.encode_batch(given)]
@@ -94,7 +94,7 @@ def test_what_is_kept_is_bounded_and_nothing_is_lost_when_it_is_full(monkeypatch
 
 def test_one_text_is_left_to_the_tokenizer():
     made = tokenizer(normalizers.BertNormalizer())
-    mine = Pieces(made)
+    mine = CachedTokenizer(made)
     assert mine.ids(["the grumblefops"]) == [made.encode("the grumblefops").ids]
     assert mine._words is None
     mine.ids(["the lobster"] * 40)
@@ -106,7 +106,7 @@ def test_the_shipped_tokenizers_give_the_same_ids():
         made = Tokenizer.from_file(str(path))
         made.no_padding()
         made.no_truncation()
-        mine = Pieces(made)
+        mine = CachedTokenizer(made)
         assert mine.by_word == (json.loads(path.read_text())["model"]["type"] == "WordPiece")
         given = texts(800)
         assert mine.ids(given) == [it.ids for it in made.encode_batch(given)]

@@ -12,9 +12,9 @@ import pytest
 
 from davy import schemes
 from davy.core import UserError
-from davy.models.asked import Asked
+from davy.models.language_model import OPENAI, PATIENCE, SURE, ChatShape, parse_name
 from davy.models.load import load
-from davy.models.prompted import OPENAI, PATIENCE, SURE, ChatShape, parsed
+from davy.models.model_name import ModelName
 
 WORD = "grumblefop"
 
@@ -244,7 +244,7 @@ def test_several_answers_and_child_questions_come_from_one_request():
     ],
 )
 def test_a_name_says_model_address_and_scheme(name, parts):
-    assert parsed(Asked.parse(name)) == parts
+    assert parse_name(ModelName.parse(name)) == parts
 
 
 def test_openais_key_is_asked_for_and_sent_to_no_other_address(monkeypatch):

@@ -15,9 +15,9 @@ from test_onnx import WORDS, network, tokenizer
 from davy.cli.app import run
 from davy.core import Label, Question, UserError
 from davy.models import folder as folders
-from davy.models.embedded import Routed
+from davy.models.cascade_screen import Screen, as_cascade
+from davy.models.embedded import LanguageRouter
 from davy.models.onnx import OnnxScorer
-from davy.models.screen import Screen, screened
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("yes",)))
@@ -113,8 +113,8 @@ def test_the_version_tells_a_cascade_from_a_full_reading_and_no_posts_are_fine(c
 
 def test_a_routed_detector_screens_what_has_a_screen(cascade):
     full = OnnxScorer(cascade.folder)
-    routed = Routed({"en": full}, lambda texts: ["en"] * len(texts))
-    sifted = screened(routed)
+    routed = LanguageRouter({"en": full}, lambda texts: ["en"] * len(texts))
+    sifted = as_cascade(routed)
     assert (routed.cascaded, sifted.cascaded) == (False, True)
     assert sifted.version != routed.version
     assert sifted.score(posts("nice tail", "grumblefop")).columns()["cleared"] == [True, False]

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from davy.models.embedded import WEIGHTS, shipped
+from davy.models.embedded import WEIGHTS, shipped_names
 from davy.models.load import load
-from davy.models.prepare import prepared
+from davy.models.text_steps import prepare_text
 
 HOSTILE = "Frauen gehören an den Herd und nicht in die Politik."
 HARMLESS = (
@@ -33,7 +33,7 @@ def chances(scorer, *texts: str) -> np.ndarray:
 
 
 def test_all_shipped_weights_fit_into_a_wheel_for_a_package_index():
-    sizes = {name: sum(path.stat().st_size for path in (WEIGHTS / name).iterdir()) for name in shipped()}
+    sizes = {name: sum(path.stat().st_size for path in (WEIGHTS / name).iterdir()) for name in shipped_names()}
     assert set(sizes) == {"embedded-de", "embedded-en", "embedded-en-large"}
     assert sum(sizes.values()) <= 95_000_000
     assert sizes.get("embedded-en", 0) <= 28_000_000
@@ -41,7 +41,7 @@ def test_all_shipped_weights_fit_into_a_wheel_for_a_package_index():
 
 def test_the_documented_card_is_the_card_in_the_folder():
     docs = Path(__file__).parents[2] / "docs/cards"
-    for name in shipped():
+    for name in shipped_names():
         card = (WEIGHTS / name / "card.md").read_text(encoding="utf-8")
         assert (docs / f"{name}.md").read_text(encoding="utf-8") == card
         for part in ("What it learnt from", "Figures", "What it misses", "Who should not use it"):
@@ -92,7 +92,7 @@ def test_the_german_detector_needs_neither_torch_nor_sklearn(german):
 
 def test_only_a_text_that_is_mostly_capitals_is_calmed():
     steps = ("calm capitals",)
-    assert prepared("WAS SOLL DAS HIER?", steps) == "was soll das hier?"
-    assert prepared("Die EU und die NATO tagen in Brüssel", steps) == "Die EU und die NATO tagen in Brüssel"
-    assert prepared("OK", steps) == "OK"
-    assert prepared("", steps) == ""
+    assert prepare_text("WAS SOLL DAS HIER?", steps) == "was soll das hier?"
+    assert prepare_text("Die EU und die NATO tagen in Brüssel", steps) == "Die EU und die NATO tagen in Brüssel"
+    assert prepare_text("OK", steps) == "OK"
+    assert prepare_text("", steps) == ""

@@ -10,16 +10,16 @@ import polars as pl
 import pytest
 
 from davy.core import Label, Question, UserError
-from davy.models.boosted import WORDS, Boosted
+from davy.models.gradient_boosting import WORDS, GradientBoosting
 from davy.models.load import load, open_folder
-from davy.models.ngrams import Pieces, inverse_frequencies, weighted
+from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
 from davy.models.tfidf import Tfidf
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
 TYPE = Question("type", (Label("threat"), Label("slight"), Label("joke")), under=("hate", ("hateful",)))
 TARGET = Question("target", (Label("a"), Label("b")), kind="many", open=True)
 QUESTIONS = (HATE, TYPE, TARGET)
-SMALL = Pieces(bits=10, characters=(3, 3))
+SMALL = NgramHasher(bits=10, characters=(3, 3))
 
 
 def made(n, seed=1):
@@ -42,9 +42,9 @@ def test_word_pieces_weigh_what_scikit_learn_says():
 
     texts = [*made(60)["text"].to_list(), "a a a b", ""]
     theirs = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"\S+").fit_transform(texts)
-    pieces = Pieces(characters=(1, 0), bits=24)
+    pieces = NgramHasher(characters=(1, 0), bits=24)
     rows, buckets, counts = pieces.counts(texts)
-    values = weighted(rows, buckets, counts, inverse_frequencies(buckets, 2**24, len(texts)), len(texts))
+    values = weigh(rows, buckets, counts, inverse_frequencies(buckets, 2**24, len(texts)), len(texts))
     for i in range(len(texts)):
         assert np.allclose(sorted(values[rows == i]), sorted(theirs[i].data), atol=1e-12)
 
@@ -56,17 +56,17 @@ def test_character_pieces_weigh_what_scikit_learn_says():
     theirs = TfidfVectorizer(sublinear_tf=True, analyzer="char", ngram_range=(2, 5)).fit_transform(
         f" {t} " for t in texts
     )
-    pieces = Pieces(words=(1, 0), bits=40)
+    pieces = NgramHasher(words=(1, 0), bits=40)
     rows, buckets, counts = pieces.counts(texts)
     distinct, place = np.unique(buckets, return_inverse=True)
-    values = weighted(rows, place, counts, inverse_frequencies(place, len(distinct), len(texts)), len(texts))
+    values = weigh(rows, place, counts, inverse_frequencies(place, len(distinct), len(texts)), len(texts))
     for i in range(len(texts)):
         assert np.allclose(sorted(values[rows == i]), sorted(theirs[i].data), atol=1e-12)
 
 
 @pytest.mark.parametrize(
     "kind",
-    [Tfidf(QUESTIONS, SMALL), Boosted(QUESTIONS, trees=10, depth=3, pieces=replace(WORDS, bits=12))],
+    [Tfidf(QUESTIONS, SMALL), GradientBoosting(QUESTIONS, trees=10, depth=3, pieces=replace(WORDS, bits=12))],
     ids=["tfidf", "xgboost"],
 )
 def test_a_trained_baseline_has_learnt_and_survives_saving(kind, tmp_path):

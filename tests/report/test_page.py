@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from davy.core import Metric, Report, UserError
-from davy.lexicons import Entry, load
+from davy.lexicons import LexiconEntry, load
 from davy.report import Column, Page, Provenance, Table, plots
 
 
@@ -17,7 +17,7 @@ def a_listed_word() -> str:
     return next(entry.term for entry in load("de") if _simple(entry))
 
 
-def _simple(entry: Entry) -> bool:
+def _simple(entry: LexiconEntry) -> bool:
     return entry.kind == "insult" and entry.mode == "word" and entry.term.isascii() and entry.term.isalpha()
 
 

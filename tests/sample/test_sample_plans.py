@@ -258,9 +258,9 @@ def test_the_edos_plan_fills_its_quotas_from_an_archive_that_has_the_posts():
 
 def _small():
     """The edos plan with quotas of a hundredth and boards of any size."""
-    from davy.recipes.named import text_of
+    from davy.files.yaml_objects import read_shipped_or_file
 
-    text = text_of("edos", plans.PACKAGE, "plan").decode()
+    text = read_shipped_or_file("edos", plans.PACKAGE, "plan").decode()
     return (
         text.replace("n: 1000}", "n: 10}")
         .replace("n: 5000}", "n: 50}")

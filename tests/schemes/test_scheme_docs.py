@@ -26,6 +26,6 @@ def test_the_docs_name_every_scheme_and_its_questions(name):
 
 
 def test_the_docs_name_every_field():
-    from davy.schemes.shape import GUIDELINE, LABEL, QUESTION, SCHEME
+    from davy.schemes.scheme_fields import GUIDELINE, LABEL, QUESTION, SCHEME
 
     assert all(f"`{field}`" in PAGE for field in [*SCHEME, *QUESTION, *LABEL, *GUIDELINE])

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from davy.core import Scores, UserError
-from davy.score.batch import Settings, score_frames, windows
-from davy.score.memory import Memory, keys_of
+from davy.score.batch import ScoreSettings, score_frames, windows
+from davy.score.score_cache import ScoreCache, keys_of
 
 
 def frame(texts, **columns):
@@ -18,7 +18,7 @@ def frame(texts, **columns):
 
 
 def scored(frames, scorer, **settings):
-    return pl.concat(score_frames(frames, scorer, Settings(**settings)))
+    return pl.concat(score_frames(frames, scorer, ScoreSettings(**settings)))
 
 
 def test_rows_keep_their_order_and_columns_whatever_the_window_and_batch(fake):
@@ -52,7 +52,7 @@ def test_memory_is_bounded_and_forgets_the_oldest(fake):
 
 
 def test_forgetting_a_block_keeps_the_later_ones(fake):
-    memory = Memory(3)
+    memory = ScoreCache(3)
     posts = pl.DataFrame({"text": ["a", "b", "c", "d"]})
     keys = keys_of(posts)
 
@@ -138,7 +138,11 @@ def test_too_few_scores_are_noticed(fake):
 
 def test_progress_hears_of_every_row_once(fake):
     heard = []
-    list(score_frames([frame(["a", None, "a", "b"] * 25)], fake, Settings(window=30, batch=2), progress=heard.append))
+    list(
+        score_frames(
+            [frame(["a", None, "a", "b"] * 25)], fake, ScoreSettings(window=30, batch=2), progress=heard.append
+        )
+    )
     assert sum(heard) == 100
 
 

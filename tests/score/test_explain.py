@@ -3,7 +3,7 @@
 import polars as pl
 
 from davy.score.explain import explain
-from davy.score.result import one_post, records, repaired
+from davy.score.result import one_post, records, repair_text
 
 
 def test_the_word_that_carried_the_decision_stands_first(fake):
@@ -35,8 +35,8 @@ def test_an_empty_text_has_nothing_to_explain(fake):
 
 
 def test_a_lone_surrogate_is_replaced_and_a_pair_joined():
-    assert repaired("a\ud83db") == "a\ufffdb"
-    assert repaired("a\ud83e\udd9eb") == "a🦞b"
+    assert repair_text("a\ud83db") == "a\ufffdb"
+    assert repair_text("a\ud83e\udd9eb") == "a🦞b"
     assert one_post("\udce4")["text"].to_list() == ["\ufffd"]
 
 

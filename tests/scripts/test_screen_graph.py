@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 import torch
 
-from davy.train.tables import PackedEmbedding
+from davy.train.onnx.embedding_tables import PackedEmbedding
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
 import screen_graph

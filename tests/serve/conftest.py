@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from web_site import BASE, Site, make_site
 
-from davy.serve.settings import Settings
+from davy.serve.settings import ServerSettings
 from davy.store import open_store
 
 WORDS = "grumblefop\t0.9\nsneezewit\t0.7\n"
@@ -30,9 +30,9 @@ def words_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, words_file: Path) -> Settings:
+def settings(tmp_path: Path, words_file: Path) -> ServerSettings:
     """Settings over a new database in the test's folder."""
-    return Settings(
+    return ServerSettings(
         database=f"sqlite:///{tmp_path / 'test.sqlite'}",
         model=f"keywords:{words_file}",
         secret_key="k" * 40,
@@ -49,7 +49,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(settings: Settings, empty_database: Path) -> Iterator[Site]:
+def site(settings: ServerSettings, empty_database: Path) -> Iterator[Site]:
     """A running app with three people."""
     with make_site(settings, empty_database).started() as made:
         yield made
@@ -64,7 +64,7 @@ class Live:
 
 
 @pytest.fixture
-def live(settings: Settings, empty_database: Path) -> Iterator[Live]:
+def live(settings: ServerSettings, empty_database: Path) -> Iterator[Live]:
     """Run uvicorn on a free loopback port while the test runs."""
     import uvicorn
 

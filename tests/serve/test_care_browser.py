@@ -96,5 +96,5 @@ def test_posts_are_coded_by_keyboard_and_others_codes_wait_for_ones_own(team, br
     second.get_by_role("button", name="Take").click()
     second.get_by_text("Others' codes show once").wait_for()
     with team.site.store.read() as db:
-        counted = {it.name: it.posts for it in codes.everything(db, "pilot")}
+        counted = {it.name: it.posts for it in codes.list_codes(db, "pilot")}
     assert counted == {"Soup": 1, "Stew": 1}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from davy.annotate import going_on, work
+from davy.annotate import labelling, phase_gates
 from davy.serve import demo
-from davy.store import members, open_store, projects, users, watching
+from davy.store import members, open_store, phase_answers, projects, users
 from davy.store.columns import new_id
 
 
@@ -12,14 +12,14 @@ def test_the_demo_has_work_for_everyone_in_two_languages(tmp_path):
     with open_store(demo.build(tmp_path)) as store:
         with store.read() as db:
             michael, jane = users.find(db, "michael"), users.find(db, "jane")
-            found = {it.id: it for it in projects.everything(db)}
+            found = {it.id: it for it in projects.list_projects(db)}
             for project in found.values():
-                steps = {it.phase.name: it for it in going_on.standings(db, project)}
+                steps = {it.phase.name: it for it in phase_gates.phase_statuses(db, project)}
                 assert members.get(db, project.id, michael.id).roles == ("annotator",)
                 assert "expert" in members.get(db, project.id, jane.id).roles
                 assert any(it.gate and it.gate.passed for it in steps.values())
                 assert all(it.phase.state != "waiting" for it in steps.values())
-            assert watching.open_cases(db, "mill-valley") >= 1
+            assert phase_answers.count_open_cases(db, "mill-valley") >= 1
             assert users.find(db, "ada").password_hash is None
         assert set(found) == {"mill-valley", "am-fluss"}
         for project in found.values():
@@ -27,9 +27,9 @@ def test_the_demo_has_work_for_everyone_in_two_languages(tmp_path):
                 member = members.get(db, project.id, michael.id)
                 seen = set()
                 while len(seen) < 10:
-                    sheet = work.next_sheet(db, project, member)
+                    sheet = labelling.next_sheet(db, project, member)
                     first = sheet.scheme.questions[0]
                     said = next(name for name in first.label_names if name != first.positive)
-                    work.save(db, sheet, {first.name: (said,)}, annotation_id=new_id())
+                    labelling.save(db, sheet, {first.name: (said,)}, annotation_id=new_id())
                     seen.add(sheet.post.id)
             assert len(seen) == 10

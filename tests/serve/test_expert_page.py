@@ -9,7 +9,7 @@ from labelling import Lamps, make_lamps
 from web_site import Site, post, token_in
 
 from davy.annotate.adjudicate import settle_item
-from davy.annotate.current import scheme_of
+from davy.annotate.project_scheme import scheme_of
 from davy.core import Annotation
 from davy.store import annotations, cases, items, members, users, verdicts
 from davy.store.columns import new_id, now

@@ -14,7 +14,7 @@ from datetime import timedelta
 import pytest
 
 from davy.core import UserError
-from davy.serve.jobs import JobContext, Worker
+from davy.serve.jobs import JobContext, JobWorker
 from davy.store import Store, columns, events, jobs
 
 
@@ -34,8 +34,8 @@ def wait_for(store: Store, job_id: str, *states: str, seconds: float = 20) -> jo
     raise AssertionError(f"job is still {job.state}")
 
 
-def worker(store: Store, **kinds) -> Worker:
-    return Worker(store, kinds, poll_seconds=0.02, lease_seconds=1, retry_seconds=0.01)
+def worker(store: Store, **kinds) -> JobWorker:
+    return JobWorker(store, kinds, poll_seconds=0.02, lease_seconds=1, retry_seconds=0.01)
 
 
 def test_a_job_runs_with_its_arguments_and_leaves_progress_log_and_result(store):
@@ -62,8 +62,8 @@ def test_two_workers_with_two_threads_each_run_every_job_once(store):
 
     ids = [add(store, "note") for _ in range(25)]
     with (
-        Worker(store, {"note": note}, threads=2, poll_seconds=0.01),
-        Worker(store, {"note": note}, threads=2, poll_seconds=0.01),
+        JobWorker(store, {"note": note}, threads=2, poll_seconds=0.01),
+        JobWorker(store, {"note": note}, threads=2, poll_seconds=0.01),
     ):
         for job_id in ids:
             assert wait_for(store, job_id).state == "done"
@@ -79,7 +79,7 @@ def test_a_job_longer_than_its_lease_is_not_taken_by_another_worker(store):
 
     job_id = add(store, "long")
     options = {"poll_seconds": 0.05, "lease_seconds": 2}
-    with Worker(store, {"long": long}, **options), Worker(store, {"long": long}, **options):
+    with JobWorker(store, {"long": long}, **options), JobWorker(store, {"long": long}, **options):
         assert wait_for(store, job_id).state == "done"
     assert runs == [1]
 
@@ -183,7 +183,7 @@ def test_a_dead_workers_lease_ends_even_when_the_clock_was_set_back(store, monke
     job_id = add(store, "quick")
     with store.write() as db:
         jobs.lease(db, ["quick"], worker="dead", seconds=7200)
-    with Worker(store, {"quick": lambda context: "ran"}, poll_seconds=0.02, lease_seconds=0.3):
+    with JobWorker(store, {"quick": lambda context: "ran"}, poll_seconds=0.02, lease_seconds=0.3):
         assert wait_for(store, job_id).result == "ran"
 
 
@@ -238,7 +238,7 @@ def test_after_kill_9_another_worker_goes_on_from_the_checkpoint(store):
 def test_a_worker_outlives_a_database_that_goes_away_for_a_moment(store, caplog, monkeypatch):
     caplog.set_level(logging.CRITICAL)
     calls = []
-    real = jobs.anything_due
+    real = jobs.has_due
 
     def flaky(db, kinds):
         calls.append(1)
@@ -246,7 +246,7 @@ def test_a_worker_outlives_a_database_that_goes_away_for_a_moment(store, caplog,
             raise UserError("The database is busy.", status=503)
         return real(db, kinds)
 
-    monkeypatch.setattr(jobs, "anything_due", flaky)
+    monkeypatch.setattr(jobs, "has_due", flaky)
     job_id = add(store, "quick")
     with worker(store, quick=lambda context: 1):
         assert wait_for(store, job_id).result == 1

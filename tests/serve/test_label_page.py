@@ -255,7 +255,7 @@ def test_a_second_look_shows_the_earlier_answer_and_what_changed(site):
     with site.store.write() as db:
         added = Guideline(2, Wording("Read it **thrice**."), {}, "Whispers count as well. <b>really</b>")
         schemes.add_guideline(db, "lamps", 1, added, by="shell")
-        assert assignments.again(db, "lamps", by="shell", before_guideline=2) == 1
+        assert assignments.request_second_look(db, "lamps", by="shell", before_guideline=2) == 1
     after = send(client, html, POLITE).text
     assert shown(after) == 1
     assert "Whispers count as well. &lt;b&gt;really&lt;/b&gt;" in after

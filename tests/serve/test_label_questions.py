@@ -9,9 +9,9 @@ from starlette.datastructures import FormData
 
 from davy import schemes
 from davy.core import Guideline, Wording
-from davy.serve.errors import Refused
-from davy.serve.prose import prose
-from davy.serve.questions import asked_of, note_on_flag, read_answers
+from davy.serve.errors import LocalizedError
+from davy.serve.labelling.questions import note_on_flag, question_views, read_answers
+from davy.serve.markdown import render_markdown
 
 SHIPPED = ("edos", "gmhp7k", "harmeme", "hate", "hate-offensive", "hateful-memes", "hatemoji", "misogyny", "offensive")
 
@@ -24,7 +24,7 @@ def form(**fields: object) -> FormData:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_conditions_name_only_questions_that_people_are_asked_and_agree_with_the_scheme(name):
     scheme = schemes.load(name)
-    asked = asked_of(scheme, scheme.guideline, "en")
+    asked = question_views(scheme, scheme.guideline, "en")
     names = [question.name for question in asked]
     for question in asked:
         assert question.under is None or question.under[0] in names[: names.index(question.name)]
@@ -39,7 +39,7 @@ def test_conditions_name_only_questions_that_people_are_asked_and_agree_with_the
 
 
 def test_a_question_that_hangs_on_a_derived_one_hangs_on_what_that_follows_from():
-    asked = {it.name: it for it in asked_of(schemes.load("hateful-memes"), None, "en")}
+    asked = {it.name: it for it in question_views(schemes.load("hateful-memes"), None, "en")}
     assert list(asked) == ["rating", "protected", "attack"]
     assert asked["attack"].under == ("rating", ("definitely hateful",))
     assert [it.digit for it in asked["rating"].options] == ["1", "2", "3"]
@@ -47,17 +47,20 @@ def test_a_question_that_hangs_on_a_derived_one_hangs_on_what_that_follows_from(
 
 def test_words_are_in_the_readers_language_and_else_in_english():
     scheme = schemes.load("gmhp7k")
-    german, english = (asked_of(scheme, scheme.guideline, lang) for lang in ("de", "en"))
+    german, english = (question_views(scheme, scheme.guideline, lang) for lang in ("de", "en"))
     assert german[0].title != english[0].title
     assert german[0].options[0].definition != english[0].options[0].definition
-    assert asked_of(schemes.load("edos"), None, "de")[0].title == asked_of(schemes.load("edos"), None, "en")[0].title
+    assert (
+        question_views(schemes.load("edos"), None, "de")[0].title
+        == question_views(schemes.load("edos"), None, "en")[0].title
+    )
 
 
 def test_long_lists_get_a_box_and_short_ones_their_definitions():
-    hate, kind, target = asked_of(schemes.load("hatemoji"), None, "en")
+    hate, kind, target = question_views(schemes.load("hatemoji"), None, "en")
     assert (hate.worded, hate.long, kind.worded) == (True, False, True)
     assert (target.worded, target.long) == (False, True)
-    vector = asked_of(schemes.load("edos"), None, "en")[2]
+    vector = question_views(schemes.load("edos"), None, "en")[2]
     assert vector.worded  # eleven vectors, but never more than four beneath one category
 
 
@@ -84,7 +87,7 @@ def test_none_of_these_is_an_answer_only_to_a_question_that_was_shown():
     assert read_answers(scheme, form(**rated, answer__protected=["gender", "gender"])).answers["protected"] == (
         "gender",
     )
-    with pytest.raises(Refused):
+    with pytest.raises(LocalizedError):
         read_answers(scheme, form(answer__rating="purple"))
 
 
@@ -97,7 +100,7 @@ def test_notes_belong_to_a_question_a_flag_or_the_first_question():
         "x: y": Wording("four"),
     }
     guideline = Guideline(2, Wording(""), notes)
-    hate, misogynistic = asked_of(scheme, guideline, "en")
+    hate, misogynistic = question_views(scheme, guideline, "en")
     assert hate.notes == (("a", "one"), ("x: y", "four"))
     assert misogynistic.notes == (("b", "two"),)
     assert note_on_flag(guideline, "unsure", "en") == "three"
@@ -106,7 +109,7 @@ def test_notes_belong_to_a_question_a_flag_or_the_first_question():
 
 def test_markdown_of_strangers_can_not_hurt():
     html = str(
-        prose(
+        render_markdown(
             "<script>x</script> <b onclick=x>y</b> ![p](http://e.example/p.png) [a](javascript:alert(1)) "
             "[b](data:text/html,x) [c](https://ok.example) | *em*"
         )

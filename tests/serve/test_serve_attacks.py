@@ -8,7 +8,7 @@ import re
 import pytest
 from web_site import post, token_in
 
-from davy.annotate import create, project_file
+from davy.annotate import project_creation, project_file
 from davy.core import PROJECT_ROLES
 from davy.serve.pages import ROUTERS
 from davy.store import events, jobs, keys, members, sessions, users
@@ -55,8 +55,8 @@ def test_every_form_of_the_app_is_in_the_list_above():
 def project(site):
     """A project called x, in which the admin has every role and nobody else has any."""
     with site.store.write() as db:
-        plan = project_file.parse(b"name: x\ntitle: X\npreset: hatemoji-check\n", "x.yaml")
-        create.create(db, plan, by=site.people["admin"].id)
+        plan = project_file.parse_plan(b"name: x\ntitle: X\npreset: hatemoji-check\n", "x.yaml")
+        project_creation.create_project(db, plan, by=site.people["admin"].id)
         members.set_roles(db, "x", site.people["admin"].id, PROJECT_ROLES, by=events.SHELL)
 
 
@@ -138,7 +138,7 @@ def test_nobody_ends_or_revokes_what_belongs_to_somebody_else(site):
     assert post(client, f"/account/sessions/{session.id}/end").status_code == 404
     assert post(client, f"/keys/{key.id}/revoke").status_code == 404
     with site.store.read() as db:
-        assert keys.everyones(db)[0].state == "active"
+        assert keys.list_keys(db)[0].state == "active"
 
 
 def test_an_expert_can_not_give_a_key_the_scope_admin(site):

@@ -251,11 +251,11 @@ def test_memes_start_grey_and_blurred_and_a_click_shows_them(browser, tmp_path):
     import uvicorn
 
     from davy.serve.app import create_app
-    from davy.serve.start import Asked, listen, settings_of
+    from davy.serve.start import ServeOptions, listen, settings_of
 
     listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
-    app = create_app(settings_of(Asked(demo=True), port, tmp_path))
+    app = create_app(settings_of(ServeOptions(demo=True), port, tmp_path))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

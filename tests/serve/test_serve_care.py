@@ -292,7 +292,7 @@ def test_posts_are_coded_by_name_and_codes_become_a_scheme(team, tmp_path):
     assert "Soup &lt;b&gt;" in part.text
     assert "<b>" not in part.text
     with team.store.read() as db:
-        (soup,) = codes.everything(db, "pilot")
+        (soup,) = codes.list_codes(db, "pilot")
         assert (soup.posts, soup.coders, soup.shared) == (1, 2, 1)
     for form, status in (
         ({"post": "elsewhere", "name": "x"}, 404),
@@ -307,7 +307,7 @@ def test_posts_are_coded_by_name_and_codes_become_a_scheme(team, tmp_path):
     path.write_text(client.get(f"{HOME}/coding/draft.yaml").text)
     assert shipped.check(path) == []
     with team.store.read() as db:
-        stew = next(it for it in codes.everything(db, "pilot") if it.name == "Stew")
+        stew = next(it for it in codes.list_codes(db, "pilot") if it.name == "Stew")
     under = client.get(f"{HOME}/coding?code={soup.id}").text
     assert "post 0" in under
     merged = post(client, f"{HOME}/coding/codes/{stew.id}", {"into": soup.id}, page=f"{HOME}/coding")

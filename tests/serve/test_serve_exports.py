@@ -10,8 +10,8 @@ import pytest
 from web_site import Site, post, token_in
 
 import exchange_case
-from davy.serve import exchange_jobs, files
-from davy.serve.jobs import Worker
+from davy.serve import exchange_jobs, job_files
+from davy.serve.jobs import JobWorker
 from davy.store import jobs, members, phases
 
 EXPORTS = "/projects/tea-1/exports"
@@ -113,12 +113,12 @@ def test_files_go_when_removed_and_after_a_week(tea):
     client = tea.as_("expert")
     post(client, EXPORTS, {"format": "huggingface", "phases": ["3", "training"]}, page=EXPORTS)
     job = settled(tea, newest(tea).id)
-    folder = files.folder_of(tea.settings)
+    folder = job_files.folder_of(tea.settings)
     assert folder.stat().st_mode & 0o077 == 0
     address = f"{EXPORTS}/{job.id}/{job.result['file']}"
     assert client.get(address).content.startswith(b"PK")
-    assert files.tidy(folder) == 0
-    assert files.tidy(folder, now=time.time() + files.KEPT.total_seconds() + 60) == 1
+    assert job_files.sweep(folder) == 0
+    assert job_files.sweep(folder, now=time.time() + job_files.KEPT.total_seconds() + 60) == 1
     gone = client.get(address)
     assert gone.status_code == 410
     assert "7 days" in gone.text
@@ -143,7 +143,7 @@ def test_an_upload_comes_in_under_its_own_names(tea):
     job = settled(tea, newest(tea, exchange_jobs.IMPORT).id)
     assert (job.state, job.result["posts"], job.result["answers"], job.result["people"]) == ("done", 3, 6, 2)
     assert job.arguments["file"] == "evilb.jsonl"
-    assert not list((files.folder_of(tea.settings)).glob("*/evil*"))
+    assert not list((job_files.folder_of(tea.settings)).glob("*/evil*"))
     with tea.store.read() as db:
         phase = phases.by_name(db, "tea-1", "3")
     assert phase.size == len(exchange_case.rows()) + 3
@@ -165,7 +165,7 @@ def test_an_upload_comes_in_under_its_own_names(tea):
 def test_an_upload_of_the_wrong_kind_is_refused_and_leaves_no_file(tea, content, name, format, status):
     client = tea.as_("expert")
     assert send(client, content, name, format=format).status_code == status
-    folder = files.folder_of(tea.settings)
+    folder = job_files.folder_of(tea.settings)
     assert not folder.exists() or not list(folder.iterdir())
     assert (
         tea.as_("annotator").post("/projects/tea-1/imports/upload", files={"file": ("a.csv", b"x")}).status_code == 403
@@ -205,12 +205,12 @@ def test_a_cancelled_export_leaves_nothing(tea, tmp_path, monkeypatch):
             progress(1, 2)
             time.sleep(0.02)
 
-    monkeypatch.setattr(exchange_jobs, "export", held)
+    monkeypatch.setattr(exchange_jobs, "export_project", held)
     with tea.store.write() as db:
         arguments = {"project": "tea-1", "format": "long", "file": "tea.csv", "phases": ["3"]}
         job = jobs.enqueue(db, "slow export", arguments, owner="x")
-    kinds = {"slow export": exchange_jobs.kinds(folder)[exchange_jobs.EXPORT]}
-    with Worker(tea.store, kinds, poll_seconds=0.05):
+    kinds = {"slow export": exchange_jobs.job_kinds(folder)[exchange_jobs.EXPORT]}
+    with JobWorker(tea.store, kinds, poll_seconds=0.05):
         assert reached.wait(10)
         with tea.store.write() as db:
             jobs.ask_cancel(db, job.id, by="x")
@@ -225,20 +225,20 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
         arguments = {"project": "tea-1", "format": "long", "file": "tea.csv", "phases": ["3"]}
         job = jobs.enqueue(db, "test export", arguments, owner="x")
         dead = jobs.lease(db, ["test export"], worker="dead", seconds=0)
-    stale = files.make(folder, job.id)
+    stale = job_files.make_folder(folder, job.id)
     (stale / ".tea.csv.half.part").write_text("half")
     assert dead is not None
-    kinds = exchange_jobs.kinds(folder)
-    with Worker(tea.store, {"test export": kinds[exchange_jobs.EXPORT]}, poll_seconds=0.05):
+    kinds = exchange_jobs.job_kinds(folder)
+    with JobWorker(tea.store, {"test export": kinds[exchange_jobs.EXPORT]}, poll_seconds=0.05):
         assert settled(tea, job.id).state == "done"
     assert sorted(it.name for it in stale.iterdir()) == [exchange_jobs.STATEMENT, "tea.csv"]
 
-    source = files.make(folder, "upload1")
+    source = job_files.make_folder(folder, "upload1")
     (source / "new.jsonl").write_text(json.dumps({"id": "n1", "text": "x", "label": ["hateful"], "annotator": "w"}))
     arguments = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "upload1"}
     with tea.store.write() as db:
         job = jobs.enqueue(db, "test import", arguments, owner="x")
-    with Worker(tea.store, {"test import": kinds[exchange_jobs.IMPORT]}, poll_seconds=0.05):
+    with JobWorker(tea.store, {"test import": kinds[exchange_jobs.IMPORT]}, poll_seconds=0.05):
         first = settled(tea, job.id)
         assert first.state == "done", first.error
     with tea.store.write() as db:  # as if the worker had died between the import and the word that it is done
@@ -247,7 +247,7 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
         from davy.store.tables import jobs as table
 
         db.execute(update(table).where(table.c.id == job.id).values(state="waiting", result=None))
-    with Worker(tea.store, {"test import": kinds[exchange_jobs.IMPORT]}, poll_seconds=0.05):
+    with JobWorker(tea.store, {"test import": kinds[exchange_jobs.IMPORT]}, poll_seconds=0.05):
         again = settled(tea, job.id)
     assert (again.state, again.result) == ("done", first.result)
 

@@ -11,10 +11,22 @@ import polars as pl
 import pytest
 from web_site import PASSWORD, Site, post, token_in
 
-from davy.annotate import create, project_file
+from davy.annotate import project_creation, project_file
 from davy.core import PROJECT_ROLES
 from davy.serve.membership import ADMINS_MAY, PROJECT_MAY, ROOMS
-from davy.store import events, invitations, items, members, messages, personal, phases, posts, projects, schemes, users
+from davy.store import (
+    events,
+    invitations,
+    items,
+    members,
+    messages,
+    personal_data,
+    phases,
+    posts,
+    projects,
+    schemes,
+    users,
+)
 from davy.store.tables import invitations as invitation_table
 
 PLAN = b"""
@@ -32,8 +44,8 @@ def project(site: Site):
     """A project with a manager (the expert of the site) and an annotator, and four posts that wait."""
     frame = pl.DataFrame({"id": list("abcd"), "text": [f"words {it}" for it in "abcd"]})
     with site.store.write() as db:
-        plan = project_file.parse(PLAN, "pilot.yaml")
-        made = create.create(db, plan, by=site.people["expert"].id, posts_in=[frame]).project
+        plan = project_file.parse_plan(PLAN, "pilot.yaml")
+        made = project_creation.create_project(db, plan, by=site.people["expert"].id, posts_in=[frame]).project
         members.add(db, "pilot", site.people["annotator"].id, ["annotator"], by=events.SHELL)
     return made
 
@@ -153,7 +165,7 @@ def test_a_project_is_made_from_a_preset_and_a_file(site):
             (site.people["expert"].id, ("manager",)),
             (site.people["annotator"].id, ("annotator",)),
         }
-        assert [it.project_roles for it in invitations.unused(db)] == [("expert", "wellbeing")]
+        assert [it.project_roles for it in invitations.list_unused(db)] == [("expert", "wellbeing")]
         assert posts.count(db) == 2
         assert phases.by_name(db, "fresh", "validation").size == 2
 
@@ -193,7 +205,7 @@ def test_a_bad_upload_makes_nothing_and_says_why_at_the_form(site, case, tmp_pat
     assert "/uploads/" not in answer.text
     assert not list((tmp_path / "uploads").iterdir())
     with site.store.read() as db:
-        assert projects.everything(db) == []
+        assert projects.list_projects(db) == []
         assert posts.count(db) == 0
 
 
@@ -213,7 +225,7 @@ def test_wrong_fields_are_said_at_the_form(site):
         assert 400 <= answer.status_code < 500, fields
         assert said in answer.text, fields
     with site.store.read() as db:
-        assert projects.everything(db) == []
+        assert projects.list_projects(db) == []
 
 
 def test_only_who_may_make_projects_sends_a_large_body(site, monkeypatch):
@@ -310,7 +322,7 @@ def test_who_is_in_the_project_already_does_not_use_a_link_up(site, project):
     assert answer.status_code == 409
     assert "already" in answer.text
     with site.store.read() as db:
-        assert invitations.look(db, token).state == "open"
+        assert invitations.get_usable(db, token).state == "open"
 
 
 def test_an_expired_invitation_has_a_clear_page(site, project):
@@ -318,7 +330,7 @@ def test_an_expired_invitation_has_a_clear_page(site, project):
 
     token = link_in(invite(site).text)
     with site.store.write() as db:
-        past = invitations.look(db, token).created_at - timedelta(days=1)
+        past = invitations.get_usable(db, token).created_at - timedelta(days=1)
         db.execute(update(invitation_table).values(expires_at=past))
     for answer in (
         site.visitor().get(f"/invitation/{token}"),
@@ -368,21 +380,23 @@ def test_the_roster_shows_no_pseudonym_of_who_left_and_nothing_of_who_had_their_
     assert name not in shown()
     assert them.name in shown()
     with site.store.write() as db:
-        personal.delete_account(db, them.id, by=them.id)
+        personal_data.delete_account(db, them.id, by=them.id)
     assert "deleted-" not in shown()
     assert them.name not in shown()
 
 
 def test_another_projects_invitation_cannot_be_taken_back_from_here(site, project):
     with site.store.write() as db:
-        other = create.create(db, project_file.parse(PLAN.replace(b"pilot", b"other"), "o.yaml"), by=events.SHELL)
+        other = project_creation.create_project(
+            db, project_file.parse_plan(PLAN.replace(b"pilot", b"other"), "o.yaml"), by=events.SHELL
+        )
         made, _ = invitations.create(
             db, role="annotator", by=events.SHELL, project=other.project.id, project_roles=["annotator"]
         )
     answer = post(site.as_("expert"), f"/projects/pilot/roster/invitations/{made.id}/revoke", page="/projects/pilot")
     assert answer.status_code == 404
     with site.store.read() as db:
-        assert [it.id for it in invitations.unused(db)] == [made.id]
+        assert [it.id for it in invitations.list_unused(db)] == [made.id]
 
 
 # ---- guideline and settings ------------------------------------------------------------------------
@@ -441,15 +455,15 @@ def test_wrong_settings_change_nothing_and_keep_what_was_typed(site, project):
 
 def test_a_scheme_that_has_answers_cannot_be_edited_under_a_project(site, project):
     from davy import schemes as shipped
-    from davy.annotate import work
+    from davy.annotate import labelling
     from davy.core.errors import UserError
     from davy.store.columns import new_id
 
     with site.store.write() as db:
         phases.open_phase(db, phases.by_name(db, "pilot", "validation").id, by=events.SHELL)
         member = members.get(db, "pilot", site.people["annotator"].id)
-        sheet = work.next_sheet(db, project, member)
-        work.save(db, sheet, {"hate": ("hateful",)}, annotation_id=new_id())
+        sheet = labelling.next_sheet(db, project, member)
+        labelling.save(db, sheet, {"hate": ("hateful",)}, annotation_id=new_id())
         assert items.get(db, sheet.item.id).given == 1
     text = shipped.text_of("hate").decode().replace("name: not hateful", "name: harmless")
     with pytest.raises(UserError, match="has answers, so it can't change"), site.store.write() as db:

@@ -20,7 +20,7 @@ def test_a_key_is_shown_once_works_and_can_be_revoked(site):
     bearer = {"authorization": f"Bearer {secret}"}
     assert site.visitor(**bearer).post("/v1/score", json={"text": "a"}).status_code == 200
     with site.store.read() as db:
-        key = keys.everyones(db)[0]
+        key = keys.list_keys(db)[0]
     assert key.used_at is not None
     post(client, f"/keys/{key.id}/revoke")
     assert site.visitor(**bearer).post("/v1/score", json={"text": "a"}).status_code == 401
@@ -116,9 +116,9 @@ def test_posts_are_masked_filtered_and_paged(site):
 
 
 def test_a_large_collection_is_not_counted_to_the_end(site, monkeypatch):
-    from davy.store import browse
+    from davy.store import post_pages
 
-    monkeypatch.setattr(browse, "MOST", 3)
+    monkeypatch.setattr(post_pages, "MOST", 3)
     with site.store.write() as db:
         for number in range(5):
             posts.add(db, Post(f"p{number}", "text"), by="shell")

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from davy.core.errors import UserError
-from davy.serve.settings import Settings, is_loopback, secret_key_for
-from davy.serve.start import Asked, first_admin_link, listen, run, settings_of
+from davy.serve.settings import ServerSettings, is_loopback, secret_key_for
+from davy.serve.start import ServeOptions, first_admin_link, listen, run, settings_of
 from davy.store import invitations, open_store, users
 
 
@@ -44,16 +44,16 @@ def test_the_secret_comes_from_the_environment_and_postgres_needs_it(monkeypatch
 @pytest.mark.parametrize("url", ["davy.example.org", "ftp://x", "https://", "https://x/path", "javascript:alert(1)"])
 def test_a_base_url_that_is_none_is_refused(url):
     with pytest.raises(UserError, match="base URL"):
-        Settings(database="sqlite:///x", model="uniform", secret_key="k" * 32, base_url=url)
+        ServerSettings(database="sqlite:///x", model="uniform", secret_key="k" * 32, base_url=url)
 
 
 def test_a_short_secret_is_refused():
     with pytest.raises(UserError, match="needs 32"):
-        Settings(database="sqlite:///x", model="uniform", secret_key="short")
+        ServerSettings(database="sqlite:///x", model="uniform", secret_key="short")
 
 
 def test_the_settings_do_not_show_their_secret():
-    assert "kkkk" not in repr(Settings(database="sqlite:///x", model="uniform", secret_key="k" * 32))
+    assert "kkkk" not in repr(ServerSettings(database="sqlite:///x", model="uniform", secret_key="k" * 32))
 
 
 @pytest.mark.parametrize(("host", "own"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False)])  # noqa: S104
@@ -74,7 +74,7 @@ def test_a_taken_port_says_which_to_take():
 
 def test_the_demo_is_not_served_to_others():
     with pytest.raises(UserError, match="this machine only"):
-        run(Asked(host="0.0.0.0", demo=True))  # noqa: S104
+        run(ServeOptions(host="0.0.0.0", demo=True))  # noqa: S104
 
 
 def test_the_first_link_makes_an_admin_and_older_ones_stop_working(tmp_path, settings):
@@ -85,8 +85,8 @@ def test_the_first_link_makes_an_admin_and_older_ones_stop_working(tmp_path, set
         assert new
         with store.read() as db:
             with pytest.raises(UserError, match="taken back"):
-                invitations.look(db, old.rpartition("/")[2])
-            assert invitations.look(db, new.rpartition("/")[2]).role == "admin"
+                invitations.get_usable(db, old.rpartition("/")[2])
+            assert invitations.get_usable(db, new.rpartition("/")[2]).role == "admin"
         with store.write() as db:
             users.add(db, login="ada", name="Ada", role="admin", by="shell")
         assert first_admin_link(settings, store) is None
@@ -94,17 +94,17 @@ def test_the_first_link_makes_an_admin_and_older_ones_stop_working(tmp_path, set
 
 def test_the_demo_has_posts_in_both_languages_several_schemes_and_memes(tmp_path, monkeypatch):
     from davy.serve import demo
-    from davy.store import browse, schemes
+    from davy.store import post_pages, schemes
 
-    made = settings_of(Asked(demo=True), 8460, tmp_path)
+    made = settings_of(ServeOptions(demo=True), 8460, tmp_path)
     with open_store(made.database) as store, store.read() as db:
-        everything = browse.page(db, browse.Filter(), limit=500)
-        assert browse.languages(db) == ["de", "en"]
-        assert {it.name for it in schemes.everything(db)} == {
+        everything = post_pages.page(db, post_pages.PostFilter(), limit=500)
+        assert post_pages.languages(db) == ["de", "en"]
+        assert {it.name for it in schemes.list_schemes(db)} == {
             "edos", "gmhp7k", "hate-offensive", "hateful-memes", "hatemoji",
         }  # fmt: skip
-        assert browse.count(db, browse.Filter(label="sexist")) >= 7
-        assert browse.count(db, browse.Filter(kind="meme")) == 6
+        assert post_pages.count(db, post_pages.PostFilter(label="sexist")) >= 7
+        assert post_pages.count(db, post_pages.PostFilter(kind="meme")) == 6
     assert len(everything) >= 40
     for post in everything:
         assert post.verdicts or post.id.startswith(("demo-mill-", "demo-fluss-"))  # those are to be labelled

@@ -9,10 +9,10 @@ import time
 import pytest
 from web_site import Site, post
 
-from davy.annotate import review, watch
+from davy.annotate import disagreements, monitoring
 from davy.annotate.agreement import scheme_of
-from davy.serve.watcher import KIND, Watcher, look
-from davy.store import agreements, events, items, jobs, members, messages, phases, watching
+from davy.serve.agreement_watcher import KIND, AgreementWatcher, enqueue_due_phases
+from davy.store import agreements, events, items, jobs, members, messages, phase_answers, phases
 from simulated_people import SAID, Person, careful, gmhp7k, label, truth_of
 
 PILOT = "/projects/gmhp7k"
@@ -145,7 +145,7 @@ def test_the_review_has_the_most_divided_post_first_and_keeps_notes(site, team):
     assert waits.status_code == 403
     assert "once the phase is closed" in waits.text
     with site.store.read() as db:
-        found = review.divided(db, project, phase, scheme_of(db, project))
+        found = disagreements.divided_posts(db, project, phase, scheme_of(db, project))
     assert [it.disagreement for it in found] == sorted((it.disagreement for it in found), reverse=True)
     page = manager.get(f"{here}/review").text
     assert re.findall(r'<li id="(post\d+)">', page) == [it.post for it in found[:10]]
@@ -241,7 +241,7 @@ def test_a_phase_may_have_an_odd_name(site, team):
     answer = post(manager, f"{here}/go-on", {"do": "close"}, page=here)
     assert manager.get(answer.headers["location"]).status_code == 200
     with site.store.read() as db:
-        first = review.divided(db, project, phase, scheme_of(db, project))[0].post
+        first = disagreements.divided_posts(db, project, phase, scheme_of(db, project))[0].post
     answer = post(manager, f"{here}/notes", {"post": first, "text": "So."}, page=f"{here}/review")
     assert "So." in manager.get(answer.headers["location"]).text
 
@@ -249,8 +249,8 @@ def test_a_phase_may_have_an_odd_name(site, team):
 def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
     project, _, _ = team
     phase = open_and_label(site, team, most=30)
-    assert look(site.store) == 1
-    assert look(site.store) == 1
+    assert enqueue_due_phases(site.store) == 1
+    assert enqueue_due_phases(site.store) == 1
     with site.store.read() as db:
         assert [job.kind for job in jobs.latest(db)] == [KIND]
     until = time.monotonic() + 20
@@ -262,18 +262,18 @@ def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
     with site.store.read() as db:
         made = agreements.newest(db, phase.id)
         assert made.answers == 30
-    assert look(site.store) == 0
+    assert enqueue_due_phases(site.store) == 0
     open_and_label(site, team, seed=7, most=10)
-    assert look(site.store) == 0, "ten answers within ten minutes are no reason to measure again"
+    assert enqueue_due_phases(site.store) == 0, "ten answers within ten minutes are no reason to measure again"
     with site.store.read() as db:
-        late = made.at + watch.timedelta(minutes=11)
-        assert [it.id for it in watch.due_phases(db, at=late)] == [phase.id]
+        late = made.at + monitoring.timedelta(minutes=11)
+        assert [it.id for it in monitoring.due_phases(db, at=late)] == [phase.id]
     assert project.id == phase.project
 
 
 def test_the_watcher_looks_until_it_is_stopped(site, team):
     open_and_label(site, team, most=10)
-    watcher = Watcher(site.store, seconds=0.05).start()
+    watcher = AgreementWatcher(site.store, seconds=0.05).start()
     until = time.monotonic() + 20
     while time.monotonic() < until:
         with site.store.read() as db:
@@ -291,7 +291,7 @@ def test_pages_of_watching_read_a_few_rows_by_an_index_and_never_items_or_answer
 
     project, _, _ = team
     phase = open_and_label(site, team)
-    watch.take(site.store, phase.id)
+    monitoring.take_snapshot(site.store, phase.id)
     ran: dict[str, object] = {}
 
     def note(_db, _cursor, statement, parameters, _context, _many):
@@ -299,9 +299,9 @@ def test_pages_of_watching_read_a_few_rows_by_an_index_and_never_items_or_answer
 
     event.listen(site.store.engine, "before_cursor_execute", note)
     with site.store.read() as db:
-        watch.board(db, project)
-        watching.tallies_of(db, [phase.id], annotator="x")
-        watch.gate_of(db, project, phase)
+        monitoring.load_dashboard(db, project)
+        phase_answers.tallies_of(db, [phase.id], annotator="x")
+        monitoring.gate_of(db, project, phase)
     event.remove(site.store.engine, "before_cursor_execute", note)
     with site.store.read() as db:
         plans = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from web_site import post
 
-from davy.serve.i18n import LANGUAGES, Words, catalogue, chosen_language
+from davy.serve.i18n import LANGUAGES, Translator, catalogue, choose_language
 
 SERVE = Path(str(resources.files("davy.serve")))
 TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
@@ -95,12 +95,12 @@ def test_every_input_has_a_label(site):
 
 
 def test_the_language_is_the_accounts_then_the_cookies_then_the_browsers():
-    assert chosen_language("de", "en", "en") == "de"
-    assert chosen_language(None, "de", "en") == "de"
-    assert chosen_language(None, None, "fr,de;q=0.8,en;q=0.2") == "de"
-    assert chosen_language(None, "xx", "en;q=0.1,de-CH") == "de"
+    assert choose_language("de", "en", "en") == "de"
+    assert choose_language(None, "de", "en") == "de"
+    assert choose_language(None, None, "fr,de;q=0.8,en;q=0.2") == "de"
+    assert choose_language(None, "xx", "en;q=0.1,de-CH") == "de"
     for odd in (None, "", ";;;,", "de;q=x", "*", "de;q=0", "x" * 10_000):
-        assert chosen_language(None, None, odd) == "en"
+        assert choose_language(None, None, odd) == "en"
 
 
 def test_pages_say_their_language_and_the_switch_changes_it(site):
@@ -126,7 +126,7 @@ def test_numbers_times_and_plurals_follow_the_language():
     from datetime import UTC, datetime
 
     at = datetime(2026, 3, 9, 7, 5, tzinfo=UTC)
-    english, german = Words("en"), Words("de")
+    english, german = Translator("en"), Translator("de")
     assert (english.when(at), german.when(at)) == ("9 Mar 2026, 07:05 UTC", "09.03.2026, 07:05 UTC")
     assert (english.share(0.125), german.share(0.125)) == ("12.5%", "12,5 %")
     assert (english.number(12345), german.number(12345)) == ("12,345", "12.345")

@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from davy.core import UserError
-from davy.serve.uploads import Limits, Upload, neutral_cell, neutral_frame, receive, receive_async, safe_name
+from davy.serve.uploads import Upload, UploadLimits, neutral_cell, neutral_frame, receive, receive_async, safe_name
 
-SMALL = Limits(size=3_000_000, unpacked=40_000_000, ratio=100, members=50, columns=100, line=100_000)
+SMALL = UploadLimits(size=3_000_000, unpacked=40_000_000, ratio=100, members=50, columns=100, line=100_000)
 
 
 def chunks(data: bytes, size: int = 64_000) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from davy.serve.app import create_app
 from davy.serve.passwords import hash_password
-from davy.serve.settings import Settings
+from davy.serve.settings import ServerSettings
 from davy.store import Store, events, sessions, users
 
 BASE = "http://127.0.0.1:8460"
@@ -33,7 +33,7 @@ class Site:
     """An app under test, and who is in it."""
 
     app: Any
-    settings: Settings
+    settings: ServerSettings
     store: Store
     people: dict[str, users.User]
     running: TestClient | None = None
@@ -66,7 +66,7 @@ class Site:
         return client
 
 
-def make_site(settings: Settings, empty_database: Path) -> Site:
+def make_site(settings: ServerSettings, empty_database: Path) -> Site:
     """Return a site with an admin, an expert and an annotator."""
     shutil.copyfile(empty_database, settings.database.removeprefix("sqlite:///"))
     app = create_app(settings)

@@ -9,9 +9,9 @@ import pytest
 
 from davy.core.errors import UserError
 from davy.split import plan as plans
-from davy.split.groups import Links, groups, links
-from davy.split.leakage import leaks, straddling
-from davy.split.plan import ASIDE, Composition, Plan
+from davy.split.groups import Links, find_links, group_rows
+from davy.split.leakage import find_leaks, leaking_posts
+from davy.split.plan import ASIDE, Composition, SplitPlan
 from davy.split.run import split
 
 WORDS = [f"word{i}" for i in range(2000)]
@@ -97,8 +97,8 @@ def test_near_duplicates_threads_and_fields_of_meta_stay_together():
     )
     posts = pl.concat([posts, twins], how="vertical_relaxed")
     for columns, near in ((("thread",), 0.8), (("meta.conversation",), 0.8), ((), 0.8)):
-        done = split(posts, Plan({"train": 0.8, "test": 0.2}, groups=columns, near_duplicates=near))
-        tied = groups(len(posts), links(posts, columns, near))
+        done = split(posts, SplitPlan({"train": 0.8, "test": 0.2}, groups=columns, near_duplicates=near))
+        tied = group_rows(len(posts), find_links(posts, columns, near))
         assert all(len(set(done.parts.gather(rows))) == 1 for rows in _rows_by(tied))
         part = dict(zip(posts["id"], done.parts, strict=True))
         assert all(part[f"p{i}"] == part[f"p{i}x"] for i in range(60))
@@ -113,7 +113,7 @@ def _rows_by(tied):
 
 def test_two_contrasts_of_a_post_that_is_not_in_the_file_stay_together():
     posts = labelled(40).with_columns(parent=pl.when(pl.int_range(40) < 2).then(pl.lit("elsewhere")))
-    (link,) = links(posts, None, 0)
+    (link,) = find_links(posts, None, 0)
     assert (link.first.tolist(), link.second.tolist(), link.outside) == ([0], [1], 2)
 
 
@@ -125,7 +125,7 @@ def test_fixed_sizes_are_met_and_what_is_over_is_the_rest():
 
 def test_the_same_seed_gives_the_same_split_and_another_one_does_not():
     posts = paired()
-    one, two, three = (split(posts, Plan({"train": 0.8, "test": 0.2}, seed=seed)).parts for seed in (1, 1, 2))
+    one, two, three = (split(posts, SplitPlan({"train": 0.8, "test": 0.2}, seed=seed)).parts for seed in (1, 1, 2))
     assert one.to_list() == two.to_list()
     assert one.to_list() != three.to_list()
 
@@ -150,12 +150,12 @@ SHARES = {"multimodal hate": 40, "unimodal hate": 10, "benign text": 20, "benign
 def test_a_composed_part_has_its_shares_and_what_a_group_has_too_much_is_set_aside():
     posts = memes()
     rule = Composition("kind", ("dev", "test"), SHARES)
-    done = split(posts, Plan({"train": None, "dev": 50, "test": 100}, near_duplicates=0, composition=rule))
+    done = split(posts, SplitPlan({"train": None, "dev": 50, "test": 100}, near_duplicates=0, composition=rule))
     assert not done.shortfalls
     for part, size in (("dev", 50), ("test", 100)):
         counts = Counter(posts["kind"].filter(done.parts == part))
         assert counts == {kind: size * share // 100 for kind, share in SHARES.items()}
-    tied = groups(len(posts), links(posts, None, 0))
+    tied = group_rows(len(posts), find_links(posts, None, 0))
     for rows in _rows_by(tied):
         assert len({part for part in done.parts.gather(rows) if part != ASIDE}) <= 1
     assert done.sizes()[ASIDE] > 0
@@ -164,7 +164,8 @@ def test_a_composed_part_has_its_shares_and_what_a_group_has_too_much_is_set_asi
 def test_a_composition_that_cannot_be_filled_is_reported():
     posts = memes().filter(pl.col("kind") != "unimodal hate")
     done = split(
-        posts, Plan({"train": None, "test": 100}, near_duplicates=0, composition=Composition("kind", ("test",), SHARES))
+        posts,
+        SplitPlan({"train": None, "test": 100}, near_duplicates=0, composition=Composition("kind", ("test",), SHARES)),
     )
     assert [(s.part, s.kind, s.asked, s.got) for s in done.shortfalls] == [("test", "unimodal hate", 10, 0)]
 
@@ -173,11 +174,11 @@ def test_leaks_of_a_split_from_elsewhere_are_found_and_counted():
     posts = paired(100).with_columns(
         split=pl.when(pl.col("id").str.ends_with("b")).then(pl.lit("test")).otherwise(pl.lit("train"))
     )
-    found = links(posts, None, 0.8)
-    by_parent, alike = leaks(posts["split"], found)
+    found = find_links(posts, None, 0.8)
+    by_parent, alike = find_leaks(posts["split"], found)
     assert (by_parent.pairs, by_parent.straddling, by_parent.between) == (50, 50, {"test – train": 50})
     assert alike.straddling == 0
-    pairs = straddling(posts, posts["split"], found)
+    pairs = leaking_posts(posts, posts["split"], found)
     assert pairs["one"].to_list() == [f"p{i}" for i in range(50)]
     assert "text" not in pairs.columns
 
@@ -185,7 +186,7 @@ def test_leaks_of_a_split_from_elsewhere_are_found_and_counted():
 def test_posts_without_a_part_or_set_aside_do_not_straddle():
     posts = paired(4)
     parts = pl.Series(["train", "train", None, "x", "aside", None])
-    assert leaks(parts, links(posts, None, 0))[0].straddling == 0
+    assert find_leaks(parts, find_links(posts, None, 0))[0].straddling == 0
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ def test_more_posts_than_there_are_and_columns_that_are_not_there_are_named():
     with pytest.raises(UserError, match="ask for 900 posts, and there are 100"):
         split(labelled(100), plans.load("train=800,test=100"))
     with pytest.raises(UserError, match=r"no column 'sexits' to split by.*Did you mean 'sexist'"):
-        split(labelled(100), Plan({"train": 1.0}, stratify=("sexits",)))
+        split(labelled(100), SplitPlan({"train": 1.0}, stratify=("sexits",)))
 
 
 def test_the_shipped_plans_are_read():
@@ -248,11 +249,13 @@ def test_groups_are_the_connected_parts_that_scipy_finds(posts, pairs):
 
     chance = np.random.default_rng(pairs)
     first, second = chance.integers(0, posts, (2, pairs))
-    found = groups(posts, [Links("some reason", first[::2], second[::2]), Links("another", first[1::2], second[1::2])])
+    found = group_rows(
+        posts, [Links("some reason", first[::2], second[::2]), Links("another", first[1::2], second[1::2])]
+    )
     graph = coo_array((np.ones(pairs), (first, second)), shape=(posts, posts))
     assert found.tolist() == connected_components(graph, directed=False)[1].tolist()
 
 
 def test_a_chain_of_posts_is_one_group():
     n = 10_000
-    assert set(groups(n, [Links("chain", np.arange(n - 1), np.arange(1, n))]).tolist()) == {0}
+    assert set(group_rows(n, [Links("chain", np.arange(n - 1), np.arange(1, n))]).tolist()) == {0}

@@ -85,7 +85,7 @@ def test_two_admins_who_disable_each_other_at_once_leave_one(store, ada):
 
     run_all(disable_one, 2)
     with store.read() as db:
-        assert sum(not user.disabled for user in users.everyone(db)) == 1
+        assert sum(not user.disabled for user in users.list_users(db)) == 1
 
 
 def test_a_disabled_account_loses_its_sessions_and_its_keys_stop(store, ada):
@@ -150,12 +150,12 @@ def test_no_token_or_secret_is_in_the_database(store, ada):
 def test_an_invitation_makes_one_account(store, ada):
     with store.write() as db:
         invitation, token = invitations.create(db, role="annotator", by=ada.id, login="Lin")
-        assert [it.id for it in invitations.unused(db)] == [invitation.id]
+        assert [it.id for it in invitations.list_unused(db)] == [invitation.id]
     with store.write() as db:
         lin = invitations.accept(db, token, login="lin", name="Lin", password_hash="h", language="de")
     assert (lin.role, lin.language) == ("annotator", "de")
     with store.read() as db, pytest.raises(UserError, match="used already") as caught:
-        invitations.look(db, token)
+        invitations.get_usable(db, token)
     assert caught.value.status == 410
 
 
@@ -189,7 +189,7 @@ def test_an_invitation_for_one_login_refuses_another_and_stays_open(store, ada):
     with pytest.raises(UserError, match="for 'lin'"), store.write() as db:
         invitations.accept(db, token, login="mallory", name="M", password_hash="h")
     with store.read() as db:
-        assert invitations.look(db, token).state == "open"
+        assert invitations.get_usable(db, token).state == "open"
 
 
 def test_an_invitation_that_expired_or_was_taken_back_is_refused(store, ada):
@@ -197,14 +197,14 @@ def test_an_invitation_that_expired_or_was_taken_back_is_refused(store, ada):
         invitation, token = invitations.create(db, role="expert", by=ada.id)
         invitations.revoke(db, invitation.id, by=ada.id)
         with pytest.raises(UserError, match="taken back"):
-            invitations.look(db, token)
+            invitations.get_usable(db, token)
         with pytest.raises(UserError, match="no open invitation"):
             invitations.revoke(db, invitation.id, by=ada.id)
         _, late = invitations.create(db, role="expert", by=ada.id, lasts=timedelta(microseconds=1))
         with pytest.raises(UserError, match="expired"):
-            invitations.look(db, late)
+            invitations.get_usable(db, late)
         with pytest.raises(UserError, match="not known"):
-            invitations.look(db, "\ud800 nonsense")
+            invitations.get_usable(db, "\ud800 nonsense")
 
 
 def test_a_key_does_what_its_scopes_say(store, ada):

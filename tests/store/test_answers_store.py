@@ -42,7 +42,7 @@ def test_a_scheme_comes_back_with_its_text_and_guidelines(ready):
         stored = schemes.get(db, "grumble")
         assert (stored.version, stored.yaml, stored.digest) == (1, "name: grumble\n", schemes.digest(SCHEME))
         assert schemes.guidelines_of(db, "grumble", 1) == list(SCHEME.guidelines)
-        assert schemes.everything(db) == [stored]
+        assert schemes.list_schemes(db) == [stored]
         with pytest.raises(UserError, match="Did you mean 'grumble'"):
             schemes.get(db, "grumbel")
 
@@ -59,7 +59,7 @@ def test_a_scheme_changes_until_it_has_answers(ready):
     with ready.write() as db:
         schemes.save(db, SCHEME, "name: grumble # a comment is no change of questions\n", by="shell")
         schemes.save(db, replace(changed, version=2), "name: grumble\nversion: 2\n", by="shell")
-        assert [it.version for it in schemes.everything(db)] == [1, 2]
+        assert [it.version for it in schemes.list_schemes(db)] == [1, 2]
         assert schemes.get(db, "grumble").version == 2
 
 
@@ -192,7 +192,9 @@ def test_a_verdict_says_what_it_rests_on_and_a_later_one_counts(ready):
         verdicts.add(db, second, SCHEME, by="eve", again=True)
         assert verdicts.of_post(db, "p0", scheme="grumble", version=1) == {"grumpy": second}
         assert verdicts.history(db, "p0", "grumpy", scheme="grumble", version=1) == [first, second]
-        assert list(verdicts.settled(db, scheme="grumble", version=1, question="grumpy")) == [("p0", ("no",), "expert")]
+        assert list(verdicts.iter_settled(db, scheme="grumble", version=1, question="grumpy")) == [
+            ("p0", ("no",), "expert")
+        ]
 
 
 @pytest.mark.parametrize(
@@ -221,4 +223,4 @@ def test_a_corpus_brings_its_own_verdicts(ready):
         with pytest.raises(UserError, match="none was added"), ready.write() as db:
             verdicts.add_published(db, more, SCHEME, by="shell")
     with ready.read() as db:
-        assert len(list(verdicts.settled(db, scheme="grumble", version=1, question="grumpy"))) == 2
+        assert len(list(verdicts.iter_settled(db, scheme="grumble", version=1, question="grumpy"))) == 2

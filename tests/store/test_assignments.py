@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from davy.annotate import work
+from davy.annotate import labelling
 from davy.core import UserError
 from davy.store import Store, annotations, assignments, events, items, members, phases, tallies
 from davy.store.columns import new_id, now
@@ -44,7 +44,7 @@ def check_whole(bench: Bench) -> None:
         everything = list(db.execute(select(rows.c.item, rows.c.annotator, rows.c.state, rows.c.annotation)))
         given = Counter(it.item for it in everything if it.state in ("done", "again"))
         held = Counter(it.item for it in everything if it.state == "held")
-        for item in items.everything(db, bench.phase.id):
+        for item in items.iter_items(db, bench.phase.id):
             assert item.given == given[item.id]
             assert item.room == bench.phase.answers - given[item.id] - held[item.id]
             assert item.room >= 0
@@ -53,7 +53,7 @@ def check_whole(bench: Bench) -> None:
         for name, n in Counter(it.annotator for it in everything if it.state in ("done", "again")).items():
             assert counted[name].given == n
         assert sum(it.filled for it in counted.values()) == sum(
-            1 for item in items.everything(db, bench.phase.id) if item.given == bench.phase.answers
+            1 for item in items.iter_items(db, bench.phase.id) if item.given == bench.phase.answers
         )
         written = set(db.scalars(select(annotation_rows.c.id)))
         assert {it.annotation for it in everything if it.annotation} <= written
@@ -65,13 +65,13 @@ def label_all(bench: Bench, name: str, seen: list[str]) -> Callable[[], None]:
     def run() -> None:
         member = bench.people[name]
         with bench.store.write() as db:
-            sheet = work.next_sheet(db, bench.project, member)
+            sheet = labelling.next_sheet(db, bench.project, member)
         while sheet is not None:
             with bench.store.write() as db:
-                found = work.open_sheet(db, bench.project, member, sheet.assignment.id)
-                work.save(db, found, NO, annotation_id=new_id())
+                found = labelling.open_sheet(db, bench.project, member, sheet.assignment.id)
+                labelling.save(db, found, NO, annotation_id=new_id())
                 seen.append(sheet.item.id)
-                sheet = work.next_sheet(db, bench.project, member)
+                sheet = labelling.next_sheet(db, bench.project, member)
 
     return run
 
@@ -100,20 +100,20 @@ def test_people_who_refuse_skip_take_back_and_lapse_at_once_lose_nothing(store: 
 
         def act() -> None:
             with store.write() as db:
-                sheet = work.next_sheet(db, bench.project, member)
+                sheet = labelling.next_sheet(db, bench.project, member)
                 deed = chance.choices(["save", "refuse", "skip", "undo", "lapse"], [6, 1, 1, 1, 1])[0]
                 if deed == "undo":
-                    sheet = work.undo(db, bench.project, member)
+                    sheet = labelling.undo(db, bench.project, member)
                 if deed == "lapse":
-                    assignments.lapse(db, at=now() + timedelta(hours=1))
+                    assignments.expire_leases(db, at=now() + timedelta(hours=1))
                 elif sheet is None:
                     return
                 elif deed == "refuse":
-                    work.refuse(db, sheet, annotation_id=new_id())
+                    labelling.refuse(db, sheet, annotation_id=new_id())
                 elif deed == "skip":
-                    work.skip(db, sheet)
+                    labelling.skip(db, sheet)
                 else:
-                    work.save(db, sheet, chance.choice([YES, NO]), annotation_id=new_id())
+                    labelling.save(db, sheet, chance.choice([YES, NO]), annotation_id=new_id())
 
         def run() -> None:
             for _ in range(40):
@@ -148,7 +148,7 @@ def test_one_person_in_many_windows_never_has_an_item_twice(store: Store):
     def window() -> None:
         while True:
             with store.write() as db:
-                sheet = work.next_sheet(db, bench.project, bench.people["ada"])
+                sheet = labelling.next_sheet(db, bench.project, bench.people["ada"])
             if sheet is None:
                 return
             try:
@@ -196,7 +196,7 @@ def test_who_leaves_while_they_save_loses_no_item(store: Store):
 
     def depart() -> None:
         with store.write() as db:
-            work.leave(db, bench.project, bench.people["ada"].user, by="shell")
+            labelling.leave(db, bench.project, bench.people["ada"].user, by="shell")
 
     def work_on() -> None:
         for _ in range(15):
@@ -205,7 +205,7 @@ def test_who_leaves_while_they_save_loses_no_item(store: Store):
     together([work_on, depart])
     with store.write() as db:
         bench.people["ada"] = members.get(db, "pilot", bench.people["ada"].user)
-        assignments.lapse(db, at=now() + timedelta(hours=1))
+        assignments.expire_leases(db, at=now() + timedelta(hours=1))
     label_all(bench, "bo", [])()
     check_whole(bench)
     assert all(it.given == 1 for it in bench.everything())
@@ -223,8 +223,8 @@ def test_items_come_in_an_order_by_chance_that_a_seed_fixes_or_in_the_files(stor
             rows_ = ((it, None, None) for it in ids)
             n = items.add(db, phase, rows_, by="shell", seed=seed, n=50 if stream else None)
             assert n == 50 == phases.get(db, phase.id).size
-            orders.append([it.post for it in items.everything(db, phase.id)])
-        assert [it.post for it in items.everything(db, bench.phase.id)] == ids
+            orders.append([it.post for it in items.iter_items(db, phase.id)])
+        assert [it.post for it in items.iter_items(db, bench.phase.id)] == ids
         spread = items.of_phase(db, bench.phase.id, after=9, limit=3)
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[2]) == ids != orders[2]
@@ -275,10 +275,10 @@ def test_a_dropped_item_is_offered_to_nobody_and_takes_no_room_back(store: Store
     bench = make_bench(store, n=1)
     sheet = bench.next("ada")
     with store.write() as db:
-        items.mark(db, sheet.item.id, "dropped")
+        items.set_state(db, sheet.item.id, "dropped")
     assert bench.next("bo") is None
     with store.write() as db:
-        work.skip(db, sheet)
+        labelling.skip(db, sheet)
     assert bench.item(sheet).room == 0
 
 

@@ -35,12 +35,12 @@ from davy.store import (
     posts,
     projects,
     responses,
+    schema_versions,
     schemes,
     sessions,
     sittings,
     users,
     verdicts,
-    versions,
 )
 from davy.store.backup import row_counts, write_backup
 from davy.store.restore import restore
@@ -92,7 +92,9 @@ def fill_project(db: Connection, ada: str) -> None:
     assert held is not None
     cases.add(db, project="pilot", item=held.item.id, post=held.item.post, kind="audit", by=ada, questions=["grumpy"])
     agreements.add(db, phase.id, answers=1, content={"fleiss": None})
-    sittings.begin(db, sittings.fresh("pilot", ada, started_at=AT, at=AT, seconds=0.1, rest_until=AT, postponed=True))
+    sittings.begin(
+        db, sittings.new_sitting("pilot", ada, started_at=AT, at=AT, seconds=0.1, rest_until=AT, postponed=True)
+    )
     check_ins.add(db, "pilot", ada, mood=3, words="ü")
     asked = messages.ask(db, "pilot", "Warum? ß", by=ada, post="p0")
     messages.answer(db, "pilot", asked.id, "Darum.", by=lin)
@@ -134,7 +136,7 @@ def test_a_backup_of_either_database_restores_into_either(store, other_url, tmp_
         with other.write() as db:
             assert sessions.find(db, secrets["session"]) is None
             assert keys.check(db, secrets["key"], "score")[1].login == "ada"
-            assert invitations.look(db, secrets["invitation"]).state == "open"
+            assert invitations.get_usable(db, secrets["invitation"]).state == "open"
             assert annotations.of_post(db, "p0", scheme="grumble", version=1)[0].id == "a"
             events.record(db, by="shell", what="later", about="nothing")
             assert [it.what for it in events.latest(db, limit=2)] == ["later", "database restored"]
@@ -392,7 +394,7 @@ def test_a_backup_of_the_first_version_restores_into_today(database_url, other_u
         Path(database_url.removeprefix("sqlite:///")).touch()
     with Store(parse_url(database_url), make_engine(parse_url(database_url))) as bare:
         with bare.write() as db:
-            versions.upgrade(db, versions.known()[0])
+            schema_versions.upgrade(db, schema_versions.list_versions()[0])
             db.execute(text("INSERT INTO posts (id, text, added_at) VALUES ('p', 'x', '2026-01-02 03:04:05.000000')"))
         write_backup(bare, tmp_path / "b.davy")
     if database_url != other_url:

@@ -7,7 +7,7 @@ from sqlalchemy import event
 
 import exchange_case
 from davy.core import Verdict
-from davy.store import Store, annotations, exporting, importing, phases, verdicts
+from davy.store import Store, annotations, export_rows, import_rows, phases, verdicts
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_answers_and_verdicts_about_a_post_are_found_by_the_post(store):
         with store.write() as db:
             settled = [(Verdict("p000", "hate", ("hateful",), "single"), "x")]
             verdicts.add_settled(db, settled, scheme, project="tea-1", post="p000")
-            importing.add_verdicts(db, "tea-1", scheme, [Verdict("p001", "hate", ("hateful",), "single")], by="x")
+            import_rows.add_verdicts(db, "tea-1", scheme, [Verdict("p001", "hate", ("hateful",), "single")], by="x")
     for table in ("annotations", "verdicts"):
         ways = [line for line in found if line.startswith(f"SEARCH {table} ")]
         assert ways
@@ -65,7 +65,7 @@ def test_an_export_reads_a_page_at_a_time_by_its_posts(store):
     project = exchange_case.fill(store)
     with plans(store) as found, store.read() as db:
         every = [phase.id for phase in phases.of_project(db, project.id)]
-        rows = exporting.everything(db, project, every, page=4)
+        rows = export_rows.iter_posts(db, project, every, page=4)
         next(rows)
     assert [line for line in found if line.startswith("SCAN")] == []
     for table in ("annotations", "verdicts", "items", "posts"):
@@ -73,6 +73,6 @@ def test_an_export_reads_a_page_at_a_time_by_its_posts(store):
         assert ways, table
         assert [line for line in ways if "post" not in line and "id=?" not in line] == [], ways
     with store.read() as db:
-        assert [it.post["id"] for it in exporting.everything(db, project, every, page=4)] == [
+        assert [it.post["id"] for it in export_rows.iter_posts(db, project, every, page=4)] == [
             row.id for row in exchange_case.rows()
         ]

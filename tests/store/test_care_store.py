@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import event
 
-from davy.annotate import care, coding, work
+from davy.annotate import care, labelling, open_coding
 from davy.core import Annotation, Label, Member, Post, Question, Scheme, UserError, Verdict
 from davy.schemes import to_yaml
 from davy.store import (
@@ -24,7 +24,8 @@ from davy.store import (
     members,
     messages,
     open_store,
-    personal,
+    personal_data,
+    phase_answers,
     phases,
     posts,
     projects,
@@ -34,7 +35,6 @@ from davy.store import (
     sittings,
     users,
     verdicts,
-    watching,
     withdrawals,
 )
 from davy.store.tables import metadata
@@ -198,17 +198,17 @@ def test_codes_are_counted_nested_and_merged(store, team):
         codes.put(db, "pilot", spoons.id, "p3", by=lin)
         merged = codes.merge(db, "pilot", broth.id, soup.id, by=ada)
         assert merged.id == soup.id
-        found = {it.name: it for it in codes.everything(db, "pilot")}
+        found = {it.name: it for it in codes.list_codes(db, "pilot")}
         assert set(found) == {"Food", "Soup", "Spoons"}
         assert (found["Soup"].posts, found["Soup"].coders, found["Soup"].shared) == (2, 2, 1)
         assert found["Spoons"].parent == soup.id
         assert codes.get(db, "pilot", broth.id).id == soup.id  # an old link still leads somewhere
-        assert [(it.code.name, it.depth, it.below) for it in coding.tree(list(found.values()))] == [
+        assert [(it.code.name, it.depth, it.below) for it in open_coding.tree(list(found.values()))] == [
             ("Food", 0, 2),
             ("Soup", 1, 1),
             ("Spoons", 2, 0),
         ]
-        assert codes.posts_under(db, coding.beneath(list(found.values()), food.id)) == ["p1", "p2", "p3"]
+        assert codes.posts_under(db, open_coding.codes_beneath(list(found.values()), food.id)) == ["p1", "p2", "p3"]
         assert codes.take(db, "pilot", soup.id, "p1", by=lin)
         assert {it.by for it in codes.on_posts(db, "pilot", ["p1"])["p1"]} == {ada}
         assert codes.coders(db, "pilot") == {ada: 1, lin: 2}
@@ -217,13 +217,13 @@ def test_codes_are_counted_nested_and_merged(store, team):
 def test_codes_are_saturated_when_the_last_posts_bring_nothing_new(store, team):
     ada = team.ids["ada"]
     with store.write() as db:
-        assert codes.new_of_late(db, "pilot") == (0, 0)
+        assert codes.count_recent(db, "pilot") == (0, 0)
         made = [codes.create(db, "pilot", name, by=ada) for name in ("One", "Two")]
         for code, post in ((0, "p0"), (1, "p1"), (0, "p1"), (1, "p2"), (0, "p3")):
             codes.put(db, "pilot", made[code].id, post, by=ada)
-        assert codes.new_of_late(db, "pilot") == (4, 2)
-        assert codes.new_of_late(db, "pilot", last=3) == (3, 1)
-        assert codes.new_of_late(db, "pilot", last=2) == (2, 0)
+        assert codes.count_recent(db, "pilot") == (4, 2)
+        assert codes.count_recent(db, "pilot", last=3) == (3, 1)
+        assert codes.count_recent(db, "pilot", last=2) == (2, 0)
 
 
 def test_a_parent_merged_into_its_child_leaves_the_child_in_its_place(store, team):
@@ -234,11 +234,11 @@ def test_a_parent_merged_into_its_child_leaves_the_child_in_its_place(store, tea
         leaf = codes.create(db, "pilot", "Leaf", by=ada, parent=middle.id)
         other = codes.create(db, "pilot", "Other leaf", by=ada, parent=middle.id)
         codes.merge(db, "pilot", middle.id, leaf.id, by=ada)
-        parents = {it.name: it.parent for it in codes.everything(db, "pilot")}
+        parents = {it.name: it.parent for it in codes.list_codes(db, "pilot")}
     assert parents == {"Top": None, "Leaf": top.id, "Other leaf": leaf.id}
     with store.write() as db:
         codes.merge(db, "pilot", top.id, other.id, by=ada)
-        parents = {it.name: it.parent for it in codes.everything(db, "pilot")}
+        parents = {it.name: it.parent for it in codes.list_codes(db, "pilot")}
     assert parents == {"Other leaf": None, "Leaf": other.id}
 
 
@@ -304,7 +304,7 @@ def test_an_export_has_everything_about_a_person_and_nothing_about_others(store,
     given = fill(store, team)
     with store.write() as db:
         check_ins.add(db, "pilot", team.ids["lin"], words="lin's own worry")
-        made = personal.export(db, team.ids["ada"])
+        made = personal_data.export(db, team.ids["ada"])
     text = json.dumps(made)
     for said in ("browser", "key", "worry", "words", "question", "note", "comment"):
         assert f"ada's own {said}" in text
@@ -314,17 +314,19 @@ def test_an_export_has_everything_about_a_person_and_nothing_about_others(store,
     assert [it["id"] for it in made["annotations"]] == [given]
     assert made["annotations"][0]["answers"] == {"grumpy": ["yes"]}
     with store.read() as db:
-        here = personal.export(db, team.ids["ada"], project_id="pilot")
+        here = personal_data.export(db, team.ids["ada"], project_id="pilot")
         assert "account" not in here
         assert len(here["annotations"]) == 1
-        assert personal.export(db, team.ids["ada"], project_id="elsewhere")["messages"] == []
+        assert personal_data.export(db, team.ids["ada"], project_id="elsewhere")["messages"] == []
 
 
 def test_deleting_an_account_leaves_answers_under_the_pseudonym_and_no_words_of_the_person(store, team):
     given = fill(store, team)
     pseudonym = team.member("ada").pseudonym
     with store.write() as db:
-        assert personal.delete_account(db, team.ids["ada"], by=team.ids["ada"]) == personal.Deleted(1, 0)
+        assert personal_data.delete_account(db, team.ids["ada"], by=team.ids["ada"]) == personal_data.DeletionCounts(
+            1, 0
+        )
     rest = everything(store)
     for said in ("ada@example.org", "ada whole name", "ada's own"):
         assert said not in rest.replace("ada's own question", "")
@@ -333,7 +335,7 @@ def test_deleting_an_account_leaves_answers_under_the_pseudonym_and_no_words_of_
         assert [it.first.by for it in messages.threads(db, "pilot")] == [pseudonym]
         assert members.get(db, "pilot", team.ids["ada"]).left_at is not None
         shell = users.get(db, team.ids["ada"])
-        assert personal.is_deleted(shell)
+        assert personal_data.is_deleted(shell)
         assert shell.disabled
         newest = events.latest(db, about=f"user {shell.id}", limit=1)[0]
         assert (newest.what, newest.by, newest.details) == ("personal data deleted", "system", {})
@@ -343,7 +345,7 @@ def test_deleting_an_account_leaves_answers_under_the_pseudonym_and_no_words_of_
 def test_where_the_project_says_so_answers_and_what_rested_on_them_go_too(store, team):
     given = fill(store, team, settings={"deletion": {"answers": "delete"}})
     with store.write() as db:
-        assert personal.delete_in_project(db, "pilot", team.ids["ada"], by="shell").answers == 1
+        assert personal_data.delete_in_project(db, "pilot", team.ids["ada"], by="shell").answers == 1
         with pytest.raises(UserError, match="no annotation"):
             annotations.get(db, given)
         assert verdicts.of_post(db, "p1", scheme="grumble", version=1) == {}
@@ -361,18 +363,18 @@ def test_posts_open_again_for_others_when_an_answer_is_deleted(store, team):
     for name in ("ada", "lin"):
         with store.write() as db:
             for _ in range(2 if name == "ada" else 1):
-                sheet = work.next_sheet(db, project, team.member(name))
-                work.save(db, sheet, {"grumpy": ("yes",)}, annotation_id=columns.new_id())
+                sheet = labelling.next_sheet(db, project, team.member(name))
+                labelling.save(db, sheet, {"grumpy": ("yes",)}, annotation_id=columns.new_id())
     with store.read() as db:
-        before = {it.post: (it.given, it.room, it.state) for it in items.everything(db, phase.id)}
+        before = {it.post: (it.given, it.room, it.state) for it in items.iter_items(db, phase.id)}
     assert before["p2"] == (1, 1, "open")
     assert before["p1"][:2] == (2, 0)
     with store.write() as db:
-        assert personal.delete_in_project(db, "pilot", ada, by="shell").answers == 2
+        assert personal_data.delete_in_project(db, "pilot", ada, by="shell").answers == 2
     with store.read() as db:
-        after = {it.post: (it.given, it.room, it.state) for it in items.everything(db, phase.id)}
+        after = {it.post: (it.given, it.room, it.state) for it in items.iter_items(db, phase.id)}
         assert verdicts.of_post(db, "p1", scheme="grumble", version=1, project="pilot") == {}
-        assert sum(it.given for it in watching.tallies_of(db, [phase.id])) == 1
+        assert sum(it.given for it in phase_answers.tallies_of(db, [phase.id])) == 1
         assert [it.annotator for it in annotations.of_post(db, "p1", scheme="grumble", version=1)] == [lin]
     assert after == {"p1": (1, 1, "open"), "p2": (0, 2, "open")}
 
@@ -380,10 +382,10 @@ def test_posts_open_again_for_others_when_an_answer_is_deleted(store, team):
 def test_comments_stay_when_their_writer_wants_them_to(store, team):
     given = fill(store, team)
     with store.write() as db:
-        personal.delete_in_project(db, "pilot", team.ids["ada"], by=team.ids["ada"], comments=False)
+        personal_data.delete_in_project(db, "pilot", team.ids["ada"], by=team.ids["ada"], comments=False)
         assert annotations.get(db, given).comment == "ada's own comment"
         with pytest.raises(UserError, match="not in the project"):
-            personal.delete_in_project(db, "pilot", "nobody", by="shell")
+            personal_data.delete_in_project(db, "pilot", "nobody", by="shell")
 
 
 def test_a_withdrawn_post_takes_its_codes_and_questions_with_it(store, team):
@@ -393,7 +395,7 @@ def test_a_withdrawn_post_takes_its_codes_and_questions_with_it(store, team):
         messages.answer(db, "pilot", asked.id, "an answer", by=team.ids["mia"])
         withdrawals.withdraw(db, ["p1"], by="shell")
         assert [it.first.text for it in messages.threads(db, "pilot")] == ["ada's own question"]
-        assert codes.everything(db, "pilot")[0].posts == 0
+        assert codes.list_codes(db, "pilot")[0].posts == 0
     assert "an answer" not in everything(store)
 
 
@@ -406,19 +408,19 @@ def test_one_whose_data_is_deleted_gives_back_what_they_hold(store, team):
         for name in ("ada", "lin"):
             members.consent(db, "pilot", team.ids[name])
     with store.write() as db:
-        held = work.next_sheet(db, projects.get(db, "pilot"), team.member("ada"))
+        held = labelling.next_sheet(db, projects.get(db, "pilot"), team.member("ada"))
         assert held.post.id == "p1"
-        assert work.next_sheet(db, projects.get(db, "pilot"), team.member("lin")) is None
-        personal.delete_in_project(db, "pilot", ada, by=ada)
+        assert labelling.next_sheet(db, projects.get(db, "pilot"), team.member("lin")) is None
+        personal_data.delete_in_project(db, "pilot", ada, by=ada)
     with store.write() as db:
-        assert work.next_sheet(db, projects.get(db, "pilot"), team.member("lin")).post.id == "p1"
+        assert labelling.next_sheet(db, projects.get(db, "pilot"), team.member("lin")).post.id == "p1"
 
 
 def test_the_last_admin_can_not_delete_themselves(store, team):
     with store.write() as db:
         root = users.add(db, login="root", name="Root", role="admin", by="shell")
     with pytest.raises(UserError, match="last admin"), store.write() as db:
-        personal.delete_account(db, root.id, by=root.id)
+        personal_data.delete_account(db, root.id, by=root.id)
     with store.read() as db:
         assert users.get(db, root.id).name == "Root"
 
@@ -450,10 +452,10 @@ def test_no_query_of_care_or_coding_reads_a_whole_table(tmp_path, sqlite_templat
             code = codes.create(db, "pilot", "Soup", by=ada)
             codes.put(db, "pilot", code.id, "p1", by=ada)
             codes.on_posts(db, "pilot", ["p1"])
-            codes.everything(db, "pilot")
+            codes.list_codes(db, "pilot")
             codes.posts_under(db, [code.id])
             codes.coded_by(db, "pilot", ada, ["p1"])
-            codes.new_of_late(db, "pilot")
+            codes.count_recent(db, "pilot")
             codes.has_post(db, "pilot", "p1")
         with store.read() as db:
             plans = {

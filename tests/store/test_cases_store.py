@@ -5,7 +5,19 @@ import shutil
 from sqlalchemy import event
 
 from davy.core import Annotation, Label, Post, Question, Scheme, Verdict
-from davy.store import annotations, cases, items, open_store, phases, posts, projects, schemes, turns, users, verdicts
+from davy.store import (
+    annotations,
+    cases,
+    items,
+    open_store,
+    phases,
+    posts,
+    projects,
+    schemes,
+    users,
+    verdict_history,
+    verdicts,
+)
 from davy.store.columns import new_id, now
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
@@ -29,10 +41,10 @@ def everyday(store) -> None:
         annotations.add(db, given, SCHEME)
         about = {"project": "pilot", "item": item.id, "post": "p"}
         opened = cases.add(db, **about, kind="disagreement", questions=["grumpy"], why=["split"], by="shell")
-        assert cases.waiting(db, "pilot", ada.id)[0].id == opened
-        assert cases.offered(db, "pilot", ada.id) == {("disagreement", "split", "grumpy"): 1}
+        assert cases.list_waiting(db, "pilot", ada.id)[0].id == opened
+        assert cases.count_offered(db, "pilot", ada.id) == {("disagreement", "split", "grumpy"): 1}
         assert cases.take(db, "pilot", ada.id).held_by == ada.id
-        assert not cases.labelled(db, "p", ada.id)
+        assert not cases.has_labelled(db, "p", ada.id)
         assert cases.release(db, "pilot", ada.id) == 1
         cases.of_item(db, item.id)
         verdict = Verdict("p", "grumpy", ("yes",), "single", (given.id,))
@@ -40,11 +52,11 @@ def everyday(store) -> None:
         key = {"scheme": "grumble", "version": 1, "project": "pilot"}
         assert verdicts.of_post(db, "p", **key) == {"grumpy": verdict}
         assert verdicts.history(db, "p", "grumpy", **key) == [verdict]
-        assert list(verdicts.settled(db, **key, question="grumpy")) == [("p", ("yes",), "single")]
-        page = turns.page(db, project, "grumpy", label="yes", basis="single")
+        assert list(verdicts.iter_settled(db, **key, question="grumpy")) == [("p", ("yes",), "single")]
+        page = verdict_history.page(db, project, "grumpy", label="yes", basis="single")
         assert [(it.post, it.turns["grumpy"][0].answers) for it in page] == [("p", 1)]
-        assert turns.page(db, project, "grumpy", before=page[0].key) == []
-        assert turns.bases(db, project, "grumpy") == {"single": 1}
+        assert verdict_history.page(db, project, "grumpy", before=page[0].key) == []
+        assert verdict_history.count_bases(db, project, "grumpy") == {"single": 1}
 
 
 def test_no_query_of_experts_reads_a_whole_table(tmp_path, sqlite_template):

@@ -57,8 +57,8 @@ def test_a_job_of_another_kind_is_left_alone(store):
     add(store, kind="other")
     assert take(store) is None
     with store.read() as db:
-        assert not jobs.anything_due(db, ["count"])
-        assert jobs.anything_due(db, ["other"])
+        assert not jobs.has_due(db, ["count"])
+        assert jobs.has_due(db, ["other"])
 
 
 def test_the_same_key_gives_the_same_job(store):
@@ -100,7 +100,7 @@ def test_a_silent_worker_loses_its_job_and_can_write_nothing_more(store):
         lambda db: jobs.finish(db, first, "late"),
         lambda db: jobs.fail(db, first, "late"),
         lambda db: jobs.give_back(db, first),
-        lambda db: jobs.cancelled(db, first),
+        lambda db: jobs.finish_cancelled(db, first),
         lambda db: jobs.renew(db, first, seconds=9),
     ):
         with pytest.raises(jobs.LeaseLost), store.write() as db:
@@ -161,7 +161,7 @@ def test_cancelling_a_waiting_job_ends_it_and_a_running_one_is_told(store):
     with store.write() as db:
         assert jobs.ask_cancel(db, held.id, by="shell").state == "running"
         assert jobs.renew(db, held, seconds=60) is True
-        jobs.cancelled(db, held)
+        jobs.finish_cancelled(db, held)
     with pytest.raises(UserError, match="cancelled already"), store.write() as db:
         jobs.ask_cancel(db, held.id, by="shell")
 
@@ -207,7 +207,7 @@ def test_a_lease_that_does_not_move_can_be_ended_only_as_it_was_seen(store):
     with store.write() as db:
         jobs.renew(db, held, seconds=60)
         assert not jobs.expire(db, held)
-        (seen,) = jobs.held(db, ["count"])
+        (seen,) = jobs.list_leased(db, ["count"])
         assert jobs.expire(db, seen)
     assert take(store).id == held.id
 

@@ -9,25 +9,25 @@ from sqlalchemy.exc import IntegrityError
 
 from davy.core import UserError
 from davy.store import Store, open_store
-from davy.store.line import line_of, together
-from davy.store.prepared import ONE, Prepared
+from davy.store.pipeline import begin_pipeline, pipeline_of
+from davy.store.statements import ONE, PreparedStatement
 from davy.store.tables import events, sittings, users
 
 NAMES = ("id", "login", "name", "role", "language", "created_at")
-ADD = Prepared(insert(users).values({name: bindparam(f"its_{name}") for name in NAMES}))
-RENAME = Prepared(update(users).where(users.c.id == bindparam("i")).values(name=bindparam("to")))
-RENAMED = Prepared(
+ADD = PreparedStatement(insert(users).values({name: bindparam(f"its_{name}") for name in NAMES}))
+RENAME = PreparedStatement(update(users).where(users.c.id == bindparam("i")).values(name=bindparam("to")))
+RENAMED = PreparedStatement(
     update(users).where(users.c.id == bindparam("i")).values(name=bindparam("to")).returning(users.c.name, users.c.role)
 )
-REMOVE = Prepared(delete(users).where(users.c.id == bindparam("i")))
-ALL = Prepared(select(users.c.id, users.c.name, users.c.created_at, users.c.disabled_at).order_by(users.c.id))
-FIRST = Prepared(select(users.c.id).order_by(users.c.id).limit(ONE))
-NOTE = Prepared(
+REMOVE = PreparedStatement(delete(users).where(users.c.id == bindparam("i")))
+ALL = PreparedStatement(select(users.c.id, users.c.name, users.c.created_at, users.c.disabled_at).order_by(users.c.id))
+FIRST = PreparedStatement(select(users.c.id).order_by(users.c.id).limit(ONE))
+NOTE = PreparedStatement(
     insert(events)
     .inline()
     .values({name: bindparam(f"its_{name}") for name in ("at", "by", "what", "about", "details")})
 )
-NOTED = Prepared(select(events.c.details, events.c.about).order_by(events.c.id.desc()).limit(ONE))
+NOTED = PreparedStatement(select(events.c.details, events.c.about).order_by(events.c.id.desc()).limit(ONE))
 AT = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 
 
@@ -48,7 +48,7 @@ def lined(request) -> bool:
 
 def begin(db, lined: bool) -> None:
     if lined:
-        together(db)
+        begin_pipeline(db)
 
 
 def test_values_come_back_as_they_went_in(store: Store, lined: bool):
@@ -116,7 +116,7 @@ def test_a_refusal_is_raised_by_its_own_statement_and_nothing_is_kept(store: Sto
     assert names(store) == ["A"]
     with store.write() as db:  # the connection is as good as before
         begin(db, lined)
-        assert line_of(db) is None or lined
+        assert pipeline_of(db) is None or lined
         ADD.send(db, person("b"))
     assert names(store) == ["A", "B"]
 
@@ -152,7 +152,7 @@ def test_a_refusal_at_the_very_end_keeps_nothing(store: Store, lined: bool):
 def test_a_transaction_that_failed_unnoticed_is_not_called_kept(postgres_url):
     def swallow(store: Store) -> None:
         with store.write() as db:
-            together(db)
+            begin_pipeline(db)
             ADD.send(db, person("a"))
             with contextlib.suppress(IntegrityError):
                 ADD.run(db, person("a"))
@@ -207,12 +207,12 @@ def test_more_than_a_socket_holds_goes_through_both_ways(store: Store, lined: bo
 def test_a_connection_that_the_server_ends_is_a_clear_line_and_the_next_one_works(postgres_url):
     with open_store(postgres_url, create=True) as store:
         with store.write() as db:
-            together(db)
+            begin_pipeline(db)
             ADD.send(db, person("a"))
 
         def cut_off() -> None:
             with store.write() as db:
-                together(db)
+                begin_pipeline(db)
                 pid = db.scalar(text("SELECT pg_backend_pid()"))
                 with store.engine.connect() as other:
                     other.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
@@ -223,11 +223,11 @@ def test_a_connection_that_the_server_ends_is_a_clear_line_and_the_next_one_work
             cut_off()
         assert caught.value.status == 503
         with store.write() as db:
-            together(db)
+            begin_pipeline(db)
             ADD.send(db, person("c"))
         assert names(store) == ["A", "C"]
 
 
 def test_seconds_are_floats_on_both_databases(store: Store):
     with store.write() as db:
-        assert Prepared(select(sittings.c.seconds, sittings.c["items"])).rows(db, {}) == []
+        assert PreparedStatement(select(sittings.c.seconds, sittings.c["items"])).rows(db, {}) == []

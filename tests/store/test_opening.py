@@ -13,13 +13,13 @@ import pytest
 from sqlalchemy import CheckConstraint, inspect, text
 
 from davy.core import UserError
-from davy.store import default_url, open_store, users, versions
-from davy.store.open import look
+from davy.store import default_url, open_store, schema_versions, users
+from davy.store.connection import inspect_versions
 from davy.store.store import Store, make_engine
 from davy.store.tables import metadata
 from davy.store.url import parse_url
 
-NOW, LATER = versions.newest(), "9998"
+NOW, LATER = schema_versions.newest_version(), "9998"
 
 
 def described(store: Store) -> dict[str, object]:
@@ -38,7 +38,7 @@ def described(store: Store) -> dict[str, object]:
             "checks": sorted(found.get_check_constraints(name), key=str),
         }
         for name in sorted(found.get_table_names())
-        if name != versions.VERSION_TABLE
+        if name != schema_versions.VERSION_TABLE
     }
 
 
@@ -69,11 +69,11 @@ def test_every_foreign_key_and_check_has_a_name():
 
 
 def test_an_upgrade_from_the_first_version_keeps_every_row(database_url):
-    first = versions.known()[0]
+    first = schema_versions.list_versions()[0]
     if database_url.startswith("sqlite"):
         Path(database_url.removeprefix("sqlite:///")).touch()
     with Store(parse_url(database_url), make_engine(parse_url(database_url))) as bare, bare.write() as db:
-        versions.upgrade(db, first)
+        schema_versions.upgrade(db, first)
         db.execute(
             text(
                 "INSERT INTO users (id, login, name, role, language, created_at) "
@@ -82,7 +82,7 @@ def test_an_upgrade_from_the_first_version_keeps_every_row(database_url):
         )
         db.execute(text("INSERT INTO posts (id, text, added_at) VALUES ('p', 'x', '2026-01-02 03:04:05.000000')"))
     with open_store(database_url, upgrade=True) as store, store.read() as db:
-        assert versions.version_of(db) == versions.newest()
+        assert schema_versions.version_of(db) == schema_versions.newest_version()
         assert users.find(db, "ada").id == "u1"
         assert db.execute(text("SELECT text FROM posts")).scalar_one() == "x"
 
@@ -93,7 +93,7 @@ def test_a_database_is_created_once_and_opened_again(database_url):
         users.add(db, login="ada", name="Ada", role="admin", by="shell")
     with open_store(database_url) as store, store.read() as db:
         assert users.count(db) == 1
-    assert look(database_url) == (versions.newest(), versions.newest())
+    assert inspect_versions(database_url) == (schema_versions.newest_version(), schema_versions.newest_version())
 
 
 def test_many_who_create_one_database_at_once_all_succeed(database_url):
@@ -124,7 +124,7 @@ def test_an_empty_database_is_not_filled_unasked(database_url):
 
 def set_version(url: str, version: str) -> None:
     with open_store(url, create=True) as store, store.write() as db:
-        db.execute(text(f"UPDATE {versions.VERSION_TABLE} SET version_num = '{version}'"))
+        db.execute(text(f"UPDATE {schema_versions.VERSION_TABLE} SET version_num = '{version}'"))
 
 
 def test_a_newer_database_is_left_alone(database_url):
@@ -136,7 +136,7 @@ def test_a_newer_database_is_left_alone(database_url):
 
 def test_an_older_database_asks_for_an_upgrade(database_url, monkeypatch):
     open_store(database_url, create=True).close()
-    monkeypatch.setattr(versions, "known", lambda: [NOW, LATER])
+    monkeypatch.setattr(schema_versions, "list_versions", lambda: [NOW, LATER])
     with pytest.raises(UserError, match=rf"is of version {NOW}.*needs {LATER}.*davy database upgrade"):
         open_store(database_url)
     with pytest.raises(UserError, match="davy database upgrade"):
@@ -147,7 +147,7 @@ def test_an_upgrade_copies_a_sqlite_file_first(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path / 'davy.sqlite'}"
     with open_store(url, create=True) as store, store.write() as db:
         users.add(db, login="ada", name="Ada", role="admin", by="shell")
-    monkeypatch.setattr(versions, "known", lambda: [NOW, LATER])
+    monkeypatch.setattr(schema_versions, "list_versions", lambda: [NOW, LATER])
     open_store(url, upgrade=True).close()
     (copy,) = tmp_path.glob(f"davy.sqlite.{NOW}-*.bak")
     with sqlite3.connect(copy) as db:
@@ -162,8 +162,8 @@ def test_a_failed_upgrade_changes_nothing(database_url, monkeypatch):
         raise RuntimeError("on purpose")
 
     open_store(database_url, create=True).close()
-    monkeypatch.setattr(versions, "known", lambda: [NOW, LATER])
-    monkeypatch.setattr(versions, "upgrade", breaks)
+    monkeypatch.setattr(schema_versions, "list_versions", lambda: [NOW, LATER])
+    monkeypatch.setattr(schema_versions, "upgrade", breaks)
     with pytest.raises(RuntimeError, match="on purpose"):
         open_store(database_url, upgrade=True)
     monkeypatch.undo()
@@ -180,7 +180,7 @@ def test_someone_elses_database_is_left_alone(database_url):
         with pytest.raises(UserError, match="not one of Davy's"):
             open_store(database_url, **options)
     with pytest.raises(UserError, match="not one of Davy's"):
-        look(database_url)
+        inspect_versions(database_url)
 
 
 def test_what_is_no_sqlite_database_is_refused_and_left_as_it_was(tmp_path):

@@ -52,9 +52,9 @@ def test_a_link_for_one_login_is_no_good_for_another(store, project):
         _, token = invited(db, login="lin")
         with pytest.raises(UserError, match="for 'lin'"):
             invitations.join(db, token, ada)
-        assert invitations.look(db, token).state == "open"
-        assert [it.login for it in invitations.unused(db, project="p")] == ["lin"]
-        assert invitations.unused(db, project="q") == []
+        assert invitations.get_usable(db, token).state == "open"
+        assert [it.login for it in invitations.list_unused(db, project="p")] == ["lin"]
+        assert invitations.list_unused(db, project="q") == []
 
 
 def test_an_invitation_to_the_server_joins_no_project_and_one_to_nowhere_is_refused(store, project):

@@ -35,7 +35,7 @@ def test_a_project_is_made_once_with_a_scheme_that_is_there(store, people):
         with store.write() as db, pytest.raises(UserError, match="can't name a project"):
             projects.create(db, id=name, title="x", scheme="grumble", scheme_version=1, settings={}, by="u")
     with store.read() as db:
-        assert [project.id for project in projects.everything(db)] == ["pilot"]
+        assert [project.id for project in projects.list_projects(db)] == ["pilot"]
         with pytest.raises(UserError, match="Did you mean 'pilot'"):
             projects.get(db, "pilott")
 

@@ -6,22 +6,22 @@ import time
 
 import pytest
 
-from davy.lexicons import Entry, Lexicon, load
-from davy.text.mask import MaskFilter, mask, mask_frame, veil
+from davy.lexicons import Lexicon, LexiconEntry, load
+from davy.text.mask import MaskFilter, mask, mask_frame, mask_segments
 
 WORDS = Lexicon.of(
-    Entry("grumblefop", lang="en", inflect="s"),
-    Entry("snark", lang="en", inflect="verb"),
-    Entry("gloop", lang="en", inflect="s"),
-    Entry("zib", lang="en", inflect="s"),
-    Entry("brzk", lang="en"),
-    Entry("zorkel", lang="de", mode="start"),
-    Entry("pimpf", lang="de", mode="inside"),
-    Entry("pimpfernelle", "harmless", "de", mode="start"),
-    Entry("wämse", lang="de", inflect="noun"),
-    Entry("schnuß", lang="de", inflect="noun"),
-    Entry("rotter", lang="en", only="en"),
-    Entry("two words", lang="en"),
+    LexiconEntry("grumblefop", lang="en", inflect="s"),
+    LexiconEntry("snark", lang="en", inflect="verb"),
+    LexiconEntry("gloop", lang="en", inflect="s"),
+    LexiconEntry("zib", lang="en", inflect="s"),
+    LexiconEntry("brzk", lang="en"),
+    LexiconEntry("zorkel", lang="de", mode="start"),
+    LexiconEntry("pimpf", lang="de", mode="inside"),
+    LexiconEntry("pimpfernelle", "harmless", "de", mode="start"),
+    LexiconEntry("wämse", lang="de", inflect="noun"),
+    LexiconEntry("schnuß", lang="de", inflect="noun"),
+    LexiconEntry("rotter", lang="en", only="en"),
+    LexiconEntry("two words", lang="en"),
 )
 
 
@@ -137,10 +137,10 @@ def test_adversarial_text_takes_time_in_proportion(unit: str) -> None:
 
 
 def test_a_veil_takes_a_text_apart_without_losing_any_of_it() -> None:
-    pieces = veil("you sn4rk, <b>go</b>", WORDS)
+    pieces = mask_segments("you sn4rk, <b>go</b>", WORDS)
     assert [tuple(piece) for piece in pieces] == [("you ", False), ("sn4rk", True), (", <b>go</b>", False)]
     assert mask(pieces[1].text, WORDS) == "sn*rk"
-    assert veil("", WORDS) == []
+    assert mask_segments("", WORDS) == []
 
 
 def test_tables_are_masked_and_keep_their_nulls() -> None:
@@ -205,6 +205,12 @@ def test_importing_mask_loads_neither_polars_nor_the_automaton() -> None:
 
 
 def test_a_phrase_is_covered_at_the_hurtful_word_in_it() -> None:
-    words = Lexicon.of(Entry("holy snark"), Entry("snark"), Entry("big zib snark"), Entry("zib"), Entry("over there"))
+    words = Lexicon.of(
+        LexiconEntry("holy snark"),
+        LexiconEntry("snark"),
+        LexiconEntry("big zib snark"),
+        LexiconEntry("zib"),
+        LexiconEntry("over there"),
+    )
     assert mask("holy snark, big zib snark, over there", words) == "holy sn*rk, big z*b sn*rk, *ver there"
-    assert veil("holy snark", words) == [("holy snark", True)]
+    assert mask_segments("holy snark", words) == [("holy snark", True)]

@@ -7,11 +7,11 @@ from torch import nn
 
 from davy.core.errors import UserError
 from davy.models.network import Head, Network
-from davy.train.encoders import parts_of
-from davy.train.fused import LIMIT
-from davy.train.onnx import write_onnx
-from davy.train.rounding import feel_int8
-from davy.train.tables import rounded
+from davy.train.onnx.embedding_tables import round_table
+from davy.train.onnx.encoders import parts_of
+from davy.train.onnx.fused_graph import LIMIT
+from davy.train.onnx.rounding import simulate_int8
+from davy.train.onnx.write import write_onnx
 
 HEADS = (Head("hate", "one", 2), Head("target", "many", 3), Head("type", "one", 4))
 COLUMNS = [[1, 0], [2, 3, 4], [8, 5, 7, 6]]
@@ -91,7 +91,7 @@ def test_a_rounded_graph_equals_the_rounded_network(family, bits, tmp_path):
     write_onnx(net, ["hate", "target", "type"], COLUMNS, tmp_path / "m.onnx", matrix_bits=bits, **kept)
     ids, mask = batch()
     ids, mask = ids[[0]], mask[[0]]  # without padding: its vectors take part in the range that activations have
-    net.encoder.embeddings.word_embeddings = rounded(net.encoder.embeddings.word_embeddings, 4, loud)
+    net.encoder.embeddings.word_embeddings = round_table(net.encoder.embeddings.word_embeddings, 4, loud)
     embeddings = net.encoder.embeddings
     with torch.no_grad():  # positions as a rounded graph keeps them: in half precision, the token type among them
         places = embeddings.position_embeddings.weight
@@ -100,7 +100,7 @@ def test_a_rounded_graph_equals_the_rounded_network(family, bits, tmp_path):
             embeddings.token_type_embeddings.weight.zero_()
         places.copy_(places.half().float())
         exact = net(ids, mask)
-        feel_int8(net.encoder, bits=bits)
+        simulate_int8(net.encoder, bits=bits)
         logits = net(ids, mask)
     gap = max(
         np.abs(mine - logits[:, columns].numpy()).max()

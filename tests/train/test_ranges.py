@@ -6,8 +6,8 @@ import torch
 import transformers
 
 from davy.models.network import Head, Network
-from davy.train.onnx import write_onnx
-from davy.train.ranges import settle
+from davy.train.onnx.activation_ranges import fix_ranges
+from davy.train.onnx.write import write_onnx
 
 HEADS = (Head("hate", "one", 2), Head("type", "one", 3))
 
@@ -50,7 +50,7 @@ def test_a_post_scores_the_same_alone_as_in_company(tmp_path):
     alone = np.concatenate([ran(tmp_path / "m.onnx", *post) for post in some[:12]])
     assert np.abs(alone - ran(tmp_path / "m.onnx", ids, mask)).max() > 1e-4, "company should matter before"
 
-    settle(tmp_path / "m.onnx", some)
+    fix_ranges(tmp_path / "m.onnx", some)
     alone = np.concatenate([ran(tmp_path / "m.onnx", *post) for post in some[:12]])
     np.testing.assert_allclose(alone, ran(tmp_path / "m.onnx", ids, mask), atol=1e-5)
     with torch.no_grad():
@@ -60,7 +60,7 @@ def test_a_post_scores_the_same_alone_as_in_company(tmp_path):
 
 def test_a_graph_that_knows_its_ranges_stays_as_it_is(tmp_path):
     write_onnx(network(), ["hate", "type"], [[0, 1], [2, 3, 4]], tmp_path / "m.onnx")
-    settle(tmp_path / "m.onnx", posts(5))
+    fix_ranges(tmp_path / "m.onnx", posts(5))
     before = (tmp_path / "m.onnx").read_bytes()
-    settle(tmp_path / "m.onnx", posts(9))
+    fix_ranges(tmp_path / "m.onnx", posts(9))
     assert (tmp_path / "m.onnx").read_bytes() == before

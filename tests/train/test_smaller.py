@@ -13,12 +13,18 @@ from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.models.load import load
 from davy.train.config import Config
-from davy.train.distil import distil, mixed, opinions
-from davy.train.export import cool, export, temperature, threshold
+from davy.train.distil import distil, mix_targets, teacher_targets
+from davy.train.export import apply_temperature, choose_threshold, export_onnx, fit_temperature
 from davy.train.masking import Masker
+from davy.train.onnx.embedding_tables import PackedEmbedding, RoundedEmbedding
+from davy.train.onnx.rounding import (
+    round_activation,
+    round_weight_to_four_bits,
+    simulate_int8,
+    stop_simulating,
+    to_four_bits,
+)
 from davy.train.pretrain import pretrain
-from davy.train.rounding import feel_int8, feel_nothing, four_bits, round_activation, round_weight_to_four_bits
-from davy.train.tables import PackedEmbedding, RoundedEmbedding
 from davy.train.trainer import train
 
 
@@ -58,22 +64,22 @@ def test_a_student_learns_its_teachers_mean(posts, questions, config, tmp_path):
     student = distil(unlabelled, None, [teacher, teacher], replace(config, epochs=8), tmp_path / "student").scorer
     ours, theirs = student.score(posts).positive("hate"), teacher.score(posts).positive("hate")
     assert np.abs(ours - theirs).mean() < 0.15
-    soft = opinions(posts, [teacher], questions)
-    assert mixed(soft, None, 0.3) is soft
+    soft = teacher_targets(posts, [teacher], questions)
+    assert mix_targets(soft, None, 0.3) is soft
     np.testing.assert_allclose(soft.values[:, :2].numpy(), teacher.score(posts).probabilities["hate"], rtol=1e-5)
 
 
 def test_an_exported_model_says_the_same_without_torch(posts, questions, config, tmp_path):
     done = train(posts, posts, questions, replace(config, epochs=4), tmp_path / "run", seed=1)
-    found = export(done.folder, tmp_path / "exact", dev=posts, int8=False)
+    found = export_onnx(done.folder, tmp_path / "exact", dev=posts, int8=False)
     assert all(gap["largest"] < 1e-4 for gap in found["gaps"].values())
-    small = export(done.folder, tmp_path / "int8", dev=posts)
+    small = export_onnx(done.folder, tmp_path / "int8", dev=posts)
     assert all(gap["mean"] < 0.05 for gap in small["gaps"].values())
     scorer = load(str(tmp_path / "int8"))
     assert scorer.score(posts).chosen("hate") == [(label,) for label in posts["hate.gold"]]
     assert 0.2 <= small["thresholds"]["hate"] <= 0.8
     with pytest.raises(UserError, match="not an empty folder"):
-        export(done.folder, tmp_path / "int8")
+        export_onnx(done.folder, tmp_path / "int8")
 
 
 def test_four_bits_a_value_stay_near_the_table():
@@ -95,16 +101,16 @@ def test_rounding_matches_torchs_own_quantiser_and_can_be_switched_off():
     assert torch.allclose(round_activation(states), theirs, atol=1e-5)
     layer = nn.Sequential(nn.Linear(16, 8))
     before = layer(states)
-    feel_int8(layer)
+    simulate_int8(layer)
     assert not torch.equal(layer(states), before)
-    feel_nothing(layer)
+    stop_simulating(layer)
     assert torch.equal(layer(states), before)
 
 
 def test_four_bits_lose_little_fit_in_an_int8_and_let_gradients_pass():
     torch.manual_seed(3)
     weight = (torch.randn(24, 96) * torch.linspace(0.01, 2, 24)[:, None]).requires_grad_()
-    codes, loudness, scale = four_bits(weight)
+    codes, loudness, scale = to_four_bits(weight)
     assert codes.abs().max() == 7
     assert loudness.min() >= 1
     assert loudness.max() == 15
@@ -118,7 +124,7 @@ def test_four_bits_lose_little_fit_in_an_int8_and_let_gradients_pass():
     assert torch.equal(weight.grad, torch.ones_like(weight))
     layer = nn.Sequential(nn.Linear(96, 8))
     before = layer(states := torch.randn(5, 96))
-    feel_int8(layer, bits=4)
+    simulate_int8(layer, bits=4)
     assert 0.02 < (layer(states) - before).norm() / before.norm() < 0.3
 
 
@@ -127,8 +133,8 @@ def test_a_temperature_undoes_too_sure_logits():
     true = rng.uniform(0.05, 0.95, 4000)
     gold = (rng.random(4000) < true).astype(int)
     honest = np.stack([1 - true, true], axis=1)
-    assert temperature(cool(honest, 0.5), gold) == pytest.approx(2.0, abs=0.25)
-    assert 0.4 < threshold(true, gold == 1) < 0.6
+    assert fit_temperature(apply_temperature(honest, 0.5), gold) == pytest.approx(2.0, abs=0.25)
+    assert 0.4 < choose_threshold(true, gold == 1) < 0.6
 
 
 def test_the_shell_trains_and_exports(tiny, posts, tmp_path, capsys):
@@ -244,7 +250,7 @@ def test_a_teacher_without_an_answer_is_left_out_of_the_mean(posts, questions):
             blocks = {**given.probabilities, "hate": np.full((len(frame), 2), self.yes)}
             return Scores(self.questions, blocks, answered={"type": given.answered["type"]})
 
-    soft = opinions(posts, [Half(questions, 0.5), Full(questions, 0.1)], questions)
+    soft = teacher_targets(posts, [Half(questions, 0.5), Full(questions, 0.1)], questions)
     assert soft.values[:30, 1].tolist() == pytest.approx([0.3] * 30)
     assert soft.values[30:, 1].tolist() == pytest.approx([0.1] * 30)
     assert (soft.weights[:, 0] == 1).all()
@@ -262,9 +268,9 @@ def test_exporting_with_a_label_that_is_none_stops_and_leaves_nothing(posts, que
     done = train(posts, None, questions, replace(config, epochs=1), tmp_path / "run", seed=1)
     wrong = posts.with_columns(pl.lit("hatefull").alias("hate.gold"))
     with pytest.raises(UserError, match="Did you mean 'hateful'"):
-        export(done.folder, tmp_path / "out", dev=wrong)
+        export_onnx(done.folder, tmp_path / "out", dev=wrong)
     assert not (tmp_path / "out").exists()
-    assert "thresholds" in export(done.folder, tmp_path / "out", dev=posts.select("text"))
+    assert "thresholds" in export_onnx(done.folder, tmp_path / "out", dev=posts.select("text"))
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="not an empty folder"):
-        export(done.folder, tmp_path / "file")
+        export_onnx(done.folder, tmp_path / "file")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from davy.train.team import Team, team
+from davy.train.processes import ProcessGroup, process_group
 
 
 def trained(tiny: Path, posts, folder: Path, *launch: str) -> dict[str, torch.Tensor]:
@@ -43,13 +43,13 @@ def test_two_processes_end_with_the_weights_of_one(tiny, posts, tmp_path):
 
 def test_shares_of_a_batch_make_up_the_batch():
     batch = np.arange(7)
-    shares = [Team(rank, 3).share(batch) for rank in range(3)]
+    shares = [ProcessGroup(rank, 3).share(batch) for rank in range(3)]
     assert sorted(np.concatenate(shares).tolist()) == batch.tolist()
-    assert Team(1, 3).share(batch[:2]).tolist() == [0, 1]
+    assert ProcessGroup(1, 3).share(batch[:2]).tolist() == [0, 1]
 
 
 def test_one_process_is_a_team_of_its_own(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    us = team()
+    us = process_group()
     assert (us.rank, us.size, us.leads) == (0, 1, True)
     assert us.same({"score": 1}) == {"score": 1}

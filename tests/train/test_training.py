@@ -13,9 +13,7 @@ from davy.models import folder as folders
 from davy.models.load import load
 from davy.models.network import Head
 from davy.train import targets
-from davy.train.config import Config, changed
-from davy.train.config import load as load_config
-from davy.train.config import names as config_names
+from davy.train.config import Config, config_names, load_config, with_changes
 from davy.train.data import Targets
 from davy.train.losses import masked_loss
 from davy.train.search import trials
@@ -90,9 +88,9 @@ def test_a_head_without_answers_is_left_out_of_the_loss():
 
 def test_a_child_question_learns_only_where_its_parent_leads_to_it(posts, questions, config):
     odd = posts.with_columns(pl.lit("derogation").alias("type.gold"))
-    made = targets.make(questions, odd, config)
+    made = targets.make_targets(questions, odd, config)
     assert (made.weights[:, 1] > 0).tolist() == [label == "hateful" for label in odd["hate.gold"]]
-    free = targets.make(questions, odd, replace(config, consistent=False))
+    free = targets.make_targets(questions, odd, replace(config, consistent=False))
     assert bool((free.weights[:, 1] > 0).all())
 
 
@@ -100,12 +98,12 @@ def test_noes_are_cut_to_so_many_a_yes_and_sources_stand_several_times(posts, qu
     few = posts.with_columns(
         pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("hateful")).otherwise(pl.lit("not hateful")).alias("hate.gold")
     )
-    rows = targets.order(questions, few, replace(config, under={"hate": 2}))(np.random.default_rng(0))
+    rows = targets.epoch_order(questions, few, replace(config, under={"hate": 2}))(np.random.default_rng(0))
     assert len(rows) == 30
-    rows = targets.order(questions, few, replace(config, over={"b": 5}))(np.random.default_rng(0))
+    rows = targets.epoch_order(questions, few, replace(config, over={"b": 5}))(np.random.default_rng(0))
     assert len(rows) == 30 + 5 * 30
     with pytest.raises(UserError, match="no yes/no question"):
-        targets.order(questions, few, replace(config, under={"type": 2}))
+        targets.epoch_order(questions, few, replace(config, under={"type": 2}))
 
 
 def test_macro_f1_agrees_with_scikit_learn():
@@ -149,7 +147,7 @@ def test_every_config_that_ships_is_sound_and_its_scheme_is_there(name):
 )  # fmt: skip
 def test_a_wrong_setting_is_one_clear_line(change, says):
     with pytest.raises(UserError, match=says):
-        changed(Config(), change)
+        with_changes(Config(), change)
 
 
 def test_a_grid_is_every_combination(tmp_path):
@@ -185,10 +183,10 @@ def test_a_saved_folder_that_was_tampered_with_is_refused(posts, questions, conf
 
 def test_a_grid_reads_numbers_as_its_fields_do():
     """YAML takes 1e-5 for text, which no comparison of rates survives."""
-    found = changed(Config(), {"grid": "{rate: [1e-5, 2e-5], emoji: [tokens, names], patience: 2}"}).grid
+    found = with_changes(Config(), {"grid": "{rate: [1e-5, 2e-5], emoji: [tokens, names], patience: 2}"}).grid
     assert found == {"rate": (1e-5, 2e-5), "emoji": ("tokens", "names"), "patience": (2,)}
     with pytest.raises(UserError, match="Did you mean 'rate'"):
-        changed(Config(), {"grid": "{rates: [1e-5]}"})
+        with_changes(Config(), {"grid": "{rates: [1e-5]}"})
     with pytest.raises(UserError, match="outside the grid"):
         list(trials(replace(Config(), grid={"seeds": ((1,),)}), "out"))
 
@@ -258,11 +256,11 @@ def test_an_encoder_whose_weights_are_missing_is_refused(tiny, tmp_path):
 
 def test_a_long_text_is_read_at_both_ends_as_after_export(tiny):
     from davy.models.onnx import _cut
-    from davy.models.transformer import Reading, load_tokenizer
+    from davy.models.transformer import TextTokenizer, load_tokenizer
 
     tokenizer, pad = load_tokenizer(str(tiny))
     text = "lovely garden " * 100 + "grumblefop"
-    ids = Reading(tokenizer, 16, pad).ids([text])[0]
+    ids = TextTokenizer(tokenizer, 16, pad).ids([text])[0]
     assert tokenizer.id_to_token(ids[-2]) == "grumblefop"
     assert ids == _cut(tokenizer.encode(_cut(text, 16 * 16, True, " ")).ids, 16, True)
 
@@ -274,13 +272,13 @@ def test_a_long_text_is_read_at_both_ends_as_after_export(tiny):
 )  # fmt: skip
 def test_a_setting_that_would_fail_later_fails_at_once(change, says):
     with pytest.raises(UserError, match=says):
-        changed(Config(), change)
+        with_changes(Config(), change)
 
 
 def test_a_hub_name_without_a_network_is_one_line_at_once(monkeypatch):
     from davy.models import hub
 
-    monkeypatch.setattr(hub, "reachable", lambda: False)
+    monkeypatch.setattr(hub, "is_reachable", lambda: False)
     with pytest.raises(UserError, match="the hub can't be reached"):
         load("hf:nobody/has-this")
 
@@ -295,14 +293,14 @@ def german():
 
 def test_gmhp7ks_cut_takes_neutral_posts_only_as_the_reproduction_does(german):
     from davy import schemes
-    from davy.compare.papers.gmhp7k import undersampled
+    from davy.compare.papers.gmhp7k import undersample
 
     config, both = load_config("gmhp7k"), schemes.load("gmhp7k").questions
-    drawn = german[np.sort(targets.order(both, german, config)(np.random.default_rng(1)))]
+    drawn = german[np.sort(targets.epoch_order(both, german, config)(np.random.default_rng(1)))]
     counts = drawn["hate.gold"].value_counts().sort("hate.gold").rows()
     assert counts == [(None, 3), ("hateful", 7), ("not hateful", 10)]
-    assert counts == undersampled(german, seed=1)["hate.gold"].value_counts().sort("hate.gold").rows()
-    alone = targets.order((both[1],), german, config)(np.random.default_rng(1))
+    assert counts == undersample(german, seed=1)["hate.gold"].value_counts().sort("hate.gold").rows()
+    alone = targets.epoch_order((both[1],), german, config)(np.random.default_rng(1))
     assert len(alone) == len(drawn)
 
 
@@ -310,20 +308,20 @@ def test_neutral_posts_are_not_misogynistic_where_the_config_says_so(german):
     from davy import schemes
 
     both = schemes.load("gmhp7k").questions
-    made = targets.make(both, german, load_config("gmhp7k"))
+    made = targets.make_targets(both, german, load_config("gmhp7k"))
     assert int((made.weights[:, 1] > 0).sum()) == 47
     assert made.values[:, 2:].argmax(1).tolist()[:10] == [1, 1] + [0] * 8
-    led_to = targets.make(both, german, replace(load_config("gmhp7k"), consistent=True))
+    led_to = targets.make_targets(both, german, replace(load_config("gmhp7k"), consistent=True))
     assert int((led_to.weights[:, 1] > 0).sum()) == 7
 
 
 def test_the_newest_round_stands_five_times(questions):
     meta = ['{"round.base": 7}', '{"round.base": 6}', None, '{"set": "original"}']
     rounds = pl.DataFrame({"text": ["x"] * 4, "hate.gold": ["hateful"] * 4, "meta": meta})
-    rows = targets.order(questions[:1], rounds, load_config("hatemoji"))(np.random.default_rng(0))
+    rows = targets.epoch_order(questions[:1], rounds, load_config("hatemoji"))(np.random.default_rng(0))
     assert np.bincount(rows).tolist() == [5, 1, 1, 1]
     with pytest.raises(UserError, match="no post has it"):
-        targets.order(questions[:1], rounds, replace(load_config("hatemoji"), over={"meta.round.base=9": 5}))
+        targets.epoch_order(questions[:1], rounds, replace(load_config("hatemoji"), over={"meta.round.base=9": 5}))
 
 
 # From the papers, by hand: GMHP7k's Experiments; Hatemoji's appendices F and G; EDOS's Table 3 and appendix D.
@@ -365,7 +363,7 @@ def _family(name):
 @pytest.mark.parametrize("name", ["distilbert", "deberta", "deberta-v3", "electra"])
 def test_encoders_of_other_families_train_and_keep_their_scores_when_exported(name, tiny, posts, questions, tmp_path):
     """BERT, RoBERTa and MPNet are in test_fused; these go through torch's tracer, which must not fix a length."""
-    from davy.train.export import export
+    from davy.train.export import export_onnx
 
     torch.manual_seed(0)
     folder = tmp_path / "encoder"
@@ -373,8 +371,8 @@ def test_encoders_of_other_families_train_and_keep_their_scores_when_exported(na
     (folder / "tokenizer.json").write_bytes((tiny / "tokenizer.json").read_bytes())
     config = Config(encoder=str(folder), scheme="hatemoji", batch=8, epochs=2, rate=5e-3, max_length=48)
     done = train(posts, posts, questions, config, tmp_path / "run", seed=1)
-    export(done.folder, tmp_path / "exact", int8=False)
-    small = export(done.folder, tmp_path / "int8", dev=posts)
+    export_onnx(done.folder, tmp_path / "exact", int8=False)
+    small = export_onnx(done.folder, tmp_path / "int8", dev=posts)
     assert all(gap["mean"] < 0.05 for gap in small["gaps"].values())
     longer = pl.DataFrame({"text": ["lovely garden " * 15 + "grumblefop", "nice " * 40, "bad"]})
     before, after = done.scorer.score(longer), load(str(tmp_path / "exact")).score(longer)
@@ -383,18 +381,22 @@ def test_encoders_of_other_families_train_and_keep_their_scores_when_exported(na
 
 
 def test_curves_are_the_mean_of_all_seeds_and_a_card_names_its_figures():
-    from davy.train import record
+    from davy.train import run_record
     from davy.train.loop import History
 
     def run(*losses):
         return History([{"epoch": i, "loss": it, "hate": 1 - it, "type": 0.5 - it, "score": -it, "dev loss": it}
                         for i, it in enumerate(losses, 1)], best=0)  # fmt: skip
 
-    drawn = record.curves({1: run(0.4, 0.2, 0.1), 2: run(0.2, 0.2)})
+    drawn = run_record.curves_svg({1: run(0.4, 0.2, 0.1), 2: run(0.2, 0.2)})
     assert "Training, 2 seeds" in drawn
     assert ">macro-F1 on dev<" in drawn, "the legend has gone"
     assert ">1.5<" not in drawn, "there is no epoch one and a half"
-    assert record._drawn(record.MEAN, {"epoch": 1, "hate": 0.6, "type": 0.4, "score": -1.0}) == pytest.approx(0.5)
-    text = record.card(Config(encoder="x"), {"posts": 3}, record.summary([run(0.4), run(0.2)]), {"hate": ["a", "b"]})
+    assert run_record._drawn(run_record.MEAN, {"epoch": 1, "hate": 0.6, "type": 0.4, "score": -1.0}) == pytest.approx(
+        0.5
+    )
+    text = run_record.model_card(
+        Config(encoder="x"), {"posts": 3}, run_record.summary([run(0.4), run(0.2)]), {"hate": ["a", "b"]}
+    )
     assert "| hate, macro-F1 | 0.7 | 0.1414 | 2 |" in text
     assert "- rate: 2e-05" in text

@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from davy.annotate.flags import settle_flags
-from davy.annotate.rules import Outcome, Rules, for_expert, read_rules, settle
+from davy.annotate.rules import RuleOutcome, Rules, questions_for_expert, read_rules, settle
 from davy.core import Annotation, Item, Phase, Project, Scheme, Verdict
 from davy.store import Connection, annotations, cases, events, items, verdicts
-from davy.store.cases import Case
-from davy.store.verdicts import Standing
+from davy.store.cases import AdjudicationCase
+from davy.store.verdicts import PostVerdicts
 
 SETTLED_KINDS: tuple[str, ...] = ("production", "expert")
 """The kinds of phase whose answers are settled; training and calibration give no verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ExpertDecision:
     """What an expert said to one question, and why."""
 
     labels: tuple[str, ...]
@@ -47,18 +47,18 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
         return
     rules = rules_of(project, phase, scheme)
     given = [it for it in answered() if it.phase == item.phase]
-    decided = decided_on(known)
+    decided = expert_decisions(known)
     outcome = settle(scheme, rules, given, {name: it.labels for name, it in decided.items()})
     flagged = settle_flags(db, project, item, given, known)
     if flagged == "drop" or outcome.dropped:
         _ask_expert(db, project, item, known, {})
-        items.mark(db, item.id, "dropped")
+        items.set_state(db, item.id, "dropped")
         return
     _write(db, project, phase, item, scheme, outcome, decided, stand())
-    _ask_expert(db, project, item, known, for_expert(rules, outcome))
+    _ask_expert(db, project, item, known, questions_for_expert(rules, outcome))
     state = "full" if outcome.unsettled or flagged == "expert" else "settled"
     if item.state != state:
-        items.mark(db, item.id, state)
+        items.set_state(db, item.id, state)
 
 
 def answers_of(db: Connection, item: Item, scheme: Scheme) -> list[Annotation]:
@@ -67,13 +67,13 @@ def answers_of(db: Connection, item: Item, scheme: Scheme) -> list[Annotation]:
     return [it for it in found if it.phase == item.phase]
 
 
-def decided_on(known: Sequence[Case]) -> dict[str, Decided]:
+def expert_decisions(known: Sequence[AdjudicationCase]) -> dict[str, ExpertDecision]:
     """Return what experts decided on an item, by question; the latest counts."""
-    found: dict[str, Decided] = {}
+    found: dict[str, ExpertDecision] = {}
     settled = [it for it in known if it.state == "settled"]
     for case in sorted(settled, key=lambda it: it.settled_at or it.opened_at):
         for name, labels in case.outcome.get("answers", {}).items():
-            found[name] = Decided(tuple(labels), case.settled_by or events.SYSTEM, case.reason)
+            found[name] = ExpertDecision(tuple(labels), case.settled_by or events.SYSTEM, case.reason)
     return found
 
 
@@ -83,9 +83,9 @@ def _write(
     phase: Phase,
     item: Item,
     scheme: Scheme,
-    outcome: Outcome,
-    decided: Mapping[str, Decided],
-    standing: Standing,
+    outcome: RuleOutcome,
+    decided: Mapping[str, ExpertDecision],
+    standing: PostVerdicts,
 ) -> None:
     """Add the verdicts that differ from those that stand, and take back those on questions that are passed over now."""
     fresh: list[tuple[Verdict, str]] = []
@@ -103,7 +103,7 @@ def _write(
             verdicts.take_back(db, fallen, scheme, by=events.SYSTEM, project=project.id)
 
 
-def _passed_over_by(scheme: Scheme, name: str, outcome: Outcome) -> Verdict | None:
+def _passed_over_by(scheme: Scheme, name: str, outcome: RuleOutcome) -> Verdict | None:
     """Return the verdict above a question that leads past it, or None where the question may still be asked."""
     under = scheme.question(name).under
     if under is None:
@@ -121,7 +121,9 @@ def _asked(scheme: Scheme, name: str) -> str:
     return _asked(scheme, derived[0]) if derived else name
 
 
-def _ask_expert(db: Connection, project: Project, item: Item, known: Sequence[Case], wanted: Mapping[str, str]) -> None:
+def _ask_expert(
+    db: Connection, project: Project, item: Item, known: Sequence[AdjudicationCase], wanted: Mapping[str, str]
+) -> None:
     """Open, change or close the case about what the answers left unsettled."""
     waiting = next((it for it in known if it.kind == "disagreement" and it.state == "open"), None)
     questions, why = tuple(wanted), tuple(wanted.values())

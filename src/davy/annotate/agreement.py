@@ -13,18 +13,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from davy.annotate.current import scheme_of
+from davy.annotate.project_scheme import scheme_of
 from davy.core import Metric, Phase, Project, Question, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.core.errors import nearest
-from davy.store import Connection, members, watching
+from davy.store import Connection, members, phase_answers
 
 if TYPE_CHECKING:
+    from davy.measure.agreement_study import AgreementStudy
     from davy.measure.intervals import Bootstrap
     from davy.measure.ratings import Ratings
-    from davy.measure.study import Study
 
-__all__ = ["Gate", "GateLine", "coefficient", "gate", "pseudonyms", "ratings_of", "said", "scheme_of", "studies_of"]
+__all__ = [
+    "AgreementGateResult",
+    "GateLine",
+    "answer_labels",
+    "coefficient",
+    "gate",
+    "pseudonyms",
+    "ratings_of",
+    "scheme_of",
+    "studies_of",
+]
 
 NONE = "none"
 """What a question with any number of answers says when it got none; as `davy agree` reads an empty list."""
@@ -54,7 +64,7 @@ class GateLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class AgreementGateResult:
     """Whether a phase's agreement lets the work go on. `lines` has a line a question; none means there is no gate."""
 
     passed: bool
@@ -65,21 +75,21 @@ class Gate:
 
 def studies_of(
     db: Connection, project: Project, phase: Phase, *, bootstrap: Bootstrap | None = None, every: int | None = None
-) -> list[Study]:
+) -> list[AgreementStudy]:
     """Return a study for each question that has answers in the phase, people under their pseudonyms.
 
     Refused posts are no answers. `every` measures only every n-th item (default: so many that `MOST_ANSWERS`
     suffice, which is every item up to then).
     """
-    from davy.measure.study import MOST_LABELS, Asked, study
+    from davy.measure.agreement_study import MOST_LABELS, StudyQuestion, study_question
 
     scheme = scheme_of(db, project)
     found = []
     for question, ratings in ratings_of(db, project, phase, scheme, every=every):
         if len(ratings.labels) > MOST_LABELS:  # sets of labels without end; each label alone is in the export
             continue
-        asked = Asked(question.name, question.name, ratings.labels, question.kind == "scale")
-        found.append(study(asked, phase.name, ratings, bootstrap=bootstrap))
+        asked = StudyQuestion(question.name, question.name, ratings.labels, question.kind == "scale")
+        found.append(study_question(asked, phase.name, ratings, bootstrap=bootstrap))
     return found
 
 
@@ -87,14 +97,16 @@ def ratings_of(
     db: Connection, project: Project, phase: Phase, scheme: Scheme, *, every: int | None = None
 ) -> Iterator[tuple[Question, Ratings]]:
     """Yield each question that has answers in the phase with its ratings, annotators in order of pseudonym."""
-    from davy.measure.ratings import Ratings, in_order
+    from davy.measure.ratings import Ratings, order_labels
 
     every = every if every is not None else stride(db, phase)
-    given = watching.answered(db, phase.id) if every <= 1 else watching.sampled(db, phase.id, every)
+    given = (
+        phase_answers.iter_answers(db, phase.id) if every <= 1 else phase_answers.sample_answers(db, phase.id, every)
+    )
     names = pseudonyms(db, project)
     columns: dict[str, tuple[list[str], list[str], list[str]]] = {q.name: ([], [], []) for q in scheme.questions}
     for one in given:
-        for name, cell in said(scheme, one.answers).items():
+        for name, cell in answer_labels(scheme, one.answers).items():
             posts, people, labels = columns[name]
             posts.append(one.post)
             people.append(names.get(one.annotator, one.annotator))
@@ -105,16 +117,16 @@ def ratings_of(
             continue
         joined = question.kind == "many" or question.open
         ratings = Ratings.from_rows(posts, people, labels, among=() if joined else question.label_names)
-        yield question, ratings.by(in_order(ratings.annotators))
+        yield question, ratings.by(order_labels(ratings.annotators))
 
 
 def stride(db: Connection, phase: Phase) -> int:
     """Return n, where measuring every n-th item of the phase reads at most about `MOST_ANSWERS` annotations."""
-    given = sum(tally.given for tally in watching.tallies_of(db, [phase.id]))
+    given = sum(tally.given for tally in phase_answers.tallies_of(db, [phase.id]))
     return max(1, -(-given // MOST_ANSWERS))
 
 
-def said(scheme: Scheme, answers: Answers) -> dict[str, str]:
+def answer_labels(scheme: Scheme, answers: Answers) -> dict[str, str]:
     """Return each question's cell as `davy agree` and the long export have it: labels in order, joined by `|`.
 
     A yes/no question that was not asked because of the answer above it says no; others that were not asked are left
@@ -138,7 +150,7 @@ class HasMetrics(Protocol):
         """Its coefficients."""
 
 
-def gate(studies: Sequence[HasMetrics], settings: Mapping[str, Any]) -> Gate:
+def gate(studies: Sequence[HasMetrics], settings: Mapping[str, Any]) -> AgreementGateResult:
     """Return whether a phase's agreement is high enough; `settings` are the phase's, with `gate` among them.
 
     Every question that the gate names (default: each one measured) must reach `at_least`, by value, not by the low
@@ -146,14 +158,14 @@ def gate(studies: Sequence[HasMetrics], settings: Mapping[str, Any]) -> Gate:
     """
     wanted = settings.get("gate")
     if not wanted:
-        return Gate(True, "This phase has no gate.", "fleiss")
+        return AgreementGateResult(True, "This phase has no gate.", "fleiss")
     name = coefficient(str(wanted.get("coefficient", "fleiss kappa")))
     least = _least(wanted.get("at_least"))
     by_question = {study.question: study for study in studies}
     questions = list(wanted.get("questions") or by_question)
     lines = tuple(_line(question, by_question.get(question), name, least) for question in questions)
     passed = bool(lines) and all(line.passed for line in lines)
-    return Gate(passed, _sentence(lines, name, least, passed), name, lines)
+    return AgreementGateResult(passed, _sentence(lines, name, least, passed), name, lines)
 
 
 def coefficient(name: str) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from davy.annotate.agreement import ratings_of, said
+from davy.annotate.agreement import answer_labels, ratings_of
 from davy.core import Phase, Project, Scheme, Scorer, UserError
-from davy.store import Connection, cases, exporting, items
-from davy.store.exporting import Kept
+from davy.store import Connection, cases, export_rows, items
+from davy.store.export_rows import ExportedPost
 
 AT_ONCE = 2_000
 SMOOTHING = 0.1
@@ -104,19 +104,21 @@ def audit(
     return Audit(len({it.post for it in every}), found, opened)
 
 
-def _kept(db: Connection, project: Project, phase: Phase) -> Iterator[Kept]:
+def _kept(db: Connection, project: Project, phase: Phase) -> Iterator[ExportedPost]:
     """Yield the posts that this project settled, with their verdicts."""
-    return (kept for kept in exporting.everything(db, project, [phase.id]) if kept.verdicts)
+    return (kept for kept in export_rows.iter_posts(db, project, [phase.id]) if kept.verdicts)
 
 
-def _settled(kept: Kept, scheme: Scheme) -> dict[str, str]:
+def _settled(kept: ExportedPost, scheme: Scheme) -> dict[str, str]:
     """Return question → settled cell, without what an expert decided."""
     answers = {it.question: it.labels for it in kept.verdicts}
     experts = {it.question for it in kept.verdicts if it.basis == "expert"}
-    return {name: cell for name, cell in said(scheme, answers).items() if name in answers and name not in experts}
+    return {
+        name: cell for name, cell in answer_labels(scheme, answers).items() if name in answers and name not in experts
+    }
 
 
-def _scored(part: Sequence[Kept], scheme: Scheme, scorer: Scorer, names: Sequence[str]) -> Iterator[Doubt]:
+def _scored(part: Sequence[ExportedPost], scheme: Scheme, scorer: Scorer, names: Sequence[str]) -> Iterator[Doubt]:
     import polars as pl
 
     columns = {name: [kept.post[name] for kept in part] for name in ("id", "text", "lang", "image")}

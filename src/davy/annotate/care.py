@@ -19,7 +19,7 @@ from davy.annotate.settings import Care
 from davy.core import Annotation, Member, Post, Project, Scheme, UserError
 from davy.store import Connection, sittings
 from davy.store.columns import now
-from davy.store.sittings import Sitting
+from davy.store.sittings import WorkSitting
 
 IDLE = timedelta(minutes=20)
 """A sitting ends when nothing was saved for this long."""
@@ -30,7 +30,7 @@ LONGEST_ITEM = 30 * 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CareRules:
     """When to rest. None switches a rule off; what a project leaves open is as `settings.Care` has it."""
 
     break_after_minutes: float | None
@@ -48,7 +48,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class RestPeriod:
     """Why a person should rest, and until when. `words` is the key of the sentence that says so."""
 
     reason: str
@@ -59,7 +59,7 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
-class Today:
+class DayTotal:
     """What a person did today, in all projects."""
 
     seconds: float = 0.0
@@ -67,12 +67,12 @@ class Today:
     hard: int = 0
 
 
-def rules_of(project: Project, member: Member | None = None) -> Rules:
+def rules_of(project: Project, member: Member | None = None) -> CareRules:
     """Return the rules for a project, with a member's own choices where they are gentler."""
     given = project.settings.get("care") or {}
     known = {name: given.get(name, getattr(_USUAL, name)) for name in _NUMBERS}
     hard = {question: tuple(labels) for question, labels in (given.get("hard") or {}).items()}
-    rules = Rules(**known, hard=hard, zone=zone_of(given.get("timezone")))
+    rules = CareRules(**known, hard=hard, zone=zone_of(given.get("timezone")))
     if member is None:
         return rules
     own = {name: _gentler(getattr(rules, name), member.choices.get(name)) for name in OWN_LIMITS}
@@ -119,7 +119,7 @@ def after_save(
     *,
     hard: bool,
     at: datetime | None = None,
-) -> list[Sitting]:
+) -> list[WorkSitting]:
     """Add one item to the person's sitting, or begin a new one. A replayed form must not come here a second time.
 
     A second thought about an earlier answer adds its time, but no item. Returns the sittings, for `before_next`.
@@ -134,15 +134,17 @@ def after_save(
     if latest is not None and _goes_on(latest, project, rules, at, measured):
         worked = _worked(latest, measured, at)
         added = sittings.add_work(db, latest, seconds=worked, items=new, hard=tough, at=at)
-        return sittings.in_order([added, *found[1:]])
+        return sittings.sort_sittings([added, *found[1:]])
     if latest is not None and found[0].ended_at is None:
         sittings.change(db, latest.id, ended_at=latest.last_at)
         found[0] = replace(found[0], ended_at=latest.last_at)
     started = max(at - timedelta(seconds=measured), _day_start(rules, at))
-    begun = sittings.fresh(project.id, member.user, started_at=started, at=at, seconds=measured, items=new, hard=tough)
+    begun = sittings.new_sitting(
+        project.id, member.user, started_at=started, at=at, seconds=measured, items=new, hard=tough
+    )
     begun = _carried(begun, latest)
     sittings.begin(db, begun)
-    return sittings.in_order([begun, *found])
+    return sittings.sort_sittings([begun, *found])
 
 
 def before_next(
@@ -151,8 +153,8 @@ def before_next(
     member: Member,
     *,
     at: datetime | None = None,
-    known: list[Sitting] | None = None,
-) -> Rest | None:
+    known: list[WorkSitting] | None = None,
+) -> RestPeriod | None:
     """Return the rest that a person should take now, or None. A rest that is due begins with this call.
 
     `known` are their sittings, where `after_save` gave them in the same transaction.
@@ -198,7 +200,7 @@ def postpone(db: Connection, project: Project, member: Member, *, at: datetime |
     sittings.change(db, latest.id, ended_at=None, rest_until=None, rest_reason=None, postponed=True)
 
 
-def today(db: Connection, project: Project, member: Member, *, at: datetime | None = None) -> Today:
+def today(db: Connection, project: Project, member: Member, *, at: datetime | None = None) -> DayTotal:
     """Return what a person did today, by the project's time zone, in all projects."""
     at = at or now()
     return _sum_today(sittings.recent(db, member.user, at), rules_of(project), at)
@@ -207,14 +209,14 @@ def today(db: Connection, project: Project, member: Member, *, at: datetime | No
 # ---- when a sitting goes on, and what counts ---------------------------------------------------
 
 
-def _goes_on(latest: Sitting, project: Project, rules: Rules, at: datetime, measured: float) -> bool:
+def _goes_on(latest: WorkSitting, project: Project, rules: CareRules, at: datetime, measured: float) -> bool:
     if latest.ended_at is not None or latest.project != project.id:
         return False
     same_day = _day(rules, latest.started_at) == _day(rules, at)
     return same_day and _gap(latest, at) - timedelta(seconds=measured) < IDLE
 
 
-def _worked(latest: Sitting, measured: float, at: datetime) -> float:
+def _worked(latest: WorkSitting, measured: float, at: datetime) -> float:
     """Return the seconds that an answer adds: what was measured and a short pause, never more than went by."""
     passed = (at - latest.last_at).total_seconds()
     if passed < 0:  # the clock jumped back: only the browser's own measure is left
@@ -222,7 +224,7 @@ def _worked(latest: Sitting, measured: float, at: datetime) -> float:
     return min(passed, measured + PAUSE_PAID)
 
 
-def _carried(begun: Sitting, before: Sitting | None) -> Sitting:
+def _carried(begun: WorkSitting, before: WorkSitting | None) -> WorkSitting:
     """Return a new sitting that goes on counting since the last rest."""
     own = replace(begun, unrested_seconds=begun.seconds, unrested_hard=begun.hard)
     if before is None:
@@ -238,7 +240,7 @@ def _carried(begun: Sitting, before: Sitting | None) -> Sitting:
     )
 
 
-def _unless_rested(latest: Sitting, rules: Rules, at: datetime, seconds: float | None) -> Sitting:
+def _unless_rested(latest: WorkSitting, rules: CareRules, at: datetime, seconds: float | None) -> WorkSitting:
     """Return the sitting, as ended with nothing to carry where the person has rested since."""
     away = _gap(latest, at) - timedelta(seconds=min(max(seconds or 0.0, 0.0), LONGEST_ITEM))
     over = latest.rest_until is not None and at >= latest.rest_until
@@ -251,18 +253,18 @@ def _unless_rested(latest: Sitting, rules: Rules, at: datetime, seconds: float |
     )  # fmt: skip
 
 
-def _gap(latest: Sitting, at: datetime) -> timedelta:
+def _gap(latest: WorkSitting, at: datetime) -> timedelta:
     return max(at - latest.last_at, timedelta(0))
 
 
-def _rest_length(rules: Rules) -> timedelta:
+def _rest_length(rules: CareRules) -> timedelta:
     return min(timedelta(minutes=rules.break_minutes), IDLE)
 
 
 # ---- when to rest ------------------------------------------------------------------------------
 
 
-def _due(latest: Sitting, rules: Rules) -> str | None:
+def _due(latest: WorkSitting, rules: CareRules) -> str | None:
     extra = rules.postpone_minutes if latest.postponed else 0
     if rules.break_after_hard is not None:
         # A break that was put off gives room for a few more hard items, too.
@@ -274,7 +276,7 @@ def _due(latest: Sitting, rules: Rules) -> str | None:
     return None
 
 
-def _resting(db: Connection, latest: Sitting, rules: Rules, at: datetime) -> Rest | None:
+def _resting(db: Connection, latest: WorkSitting, rules: CareRules, at: datetime) -> RestPeriod | None:
     assert latest.rest_until is not None
     if at >= latest.rest_until:
         return None
@@ -285,7 +287,7 @@ def _resting(db: Connection, latest: Sitting, rules: Rules, at: datetime) -> Res
     return _rest(latest.rest_reason or "break", latest.ended_at or at, until, may)
 
 
-def _capped(rules: Rules, done: Today, at: datetime) -> Rest | None:
+def _capped(rules: CareRules, done: DayTotal, at: datetime) -> RestPeriod | None:
     minutes = rules.daily_minutes is not None and done.seconds >= rules.daily_minutes * 60
     items = rules.daily_items is not None and done.items >= rules.daily_items
     if not (minutes or items):
@@ -293,23 +295,23 @@ def _capped(rules: Rules, done: Today, at: datetime) -> Rest | None:
     return _rest("daily cap", at, _day_start(rules, at, days=1), may_postpone=False)
 
 
-def _rest(reason: str, since: datetime, until: datetime, may_postpone: bool) -> Rest:
-    return Rest(reason, since, until, f"rest.{reason.replace(' ', '_')}", may_postpone)
+def _rest(reason: str, since: datetime, until: datetime, may_postpone: bool) -> RestPeriod:
+    return RestPeriod(reason, since, until, f"rest.{reason.replace(' ', '_')}", may_postpone)
 
 
 # ---- days ---------------------------------------------------------------------------------------
 
 
-def _sum_today(found: Iterable[Sitting], rules: Rules, at: datetime) -> Today:
+def _sum_today(found: Iterable[WorkSitting], rules: CareRules, at: datetime) -> DayTotal:
     mine = [it for it in found if _day(rules, it.started_at) == _day(rules, at)]
-    return Today(sum(it.seconds for it in mine), sum(it.items for it in mine), sum(it.hard for it in mine))
+    return DayTotal(sum(it.seconds for it in mine), sum(it.items for it in mine), sum(it.hard for it in mine))
 
 
-def _day(rules: Rules, at: datetime) -> Any:
+def _day(rules: CareRules, at: datetime) -> Any:
     return at.astimezone(rules.zone).date()
 
 
-def _day_start(rules: Rules, at: datetime, *, days: int = 0) -> datetime:
+def _day_start(rules: CareRules, at: datetime, *, days: int = 0) -> datetime:
     """Return when the person's day begins, as UTC; `days` later by the calendar, whatever the clocks do that night."""
     day = _day(rules, at) + timedelta(days=days)
     return datetime(day.year, day.month, day.day, tzinfo=rules.zone).astimezone(UTC)
@@ -322,7 +324,7 @@ def _gentler(rule: Any, own: Any) -> Any:
     return own if rule is None else min(rule, own)
 
 
-def _severe(rules: Rules, post: Post | None) -> bool:
+def _severe(rules: CareRules, post: Post | None) -> bool:
     if post is None or rules.severity is None:
         return False
     severity = post.meta.get("severity")

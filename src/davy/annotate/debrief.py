@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from davy.annotate import watch
+from davy.annotate import monitoring
 from davy.core import Metric, Project
 from davy.store import Connection, sittings
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class AgreementFigure:
     """How far people agreed on one question in one phase (Fleiss' κ)."""
 
     phase: str
@@ -19,7 +19,7 @@ class Agreed:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DebriefFigures:
     """What a project became. `people` are those who gave answers; `settled` is None where nobody has counted yet."""
 
     posts: int
@@ -27,25 +27,25 @@ class Figures:
     settled: int | None
     people: int
     hours: float
-    agreed: tuple[Agreed, ...] = ()
+    agreed: tuple[AgreementFigure, ...] = ()
 
 
-def figures(db: Connection, project: Project) -> Figures:
+def figures(db: Connection, project: Project) -> DebriefFigures:
     """Return the figures of a project now. Reads a few rows a phase and person."""
-    board = watch.board(db, project)
+    board = monitoring.load_dashboard(db, project)
     corpus = [phase for phase in board.phases if phase.in_corpus]
     settled = [n for phase in corpus if (n := board.progress[phase.id].settled) is not None]
     agreed = [
-        Agreed(phase.name, it.question, metric)
+        AgreementFigure(phase.name, it.question, metric)
         for phase in board.phases
         for it in board.measured.get(phase.id, ())
         if (metric := it.metric("fleiss")) is not None and metric.value is not None
     ]
-    return Figures(
+    return DebriefFigures(
         posts=sum(phase.size for phase in corpus),
         answers=sum(it.given for it in board.progress.values()),
         settled=sum(settled) if settled else None,
-        people=len({it.annotator for it in watch.by_people(board.tallies) if it.given > 0}),
+        people=len({it.annotator for it in monitoring.by_people(board.tallies) if it.given > 0}),
         hours=sum(it.seconds for it in sittings.hours(db, project.id).values()) / 3600,
         agreed=tuple(agreed),
     )

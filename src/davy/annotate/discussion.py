@@ -5,9 +5,9 @@ open, and whoever writes records it for all (`together.save_shared`). Who sends 
 second answer to a post that has one is told, and nothing is replaced unseen.
 """
 
-from davy.annotate.current import scheme_of
-from davy.annotate.together import save_shared, shared_answer
-from davy.annotate.work import Sheet
+from davy.annotate.consensus import save_shared, shared_answer
+from davy.annotate.labelling import Sheet
+from davy.annotate.project_scheme import scheme_of
 from davy.core import Annotation, Assignment, Member, Phase, Post, Project, UserError
 from davy.core.annotation import Answers
 from davy.store import Connection, items, phases, posts, tallies
@@ -27,7 +27,7 @@ def shared_sheet(db: Connection, project: Project, member: Member, phase: Phase)
 
     Its assignment is nobody's and is never stored: it only says where the form goes.
     """
-    left = [item for item in items.everything(db, phase.id) if item.state == "open"]
+    left = [item for item in items.iter_items(db, phase.id) if item.state == "open"]
     if not left:
         return None
     item, scheme = left[0], scheme_of(db, project)
@@ -69,8 +69,10 @@ def record(
     return save_shared(db, project, phase, item, answers, notes, by=by, annotation_id=annotation_id)
 
 
-def recorded(db: Connection, project: Project, phase: Phase, *, most: int = 50) -> list[tuple[Post, Annotation]]:
+def recorded_answers(
+    db: Connection, project: Project, phase: Phase, *, most: int = 50
+) -> list[tuple[Post, Annotation]]:
     """Return the posts that have a shared answer, with it, the last ones first."""
-    done = [item for item in items.everything(db, phase.id) if item.state != "open"][-most:][::-1]
+    done = [item for item in items.iter_items(db, phase.id) if item.state != "open"][-most:][::-1]
     found = [(item, shared_answer(db, project, phase, item)) for item in done]
     return [(posts.get(db, item.post), given) for item, given in found if given is not None]

@@ -12,22 +12,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from davy.annotate.rules import flag_holds, flag_votes
-from davy.annotate.settings import Rule
+from davy.annotate.settings import AdjudicationRule
 from davy.core import Annotation, Item, Project
 from davy.store import cases, events
-from davy.store.cases import Case
+from davy.store.cases import AdjudicationCase
 
 if TYPE_CHECKING:
     from davy.store import Connection
 
-NOTED = Rule("majority", otherwise="open")
+NOTED = AdjudicationRule("majority", otherwise="open")
 
 
 def settle_flags(
-    db: Connection, project: Project, item: Item, given: Sequence[Annotation], known: Sequence[Case]
+    db: Connection, project: Project, item: Item, given: Sequence[Annotation], known: Sequence[AdjudicationCase]
 ) -> str:
     """Note what people flagged and return what follows: `open`, `expert` or `drop`. What an expert saw stands."""
-    rules = {name: Rule(**it) for name, it in (project.settings.get("flags") or {}).items()}
+    rules = {name: AdjudicationRule(**it) for name, it in (project.settings.get("flags") or {}).items()}
     votes = flag_votes(given)
     holding = [flag for flag, n in votes.items() if flag_holds(rules.get(flag, NOTED), n)]
     follows = {rules.get(flag, NOTED).otherwise for flag in holding}

@@ -19,7 +19,7 @@ LONGEST_CHANGES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class GuidelineRelease:
     """A new guideline; `again` answers were put before their people for a second look."""
 
     guideline: Guideline
@@ -28,7 +28,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class SecondLook:
     """Which answers to look at again: those with these labels of a question, or without one, all older answers."""
 
     question: str | None = None
@@ -43,10 +43,10 @@ def publish(
     *,
     changes: str,
     by: str,
-    again: Again | None = None,
+    again: SecondLook | None = None,
     announcement: str | None = None,
     answers: str | None = None,
-) -> Published:
+) -> GuidelineRelease:
     """Add a version of the guideline and return it. `announcement` is what the channel says (`{version}` and
     `{changes}` are filled in); `answers` is the message in the channel that this version answers."""
     before = current(db, project)
@@ -67,7 +67,7 @@ def publish(
         messages.into_guideline(db, project.id, answers, made.version, by=by)
     asked = 0
     if again is not None:
-        asked = assignments.again(
+        asked = assignments.request_second_look(
             db,
             project.id,
             by=by,
@@ -75,7 +75,7 @@ def publish(
             labels=list(again.labels) or None,
             before_guideline=made.version,
         )
-    return Published(made, asked, told)
+    return GuidelineRelease(made, asked, told)
 
 
 def current(db: Connection, project: Project) -> Guideline | None:
@@ -110,7 +110,7 @@ def _check(words: Wording, changes: str, before: Guideline | None) -> None:
         raise UserError(f"These are the words of guideline {before.version}. Change something first.", status=409)
 
 
-def _check_again(again: Again, scheme: Scheme) -> None:
+def _check_again(again: SecondLook, scheme: Scheme) -> None:
     if again.question is None:
         return
     names = [question.name for question in scheme.questions]
@@ -128,7 +128,7 @@ def _announce(db: Connection, project: Project, made: Guideline, announcement: s
     said = (announcement or "Guideline {version}: {changes}").format(version=made.version, changes=made.changes)
     sharing: Sequence[Project] = [
         it
-        for it in projects.everything(db)
+        for it in projects.list_projects(db)
         if it.state == "open" and (it.scheme, it.scheme_version) == (project.scheme, project.scheme_version)
     ]
     for it in sharing:

@@ -14,25 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from davy.annotate.settings import (
+    AdjudicationRule,
+    AgreementGate,
     Batch,
     Care,
     Contact,
     Deletion,
-    Gate,
-    Pass,
+    PassMark,
     Pay,
-    Person,
-    Rule,
-    Settings,
+    ProjectSettings,
+    RosterPerson,
+    as_plain_json,
+    as_wording,
     check_date,
     one_of,
-    plain,
-    worded,
 )
 from davy.core import PHASE_KINDS
 from davy.core.errors import nearest
-from davy.recipes import named
-from davy.schemes.nodes import List, Map, Node, Problems, Text, line_at
+from davy.files import yaml_objects
+from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlNode, YamlText, line_at
 
 PACKAGE = "davy.annotate.presets"
 SETTINGS: tuple[str, ...] = (
@@ -61,8 +61,8 @@ class PhasePlan:
     posts: str = "0"
     answers: str | None = None
     in_corpus: bool | None = None
-    gate: Gate | None = None
-    pass_: Pass | None = None
+    gate: AgreementGate | None = None
+    pass_: PassMark | None = None
     batches: Mapping[str, Batch] = field(default_factory=dict)
     lease_minutes: float | None = None
     quota: int | None = None
@@ -110,87 +110,91 @@ class PhasePlan:
             "deadline": self.deadline,
             "feedback": self.kind == "training" if self.feedback is None else self.feedback,
         }
-        made: dict[str, Any] = plain({name: value for name, value in kept.items() if value is not None})
+        made: dict[str, Any] = as_plain_json({name: value for name, value in kept.items() if value is not None})
         return made
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProjectPlan:
     """A whole project file."""
 
     name: str
     title: str
     scheme: str
-    settings: Settings
+    settings: ProjectSettings
     phases: tuple[PhasePlan, ...]
     posts: tuple[str, ...] = ()
     """Files whose posts form the pool."""
-    roster: tuple[Person, ...] = ()
+    roster: tuple[RosterPerson, ...] = ()
     seed: int = 0
     preset: str | None = None
 
 
-def presets() -> list[str]:
+def preset_names() -> list[str]:
     """Return the names of the presets that ship with Davy."""
-    return named.shipped(PACKAGE)
+    return yaml_objects.shipped_names(PACKAGE)
 
 
-def read(path_or_preset: str | Path) -> Plan:
+def read_plan(path_or_preset: str | Path) -> ProjectPlan:
     """Return the plan in a file, or of a preset by its name."""
-    return parse(named.text_of(str(path_or_preset), PACKAGE, "project"), str(path_or_preset))
+    return parse_plan(yaml_objects.read_shipped_or_file(str(path_or_preset), PACKAGE, "project"), str(path_or_preset))
 
 
-def parse(raw: bytes, file: str) -> Plan:
+def parse_plan(raw: bytes, file: str) -> ProjectPlan:
     """Return the plan of a file's bytes; the first problem in it becomes a `UserError` with its line."""
     problems = Problems(file, what="project", example="docs/projects.md")
-    own = named.root_of(raw, problems, KEYS)
+    own = yaml_objects.read_root(raw, problems, KEYS)
     root, preset = _on_preset(own, problems)
     plan = _plan(root, preset, problems)
-    named.refuse(problems)
+    yaml_objects.raise_first(problems)
     assert plan is not None  # without one a problem was noted, and raised
     return plan
 
 
-def parse_settings(raw: bytes, file: str) -> Settings:
+def parse_settings(raw: bytes, file: str) -> ProjectSettings:
     """Return the settings of a file that has only those: what a project's settings page sends."""
     problems = Problems(file, what="project's settings", example="docs/projects.md")
-    settings = _settings(named.root_of(raw, problems, SETTINGS), problems)
-    named.refuse(problems)
+    settings = _settings(yaml_objects.read_root(raw, problems, SETTINGS), problems)
+    yaml_objects.raise_first(problems)
     assert settings is not None  # without them a problem was noted, and raised
     return settings
 
 
-def _on_preset(own: Map, problems: Problems) -> tuple[Map, str | None]:
+def _on_preset(own: YamlMap, problems: Problems) -> tuple[YamlMap, str | None]:
     """Return a file's mapping with the preset's values where it has none, and the preset's name."""
     name = own.get("preset")
     if name is None:
         return own, None
-    if name not in presets():
-        hint = nearest(str(name), presets())
-        problems.add(own.line_of("preset"), f"There is no preset {str(name)!r}; Davy has {', '.join(presets())}.{hint}")
-        named.refuse(problems)
-    base = named.root_of(named.text_of(str(name), PACKAGE, "preset"), Problems(f"preset {name}"), KEYS)
+    if name not in preset_names():
+        hint = nearest(str(name), preset_names())
+        problems.add(
+            own.line_of("preset"), f"There is no preset {str(name)!r}; Davy has {', '.join(preset_names())}.{hint}"
+        )
+        yaml_objects.raise_first(problems)
+    base = yaml_objects.read_root(
+        yaml_objects.read_shipped_or_file(str(name), PACKAGE, "preset"), Problems(f"preset {name}"), KEYS
+    )
     root = _joined(base, own)
     for key in _MERGED:
         theirs, ours = base.get(key), own.get(key)
-        if isinstance(theirs, Map) and isinstance(ours, Map):
+        if isinstance(theirs, YamlMap) and isinstance(ours, YamlMap):
             root[_key_of(own, key)] = _joined(theirs, ours)
-    if isinstance(own.get("phases"), Map):
+    if isinstance(own.get("phases"), YamlMap):
         root[_key_of(own, "phases")] = _changed_phases(base, own, problems)
     return root, str(name)
 
 
-def _changed_phases(base: Map, own: Map, problems: Problems) -> List:
+def _changed_phases(base: YamlMap, own: YamlMap, problems: Problems) -> YamlList:
     """Return the preset's phases with what the file changes in some of them, by name."""
     changes, line = own["phases"], own.line_of("phases")
     theirs = base.get("phases")
-    assert isinstance(changes, Map)
-    assert isinstance(theirs, List)
-    phases = List(Map(phase) for phase in theirs if isinstance(phase, Map))
+    assert isinstance(changes, YamlMap)
+    assert isinstance(theirs, YamlList)
+    phases = YamlList(YamlMap(phase) for phase in theirs if isinstance(phase, YamlMap))
     phases.line = line
-    known = {str(phase["name"]): phase for phase in phases if isinstance(phase, Map)}
+    known = {str(phase["name"]): phase for phase in phases if isinstance(phase, YamlMap)}
     for name, change in changes.items():
-        if name not in known or not isinstance(change, Map):
+        if name not in known or not isinstance(change, YamlMap):
             hint = nearest(str(name), list(known))
             problems.add(line_at(name, line), f"The preset has no phase {str(name)!r} to change so.{hint}")
             continue
@@ -201,43 +205,43 @@ def _changed_phases(base: Map, own: Map, problems: Problems) -> List:
     return phases
 
 
-def _joined(theirs: Map, ours: Map) -> Map:
+def _joined(theirs: YamlMap, ours: YamlMap) -> YamlMap:
     # Our keys first: a key that both have keeps our line.
     said = {key.replace("_", "-") for key in ours}
-    joined = Map({**ours, **{key: value for key, value in theirs.items() if key not in said}})
+    joined = YamlMap({**ours, **{key: value for key, value in theirs.items() if key not in said}})
     joined.line = ours.line
     return joined
 
 
-def _key_of(root: Map, key: str) -> str:
+def _key_of(root: YamlMap, key: str) -> str:
     return next(known for known in root if known == key)
 
 
-def _plan(root: Map, preset: str | None, problems: Problems) -> Plan | None:
+def _plan(root: YamlMap, preset: str | None, problems: Problems) -> ProjectPlan | None:
     for key in ("name", "title", "scheme", "phases"):
         if root.get(key) is None:
             problems.add(root.line, f"The project lacks `{key}:`. Add it.")
     values: dict[str, Any] = {"preset": preset}
     for key in ("name", "title", "scheme"):
         node = root.get(key)
-        if node is not None and not isinstance(node, Text):
+        if node is not None and not isinstance(node, YamlText):
             problems.add(root.line_of(key), f"`{key}` must be one text.")
         values[key] = str(node)
     values["phases"] = _each(root, "phases", PhasePlan, problems)
-    values["roster"] = _each(root, "roster", Person, problems)
+    values["roster"] = _each(root, "roster", RosterPerson, problems)
     values["posts"] = _texts(root, "posts", problems)
     values["seed"] = _seed(root, problems)
     values["settings"] = _settings(root, problems)
     _check_names(values["phases"], root, problems)
-    return None if problems.found else Plan(**values)
+    return None if problems.found else ProjectPlan(**values)
 
 
-def _settings(root: Map, problems: Problems) -> Settings | None:
+def _settings(root: YamlMap, problems: Problems) -> ProjectSettings | None:
     care = _one(root, "care", Care, problems)
     pay = _one(root, "pay", Pay, problems)
     values: dict[str, Any] = {
-        "adjudication": _by_name(root, "adjudication", Rule, problems),
-        "flags": _by_name(root, "flags", Rule, problems),
+        "adjudication": _by_name(root, "adjudication", AdjudicationRule, problems),
+        "flags": _by_name(root, "flags", AdjudicationRule, problems),
         "support": _each(root, "support", Contact, problems),
         "consent": _wording(root, "consent", problems),
         "debrief": _wording(root, "debrief", problems),
@@ -249,53 +253,53 @@ def _settings(root: Map, problems: Problems) -> Settings | None:
     if care is not None:
         values["care"] = care
     try:
-        return Settings(**values)
+        return ProjectSettings(**values)
     except ValueError as error:
         key = "languages" if "language" in str(error) else "flags"
         problems.add(root.line_of(key), f"{error}")
         return None
 
 
-def _one(root: Map, key: str, kind: type, problems: Problems) -> Any:
+def _one(root: YamlMap, key: str, kind: type, problems: Problems) -> Any:
     node = root.get(key)
     if node is None:
         return None
-    if not isinstance(node, Map):
+    if not isinstance(node, YamlMap):
         problems.add(root.line_of(key), f"`{key}` must be a mapping of names to values.")
         return None
     return _built(kind, node, f"`{key}`", problems, root.line_of(key))
 
 
-def _by_name(root: Map, key: str, kind: type, problems: Problems) -> dict[str, Any]:
+def _by_name(root: YamlMap, key: str, kind: type, problems: Problems) -> dict[str, Any]:
     node = root.get(key)
     if node is None:
         return {}
-    if not isinstance(node, Map):
+    if not isinstance(node, YamlMap):
         problems.add(root.line_of(key), f"`{key}` must be a mapping of names to rules.")
         return {}
     found = {}
     for name, inner in node.items():
         line = line_at(name, root.line_of(key))
-        if isinstance(inner, Text):  # `sexist: unanimous` says enough
-            inner = Map({"rule": inner})
-        if not isinstance(inner, Map):
+        if isinstance(inner, YamlText):  # `sexist: unanimous` says enough
+            inner = YamlMap({"rule": inner})
+        if not isinstance(inner, YamlMap):
             problems.add(line, f"`{key}`, {str(name)!r}: write a rule's name or a mapping such as {{rule: unanimous}}.")
             continue
         found[str(name)] = _built(kind, inner, f"`{key}`, {str(name)!r}", problems, line)
     return found
 
 
-def _each(root: Map, key: str, kind: type, problems: Problems) -> tuple[Any, ...]:
+def _each(root: YamlMap, key: str, kind: type, problems: Problems) -> tuple[Any, ...]:
     node = root.get(key)
     if node is None:
         return ()
-    if not isinstance(node, List):
+    if not isinstance(node, YamlList):
         problems.add(root.line_of(key), f"`{key}` must be a list. Begin each entry with a hyphen.")
         return ()
     found = []
     for item in node:
         line = line_at(item, root.line_of(key))
-        if not isinstance(item, Map):
+        if not isinstance(item, YamlMap):
             problems.add(line, f"An entry of `{key}` is a mapping that begins with `- name: …`.")
             continue
         title = f"`{key}`, {str(item.get('name') or item.get('login') or '?')!r}"
@@ -303,15 +307,15 @@ def _each(root: Map, key: str, kind: type, problems: Problems) -> tuple[Any, ...
     return tuple(it for it in found if it is not None)
 
 
-def _built(kind: type, node: Map, title: str, problems: Problems, line: int) -> Any:
+def _built(kind: type, node: YamlMap, title: str, problems: Problems, line: int) -> Any:
     """Return an object of a dataclass, its inner parts read first; underscores in keys are taken for hyphens."""
-    flat, inner = Map(), {}
+    flat, inner = YamlMap(), {}
     flat.line = node.line
     for key, value in node.items():
-        name = Text(key.replace("_", "-"))
+        name = YamlText(key.replace("_", "-"))
         name.line = line_at(key, line)
-        if name in ("gate", "pass") and isinstance(value, Map):
-            of = Gate if name == "gate" else Pass
+        if name in ("gate", "pass") and isinstance(value, YamlMap):
+            of = AgreementGate if name == "gate" else PassMark
             inner[f"{name}_" if name == "pass" else str(name)] = _built(
                 of, value, f"{title}, {name}", problems, name.line
             )
@@ -321,40 +325,40 @@ def _built(kind: type, node: Map, title: str, problems: Problems, line: int) -> 
             inner["words"] = _wording(node, "words", problems)
         else:
             flat[name] = value
-    made = named.built(kind, flat, title, problems, line)
+    made = yaml_objects.build(kind, flat, title, problems, line)
     return None if made is None else replace(made, **inner)
 
 
-def _wording(root: Map, key: str, problems: Problems) -> dict[str, str]:
+def _wording(root: YamlMap, key: str, problems: Problems) -> dict[str, str]:
     """Return a text by language."""
-    from davy.schemes import shape
+    from davy.schemes import scheme_fields
 
     node = root.get(key)
     if node is None:
         return {}
-    return worded(shape.wording(node, f"`{key}`", root.line_of(key), problems))
+    return as_wording(scheme_fields.wording(node, f"`{key}`", root.line_of(key), problems))
 
 
-def _texts(root: Map, key: str, problems: Problems) -> tuple[str, ...]:
+def _texts(root: YamlMap, key: str, problems: Problems) -> tuple[str, ...]:
     node = root.get(key)
-    items: list[Node] = list(node) if isinstance(node, List) else [] if node is None else [node]
-    if not all(isinstance(item, Text) and item for item in items):
+    items: list[YamlNode] = list(node) if isinstance(node, YamlList) else [] if node is None else [node]
+    if not all(isinstance(item, YamlText) and item for item in items):
         problems.add(root.line_of(key), f"`{key}` must be a text or a list of texts.")
         return ()
     return tuple(str(item) for item in items)
 
 
-def _seed(root: Map, problems: Problems) -> int:
+def _seed(root: YamlMap, problems: Problems) -> int:
     node = root.get("seed")
     if node is None:
         return 0
-    if not isinstance(node, Text) or not re.fullmatch(r"\d{1,9}", node):
+    if not isinstance(node, YamlText) or not re.fullmatch(r"\d{1,9}", node):
         problems.add(root.line_of("seed"), "`seed` must be a whole number from 0.")
         return 0
     return int(node)
 
 
-def _check_names(phases: tuple[PhasePlan, ...], root: Map, problems: Problems) -> None:
+def _check_names(phases: tuple[PhasePlan, ...], root: YamlMap, problems: Problems) -> None:
     names = [phase.name for phase in phases]
     for name in dict.fromkeys(names):
         if names.count(name) > 1:

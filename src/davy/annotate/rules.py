@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from davy.annotate.settings import Rule
+from davy.annotate.settings import AdjudicationRule
 from davy.core import FLAGS, Annotation, Question, Scheme, UserError, Verdict
 from davy.core.annotation import Answers
 from davy.core.errors import nearest
@@ -25,11 +25,11 @@ SEVERE = Fraction(1, 3)
 The memes paper calls two against three of five raters severe; one against two of three is the same with fewer raters.
 """
 
-Rules = Mapping[str, Rule]
+Rules = Mapping[str, AdjudicationRule]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RuleOutcome:
     """What a post's answers settle. A question under an unsettled one is in neither list: it waits."""
 
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
@@ -39,18 +39,20 @@ class Outcome:
     """The question whose rule drops the post."""
 
 
-def read_rules(scheme: Scheme, given: Mapping[str, Any] | None) -> dict[str, Rule]:
+def read_rules(scheme: Scheme, given: Mapping[str, Any] | None) -> dict[str, AdjudicationRule]:
     """Return a rule for each question that is asked; one that the settings leave out goes by majority, else an expert.
 
     `"*"` names the rule of every question that has none of its own. What `check_rules` would refuse is passed over,
     so that no saved answer is ever lost to a setting.
     """
-    made = {name: it if isinstance(it, Rule) else Rule(**it) for name, it in (given or {}).items()}
-    usual = made.get("*", Rule())
+    made = {
+        name: it if isinstance(it, AdjudicationRule) else AdjudicationRule(**it) for name, it in (given or {}).items()
+    }
+    usual = made.get("*", AdjudicationRule())
     return {it.name: made.get(it.name, usual) for it in scheme.questions if it.derived is None}
 
 
-def check_rules(scheme: Scheme, given: Mapping[str, Rule]) -> None:
+def check_rules(scheme: Scheme, given: Mapping[str, AdjudicationRule]) -> None:
     """Refuse rules that this scheme can't have: an unknown question, a severe split on what is no scale."""
     names = [question.name for question in scheme.questions]
     for name, rule in given.items():
@@ -65,7 +67,9 @@ def check_rules(scheme: Scheme, given: Mapping[str, Rule]) -> None:
             raise UserError(f"The share of {name!r} is {rule.share}; it has to be more than a half, such as 2/3.")
 
 
-def settle(scheme: Scheme, rules: Rules, annotations: Sequence[Annotation], decided: Answers | None = None) -> Outcome:
+def settle(
+    scheme: Scheme, rules: Rules, annotations: Sequence[Annotation], decided: Answers | None = None
+) -> RuleOutcome:
     """Return what the annotations of one post settle; `decided` are answers that an expert gave, which stand."""
     panel = [it for it in annotations if not it.refused]
     verdicts: dict[str, Verdict] = {}
@@ -86,25 +90,25 @@ def settle(scheme: Scheme, rules: Rules, annotations: Sequence[Annotation], deci
             else:
                 unsettled[question.name] = found
     dropped = next((name for name in unsettled if rules[name].otherwise == "drop"), None)
-    return Outcome(verdicts, unsettled, dropped)
+    return RuleOutcome(verdicts, unsettled, dropped)
 
 
-def for_expert(rules: Rules, outcome: Outcome) -> dict[str, str]:
+def questions_for_expert(rules: Rules, outcome: RuleOutcome) -> dict[str, str]:
     """Return the unsettled questions that go to an expert, with why."""
     return {name: why for name, why in outcome.unsettled.items() if rules[name].otherwise == "expert"}
 
 
-class Labelled(Protocol):
+class HasLabels(Protocol):
     """Anything that says which labels were settled."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
 
 
-AnyVerdict = TypeVar("AnyVerdict", bound=Labelled)
+AnyVerdict = TypeVar("AnyVerdict", bound=HasLabels)
 
 
-def standing(scheme: Scheme, verdicts: Mapping[str, AnyVerdict]) -> dict[str, AnyVerdict]:
+def applicable_verdicts(scheme: Scheme, verdicts: Mapping[str, AnyVerdict]) -> dict[str, AnyVerdict]:
     """Return the verdicts whose question still applies: a child's older verdict falls when its parent's changes."""
     kept: dict[str, AnyVerdict] = {}
     for question in scheme.questions:
@@ -122,24 +126,24 @@ def flag_votes(annotations: Iterable[Annotation]) -> dict[str, tuple[int, int]]:
     return {flag: (n, len(panel)) for flag, n in votes.items() if n}
 
 
-def flag_holds(rule: Rule, votes: tuple[int, int]) -> bool:
+def flag_holds(rule: AdjudicationRule, votes: tuple[int, int]) -> bool:
     """Return whether a flag holds: by majority unless its rule says otherwise; with `single` one voice is enough."""
     raised, panel = votes
     return raised > 0 and (rule.rule == "single" or _passes(rule, raised, panel))
 
 
-def _applies(question: Question, verdicts: Mapping[str, Labelled]) -> bool:
+def _applies(question: Question, verdicts: Mapping[str, HasLabels]) -> bool:
     if question.under is None:
         return True
     parent, needed = question.under
     return parent in verdicts and bool(set(verdicts[parent].labels) & set(needed))
 
 
-def _above(question: Question, verdicts: Mapping[str, Labelled]) -> set[str]:
+def _above(question: Question, verdicts: Mapping[str, HasLabels]) -> set[str]:
     return set(verdicts[question.under[0]].labels) if question.under else set()
 
 
-def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, Labelled]) -> bool:
+def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, HasLabels]) -> bool:
     """Return whether the labels may be chosen beneath what was settled above."""
     return all(_allowed(question, label, _above(question, verdicts)) for label in labels)
 
@@ -163,7 +167,11 @@ def _derived(question: Question, verdicts: Mapping[str, Verdict]) -> dict[str, V
 
 
 def _settled(
-    scheme: Scheme, question: Question, rule: Rule, panel: Sequence[Annotation], verdicts: Mapping[str, Verdict]
+    scheme: Scheme,
+    question: Question,
+    rule: AdjudicationRule,
+    panel: Sequence[Annotation],
+    verdicts: Mapping[str, Verdict],
 ) -> Verdict | str:
     full = {it.id: scheme.completed(it.answers) for it in panel}
     said = {id_: tuple(answers[question.name]) for id_, answers in full.items() if question.name in answers}
@@ -191,7 +199,7 @@ def _possible(question: Question, said: Iterable[tuple[str, ...]], above: set[st
     return [possible for labels, possible in kept if possible or not labels]
 
 
-def _passes(rule: Rule, n: int, voters: int) -> bool:
+def _passes(rule: AdjudicationRule, n: int, voters: int) -> bool:
     if rule.rule in ("unanimous", "single"):
         return n == voters
     if rule.rule == "share":
@@ -199,14 +207,14 @@ def _passes(rule: Rule, n: int, voters: int) -> bool:
     return 2 * n > voters
 
 
-def _one(rule: Rule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
+def _one(rule: AdjudicationRule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
     counts = {labels: given.count(labels) for labels in given}
     best = max(counts, key=lambda labels: counts[labels])
     alone = list(counts.values()).count(counts[best]) == 1
     return best if alone and _passes(rule, counts[best], len(given)) else "split"
 
 
-def _many(question: Question, rule: Rule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
+def _many(question: Question, rule: AdjudicationRule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
     """Return the labels that are in; each label has to be settled as in or out."""
     chosen = []
     for label in dict.fromkeys((*question.label_names, *(label for labels in given for label in labels))):
@@ -232,7 +240,7 @@ def _scale(scheme: Scheme, question: Question, given: Sequence[str]) -> tuple[st
     return "undecided" if any(order[low] not in table for table in tables) else (order[low],)
 
 
-def _basis(rule: Rule, found: tuple[str, ...], given: Sequence[tuple[str, ...]]) -> str:
+def _basis(rule: AdjudicationRule, found: tuple[str, ...], given: Sequence[tuple[str, ...]]) -> str:
     if len(given) == 1:
         return "single"
     same = sum(set(labels) == set(found) for labels in given)

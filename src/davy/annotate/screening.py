@@ -15,7 +15,7 @@ from typing import Any
 from davy.annotate import agreement
 from davy.core import Metric, Phase, Project, Scheme, UserError
 from davy.core.annotation import Answers
-from davy.store import Connection, events, members, phases, watching
+from davy.store import Connection, events, members, phase_answers, phases
 
 PASSED, FAILED, OPEN = "passed", "failed", "open"
 DECIDED = "screening decided"
@@ -23,7 +23,7 @@ DECIDED = "screening decided"
 
 
 @dataclass(frozen=True, slots=True)
-class Class:
+class ClassScore:
     """How a person does on one class of gold: what they said of the posts that have it."""
 
     label: str
@@ -32,13 +32,13 @@ class Class:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class ScreeningScores:
     """One question of a person's screening. `classes` are in the scheme's order."""
 
     question: str
     accuracy: Metric
     at_least: float | None
-    classes: tuple[Class, ...]
+    classes: tuple[ClassScore, ...]
 
     @property
     def reached(self) -> bool:
@@ -47,7 +47,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ScreeningDecision:
     """What a manager decided about a person, and why."""
 
     state: str
@@ -56,16 +56,16 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ScreeningResult:
     """A person's screening: `state` is what counts, a manager's decision before the marks."""
 
     user: str
     pseudonym: str
     answered: int
     size: int
-    marks: tuple[Marks, ...]
+    marks: tuple[ScreeningScores, ...]
     by_marks: str
-    decision: Decision | None = None
+    decision: ScreeningDecision | None = None
 
     @property
     def state(self) -> str:
@@ -73,29 +73,34 @@ class Result:
         return self.decision.state if self.decision else self.by_marks
 
 
-def results(db: Connection, project: Project, phase: Phase, scheme: Scheme, *, only: str | None = None) -> list[Result]:
+def screening_results(
+    db: Connection, project: Project, phase: Phase, scheme: Scheme, *, only: str | None = None
+) -> list[ScreeningResult]:
     """Return everyone's result by pseudonym, those who have not begun too; `only` one person's where named."""
-    gold = {post: agreement.said(scheme, answers) for post, answers in watching.gold(db, phase.id).items()}
-    least, questions = mark(phase.settings, scheme)
+    gold = {
+        post: agreement.answer_labels(scheme, answers)
+        for post, answers in phase_answers.gold_answers(db, phase.id).items()
+    }
+    least, questions = pass_mark(phase.settings, scheme)
     given: dict[str, dict[str, Answers]] = {}
-    for one in watching.answered(db, phase.id, annotator=only):
+    for one in phase_answers.iter_answers(db, phase.id, annotator=only):
         given.setdefault(one.annotator, {})[one.post] = one.answers
-    refused = {tally.annotator: tally.refused for tally in watching.tallies_of(db, [phase.id])}
+    refused = {tally.annotator: tally.refused for tally in phase_answers.tallies_of(db, [phase.id])}
     decided = decisions(db, project, phase)
     names = agreement.pseudonyms(db, project)
     people = {member.user for member in members.of_project(db, project.id, role="annotator")} | set(given)
     people = people if only is None else people & {only}
     found = []
     for user in people:
-        said = {post: agreement.said(scheme, answers) for post, answers in given.get(user, {}).items()}
+        said = {post: agreement.answer_labels(scheme, answers) for post, answers in given.get(user, {}).items()}
         marks = _marks(scheme, gold, said, least, questions)
         done = len(said) + refused.get(user, 0)
         state = OPEN if done < phase.size or not marks else PASSED if all(it.reached for it in marks) else FAILED
-        found.append(Result(user, names.get(user, user), done, phase.size, marks, state, decided.get(user)))
+        found.append(ScreeningResult(user, names.get(user, user), done, phase.size, marks, state, decided.get(user)))
     return sorted(found, key=lambda result: result.pseudonym)
 
 
-def mark(settings: Mapping[str, Any], scheme: Scheme) -> tuple[float | None, tuple[str, ...]]:
+def pass_mark(settings: Mapping[str, Any], scheme: Scheme) -> tuple[float | None, tuple[str, ...]]:
     """Return the pass mark of a phase and the questions it is for (all, where it names none)."""
     wanted = settings.get("pass") or {}
     if not wanted:
@@ -114,7 +119,7 @@ def mark(settings: Mapping[str, Any], scheme: Scheme) -> tuple[float | None, tup
 
 def decide(
     db: Connection, project: Project, phase: Phase, user_id: str, state: str, *, reason: str, by: str
-) -> Decision:
+) -> ScreeningDecision:
     """Let a manager say that a person passed or failed; the reason is kept."""
     reason = reason.strip()
     if state not in (PASSED, FAILED):
@@ -127,20 +132,22 @@ def decide(
         raise UserError(f"Phase {phase.name!r} is no screening of this project.", status=404)
     events.record(db, by=by, what=DECIDED, about=about(phase), user=user_id, state=state, reason=reason)
     members.choose(db, project.id, user_id, screening=state)  # what `duty.may_work` goes by
-    return Decision(state, reason, by)
+    return ScreeningDecision(state, reason, by)
 
 
-def decisions(db: Connection, project: Project, phase: Phase) -> dict[str, Decision]:  # noqa: ARG001
+def decisions(db: Connection, project: Project, phase: Phase) -> dict[str, ScreeningDecision]:  # noqa: ARG001
     """Return the newest decision about each person."""
-    found: dict[str, Decision] = {}
+    found: dict[str, ScreeningDecision] = {}
     for event in events.latest(db, about=about(phase), limit=1_000):
         if event.what == DECIDED:
             user = str(event.details["user"])
-            found.setdefault(user, Decision(str(event.details["state"]), str(event.details["reason"]), event.by))
+            found.setdefault(
+                user, ScreeningDecision(str(event.details["state"]), str(event.details["reason"]), event.by)
+            )
     return found
 
 
-def together(everyone: Sequence[Sequence[Marks]]) -> tuple[Marks, ...]:
+def combine_scores(everyone: Sequence[Sequence[ScreeningScores]]) -> tuple[ScreeningScores, ...]:
     """Return the marks of many people as one: which classes are hard for all."""
     from davy.measure.intervals import proportion
 
@@ -155,12 +162,12 @@ def together(everyone: Sequence[Sequence[Marks]]) -> tuple[Marks, ...]:
     found = []
     for question, classes in said.items():
         parts = tuple(
-            Class(label, proportion("recall", counts.get(label, 0), sum(counts.values())), counts)
+            ClassScore(label, proportion("recall", counts.get(label, 0), sum(counts.values())), counts)
             for label, counts in classes.items()
         )
         right = sum(it.said.get(it.label, 0) for it in parts)
         total = sum(sum(it.said.values()) for it in parts)
-        found.append(Marks(question, proportion("accuracy", right, total), None, parts))
+        found.append(ScreeningScores(question, proportion("accuracy", right, total), None, parts))
     return tuple(found)
 
 
@@ -175,7 +182,7 @@ def _marks(
     said: Mapping[str, Mapping[str, str]],
     least: float | None,
     questions: Sequence[str],
-) -> tuple[Marks, ...]:
+) -> tuple[ScreeningScores, ...]:
     """Return the marks on each question that gold settles."""
     from davy.measure.intervals import proportion
 
@@ -190,7 +197,7 @@ def _marks(
         labels = [name for name in question.label_names if name in present]
         labels += sorted(present - set(labels))
         found.append(
-            Marks(
+            ScreeningScores(
                 question.name,
                 proportion("accuracy", right, len(pairs)),
                 least if question.name in questions else None,
@@ -200,7 +207,7 @@ def _marks(
     return tuple(found)
 
 
-def _class(label: str, pairs: Sequence[tuple[str, str | None]]) -> Class:
+def _class(label: str, pairs: Sequence[tuple[str, str | None]]) -> ClassScore:
     from davy.measure.intervals import proportion
 
     said: dict[str, int] = {}
@@ -208,4 +215,4 @@ def _class(label: str, pairs: Sequence[tuple[str, str | None]]) -> Class:
         if truth == label:
             said[given or "–"] = said.get(given or "–", 0) + 1
     total = sum(said.values())
-    return Class(label, proportion("recall", said.get(label, 0), total), said)
+    return ClassScore(label, proportion("recall", said.get(label, 0), total), said)

@@ -18,7 +18,7 @@ from davy.core.errors import UserError, nearest
 
 RULES: tuple[str, ...] = ("majority", "unanimous", "share", "single", "severe")
 OTHERWISE: tuple[str, ...] = ("expert", "drop", "open")
-VEILS: tuple[str, ...] = ("masked", "blurred", "plain")
+MASKINGS: tuple[str, ...] = ("masked", "blurred", "plain")
 LANGUAGES: tuple[str, ...] = ("en", "de")
 
 
@@ -29,7 +29,7 @@ def one_of(value: str, known: tuple[str, ...], what: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AdjudicationRule:
     """How a question's answers become a verdict, and what happens where they don't."""
 
     rule: str = "majority"
@@ -70,7 +70,7 @@ class Care:
     veil: str = "masked"
 
     def __post_init__(self) -> None:
-        one_of(self.veil, VEILS, "veil")
+        one_of(self.veil, MASKINGS, "veil")
         check_zone(self.timezone)
         for name in ("break_after_minutes", "break_minutes", "break_after_hard", "daily_minutes", "daily_items"):
             value = getattr(self, name)
@@ -115,7 +115,7 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class AgreementGate:
     """How far people must agree before a calibration phase is passed."""
 
     coefficient: str = "fleiss kappa"
@@ -129,7 +129,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class PassMark:
     """How many answers must equal gold before a person has passed a screening."""
 
     accuracy: float = 0.8
@@ -155,7 +155,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class RosterPerson:
     """Somebody for the roster: an account by its login, or one to invite."""
 
     login: str
@@ -168,12 +168,12 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProjectSettings:
     """Everything a project decides beside its phases."""
 
     languages: tuple[str, ...] = LANGUAGES
-    adjudication: Mapping[str, Rule] = field(default_factory=dict)
-    flags: Mapping[str, Rule] = field(default_factory=dict)
+    adjudication: Mapping[str, AdjudicationRule] = field(default_factory=dict)
+    flags: Mapping[str, AdjudicationRule] = field(default_factory=dict)
     care: Care = field(default_factory=Care)
     support: tuple[Contact, ...] = ()
     consent: Mapping[str, str] = field(default_factory=dict)
@@ -206,30 +206,30 @@ def check_date(value: str | None) -> None:
         raise ValueError(f"deadline is {value[:40]!r}; write a day such as 2026-12-31") from None
 
 
-def to_dict(settings: Settings) -> dict[str, Any]:
+def to_dict(settings: ProjectSettings) -> dict[str, Any]:
     """Return settings as plain JSON values, as `Project.settings` keeps them."""
-    made: dict[str, Any] = plain(asdict(settings))
+    made: dict[str, Any] = as_plain_json(asdict(settings))
     return {name: value for name, value in made.items() if value is not None}
 
 
-def plain(value: Any) -> Any:
+def as_plain_json(value: Any) -> Any:
     """Return a value with lists for tuples and plain dicts for mappings, as JSON gives it back."""
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    return [plain(part) for part in value] if isinstance(value, tuple | list) else value
+        return {str(key): as_plain_json(part) for key, part in value.items()}
+    return [as_plain_json(part) for part in value] if isinstance(value, tuple | list) else value
 
 
-def from_dict(kept: Mapping[str, Any]) -> Settings:
+def from_dict(kept: Mapping[str, Any]) -> ProjectSettings:
     """Return the settings that a project keeps; sections that this module does not know are left alone."""
     try:
-        return Settings(
+        return ProjectSettings(
             languages=tuple(kept.get("languages") or LANGUAGES),
-            adjudication={name: _made(Rule, it) for name, it in (kept.get("adjudication") or {}).items()},
-            flags={name: _made(Rule, it) for name, it in (kept.get("flags") or {}).items()},
+            adjudication={name: _made(AdjudicationRule, it) for name, it in (kept.get("adjudication") or {}).items()},
+            flags={name: _made(AdjudicationRule, it) for name, it in (kept.get("flags") or {}).items()},
             care=_made(Care, kept.get("care") or {}),
             support=tuple(_made(Contact, it) for it in kept.get("support") or ()),
-            consent=worded(kept.get("consent")),
-            debrief=worded(kept.get("debrief")),
+            consent=as_wording(kept.get("consent")),
+            debrief=as_wording(kept.get("debrief")),
             pay=_made(Pay, kept["pay"]) if kept.get("pay") else None,
             deletion=_made(Deletion, kept["deletion"]) if kept.get("deletion") else None,
         )
@@ -237,7 +237,7 @@ def from_dict(kept: Mapping[str, Any]) -> Settings:
         raise UserError(f"The project's settings can't be read: {error}. Change them on the project's page.") from None
 
 
-def worded(value: Any) -> dict[str, str]:
+def as_wording(value: Any) -> dict[str, str]:
     """Return a text as one by language; a plain text is English."""
     if not value:
         return {}
@@ -255,14 +255,14 @@ def _made(kind: type[T], kept: Mapping[str, Any]) -> T:
             continue
         value = kept[slot.name]
         if slot.name == "words":
-            value = worded(value)
+            value = as_wording(value)
         elif slot.name == "hard":
             value = {name: tuple(labels) for name, labels in (value or {}).items()}
         values[slot.name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
 
 
-def to_yaml(settings: Settings) -> str:
+def to_yaml(settings: ProjectSettings) -> str:
     """Return settings as a project file writes them: hyphens in names, long texts line by line."""
     import yaml
 
@@ -275,7 +275,7 @@ def to_yaml(settings: Settings) -> str:
 
     Writer.add_representer(str, text)
     kept = to_dict(settings)
-    usual = to_dict(Settings(care=Care(), pay=Pay()))
+    usual = to_dict(ProjectSettings(care=Care(), pay=Pay()))
     for section in ("care", "pay"):
         # What is empty as usual is left out; what was switched off is written down, or it would come back.
         kept[section] = {

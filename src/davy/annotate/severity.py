@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from davy.core import Scheme, UserError
-from davy.core.scheme import plain
+from davy.core.scheme import fold_spelling
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,10 +35,10 @@ def _of(frame: pl.DataFrame, scheme: Scheme) -> list[float]:
     if "meta" in frame.columns:
         hard = [_in_meta(it) for it in frame["meta"]]
     for question in scheme.questions:
-        severe = {plain(name) for label in question.labels if label.severe for name in label.spellings}
+        severe = {fold_spelling(name) for label in question.labels if label.severe for name in label.spellings}
         for column in (f"{question.name}.gold", f"{question.name}.label"):
             if severe and column in frame.columns:
-                cells = [{plain(part) for part in str(it or "").split("|")} for it in frame[column]]
+                cells = [{fold_spelling(part) for part in str(it or "").split("|")} for it in frame[column]]
                 hard = [max(value, float(bool(severe & cell))) for value, cell in zip(hard, cells, strict=True)]
     return hard
 

@@ -22,7 +22,7 @@ LONGEST = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SurveyQuestion:
     """One question of a survey: `kind` is scale or text."""
 
     id: str
@@ -31,10 +31,10 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SurveyResult:
     """What people answered to one question. `counts` has how many gave each step of a scale."""
 
-    question: Question
+    question: SurveyQuestion
     n: int
     counts: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
@@ -46,13 +46,13 @@ class Result:
         return sum(step * n for step, n in zip(SCALE, self.counts, strict=True)) / total if total else None
 
 
-DEFAULT: tuple[Question, ...] = (
-    Question(
+DEFAULT: tuple[SurveyQuestion, ...] = (
+    SurveyQuestion(
         "wellbeing",
         "scale",
         Wording({"en": "I felt well while I did this work.", "de": "Bei dieser Arbeit ging es mir gut."}),
     ),
-    Question(
+    SurveyQuestion(
         "support",
         "scale",
         Wording(
@@ -62,7 +62,7 @@ DEFAULT: tuple[Question, ...] = (
             }
         ),
     ),
-    Question(
+    SurveyQuestion(
         "breaks",
         "scale",
         Wording(
@@ -72,14 +72,14 @@ DEFAULT: tuple[Question, ...] = (
             }
         ),
     ),
-    Question(
+    SurveyQuestion(
         "clarity",
         "scale",
         Wording(
             {"en": "The guidelines were clear.", "de": "Die Richtlinien waren klar."},
         ),
     ),
-    Question(
+    SurveyQuestion(
         "heard",
         "scale",
         Wording(
@@ -89,14 +89,14 @@ DEFAULT: tuple[Question, ...] = (
             }
         ),
     ),
-    Question("pay", "scale", Wording({"en": "The pay was fair.", "de": "Die Bezahlung war fair."})),
-    Question(
+    SurveyQuestion("pay", "scale", Wording({"en": "The pay was fair.", "de": "Die Bezahlung war fair."})),
+    SurveyQuestion(
         "again",
         "scale",
         Wording({"en": "I would do work like this again.", "de": "Ich würde eine solche Arbeit wieder machen."}),
     ),
-    Question("hardest", "text", Wording({"en": "What was hardest?", "de": "Was war am schwersten?"})),
-    Question(
+    SurveyQuestion("hardest", "text", Wording({"en": "What was hardest?", "de": "Was war am schwersten?"})),
+    SurveyQuestion(
         "better",
         "text",
         Wording({"en": "What should be better next time?", "de": "Was sollte beim nächsten Mal besser sein?"}),
@@ -104,7 +104,7 @@ DEFAULT: tuple[Question, ...] = (
 )
 
 
-def questions_of(project: Project) -> tuple[Question, ...]:
+def questions_of(project: Project) -> tuple[SurveyQuestion, ...]:
     """Return a project's own questions, or the default ones; what can't be read as a question is passed over."""
     own = (project.settings.get("survey") or {}).get("questions")
     if not isinstance(own, list | tuple):
@@ -115,11 +115,11 @@ def questions_of(project: Project) -> tuple[Question, ...]:
         words = Wording(given.get("words") or "")
         if words:
             kind = "text" if given.get("kind") == "text" else "scale"
-            made.append(Question(str(given.get("id") or f"q{number}"), kind, words))
+            made.append(SurveyQuestion(str(given.get("id") or f"q{number}"), kind, words))
     return tuple(made) or DEFAULT
 
 
-def clean(questions: Sequence[Question], given: Mapping[str, str]) -> dict[str, Any]:
+def clean(questions: Sequence[SurveyQuestion], given: Mapping[str, str]) -> dict[str, Any]:
     """Return a form's answers to these questions; empty ones are left out, and so are steps that there are not."""
     kept: dict[str, Any] = {}
     for question in questions:
@@ -131,7 +131,7 @@ def clean(questions: Sequence[Question], given: Mapping[str, str]) -> dict[str, 
     return kept
 
 
-def results(db: Connection, project: Project) -> tuple[int, list[Result]]:
+def survey_results(db: Connection, project: Project) -> tuple[int, list[SurveyResult]]:
     """Return how many answered, and the results; no results while fewer than three have answered."""
     given = responses.of_project(db, project.id, "survey")
     if len(given) < FEWEST:
@@ -140,7 +140,7 @@ def results(db: Connection, project: Project) -> tuple[int, list[Result]]:
     for question in questions_of(project):
         said = [it[question.id] for it in given if question.id in it]
         if question.kind == "text":
-            made.append(Result(question, len(said), texts=tuple(sorted(map(str, said), key=str.casefold))))
+            made.append(SurveyResult(question, len(said), texts=tuple(sorted(map(str, said), key=str.casefold))))
         else:
-            made.append(Result(question, len(said), tuple(said.count(step) for step in SCALE)))
+            made.append(SurveyResult(question, len(said), tuple(said.count(step) for step in SCALE)))
     return len(given), made

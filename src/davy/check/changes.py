@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from davy.check.summary import FORMAT
+from davy.check.report.summary import FORMAT
 from davy.core import Metric, UserError
-from davy.measure.comparing import mcnemar
+from davy.measure.paired_tests import mcnemar
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class OutcomeChange:
     """How one model's answers differ from those of an earlier run."""
 
     model: str
@@ -34,7 +34,7 @@ class Change:
     """Functionality → cases compared, fixed, broken."""
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_summary(path: Path) -> dict[str, Any]:
     """Return the summary that an earlier run wrote; a file that is none is an error."""
     path = path / "report.json" if path.is_dir() else path
     try:
@@ -50,7 +50,7 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
-def changes(now: dict[str, Any], before: dict[str, Any], functionality: dict[str, str]) -> list[Change]:
+def find_changes(now: dict[str, Any], before: dict[str, Any], functionality: dict[str, str]) -> list[OutcomeChange]:
     """Return the change of every model that both summaries name; `functionality` says where each case belongs."""
     if now["suite"]["name"] != before["suite"]["name"]:
         return []
@@ -62,7 +62,7 @@ def changes(now: dict[str, Any], before: dict[str, Any], functionality: dict[str
     ]
 
 
-def _change(now: dict[str, Any], before: dict[str, Any], functionality: dict[str, str]) -> Change | None:
+def _change(now: dict[str, Any], before: dict[str, Any], functionality: dict[str, str]) -> OutcomeChange | None:
     then = before.get("outcomes", {})
     both = [
         (case, bool(right), bool(then[case][1]))
@@ -77,10 +77,10 @@ def _change(now: dict[str, Any], before: dict[str, Any], functionality: dict[str
     broken = tuple(case for case, new, old in both if old and not new)
     up, down = (Counter(functionality.get(case, "") for case in part) for part in (fixed, broken))
     split = {name: (n, up[name], down[name]) for name, n in compared.items()}
-    return Change(now["name"], before["version"], now["version"], test.difference, test.p, fixed, broken, split)
+    return OutcomeChange(now["name"], before["version"], now["version"], test.difference, test.p, fixed, broken, split)
 
 
-def to_dict(change: Change) -> dict[str, Any]:
+def change_record(change: OutcomeChange) -> dict[str, Any]:
     """Return a change as plain values."""
     found = change.difference
     return {

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from davy.check.figures import judged
-from davy.check.run import Run
+from davy.check.metrics import judged_cases
+from davy.check.run import SuiteRun
 from davy.core import Metric, Suite
 from davy.measure.fairness import auc_by_group, between_groups, group_rates
 from davy.measure.groups import gap
@@ -40,9 +40,9 @@ class Fairness:
         return gap({name: rates[rate].value for name, rates in self.by_target.items()})
 
 
-def fairness(suite: Suite, run: Run, *, bootstrap: Bootstrap | None = None) -> Fairness | None:
+def measure_fairness(suite: Suite, run: SuiteRun, *, bootstrap: Bootstrap | None = None) -> Fairness | None:
     """Return the figures by target, or None where fewer than two targets have cases."""
-    pairs = [(case, out) for case, out in judged(suite, run) if case.test == "MFT"]
+    pairs = [(case, out) for case, out in judged_cases(suite, run) if case.test == "MFT"]
     yes = suite.labels[0]
     aimed = [(case, out) for case, out in pairs if case.target]
     if len({case.target for case, _ in aimed}) < 2:

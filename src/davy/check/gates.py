@@ -15,8 +15,9 @@ from typing import Any
 from davy.check.fairness import RATES
 from davy.core import UserError
 from davy.core.errors import nearest
-from davy.schemes import nodes, shape
-from davy.schemes.nodes import LARGEST, Map, Node, Problems, Text
+from davy.files import yaml_nodes
+from davy.files.yaml_nodes import LARGEST, Problems, YamlMap, YamlNode, YamlText
+from davy.schemes import scheme_fields
 
 RATIOS: tuple[str, ...] = ("demographic_parity_ratio", "equalised_odds_ratio")
 
@@ -35,7 +36,7 @@ class Gates:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class GateResult:
     """Whether one limit holds for one model."""
 
     model: str
@@ -50,81 +51,83 @@ class Result:
         return {name: getattr(self, name) for name in ("model", "gate", "limit", "found", "passed", "reason")}
 
 
-def read(path: Path) -> Gates:
+def read_gates(path: Path) -> Gates:
     """Return the gates of a YAML file; the first problem in it is a `UserError` with its line."""
     problems = Problems(str(path), what="gates file", example="docs/checking.md")
     try:
         with path.open("rb") as file:
-            text = nodes.decode(file.read(LARGEST + 1), problems)
+            text = yaml_nodes.decode(file.read(LARGEST + 1), problems)
     except OSError as error:
         raise UserError(f"{path} can't be read: {error.strerror}.") from None
-    root = nodes.tree(text, problems) if text is not None else None
-    fine = shape.mapping(root, "gates", 1, problems, fields=FIELDS, needs=()) if root is not None else None
-    if problems.found or not isinstance(fine, Map):
+    root = yaml_nodes.parse_tree(text, problems) if text is not None else None
+    fine = scheme_fields.mapping(root, "gates", 1, problems, fields=FIELDS, needs=()) if root is not None else None
+    if problems.found or not isinstance(fine, YamlMap):
         raise UserError(str(problems.sorted()[0]))
     return _gates(fine, path)
 
 
-def judge(gates: Gates, summary: dict[str, Any], changes: list[dict[str, Any]] | None) -> list[Result]:
+def judge_gates(gates: Gates, summary: dict[str, Any], changes: list[dict[str, Any]] | None) -> list[GateResult]:
     """Return a result for every limit and model. `changes` are against the baseline; None where there is none."""
     return [result for model in summary["models"] for result in _judged(gates, model, changes)]
 
 
-def _share(value: Node, what: str, line: int, problems: Problems) -> Node:
+def _share(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
     """Return a number from 0 to 1."""
     try:
-        if isinstance(value, Text) and 0 <= float(value) <= 1:
+        if isinstance(value, YamlText) and 0 <= float(value) <= 1:
             return value
     except ValueError:
         pass
-    said = f"{str(value)!r}" if isinstance(value, Text) else "no number"
+    said = f"{str(value)!r}" if isinstance(value, YamlText) else "no number"
     problems.add(line, f"{what} must be a number from 0 to 1, but it is {said}.")
     return None
 
 
-def _shares(value: Node, what: str, line: int, problems: Problems, known: tuple[str, ...] = ()) -> Node:
+def _shares(value: YamlNode, what: str, line: int, problems: Problems, known: tuple[str, ...] = ()) -> YamlNode:
     """Return a mapping of names to numbers from 0 to 1."""
-    if not isinstance(value, Map) or not value:
+    if not isinstance(value, YamlMap) or not value:
         problems.add(line, f"{what} must be a mapping of names to numbers, such as `{{append: 0.8}}`.")
         return None
     for name, item in value.items():
         where = value.line_of(name)
         if known and name not in known:
             problems.add(where, f"{what} has no {str(name)!r}; known: {', '.join(known)}.{nearest(name, list(known))}")
-        if isinstance(item, Map):
+        if isinstance(item, YamlMap):
             _shares(item, f"{what}: {name}", where, problems)
         else:
             _share(item, f"{what}: {name}", where, problems)
     return value
 
 
-def _drop(value: Node, what: str, line: int, problems: Problems) -> Node:
-    if isinstance(value, Map):
+def _drop(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
+    if isinstance(value, YamlMap):
         return _shares(value, what, line, problems, ("overall", "functionality"))
     return _share(value, what, line, problems)
 
 
-def _gap(value: Node, what: str, line: int, problems: Problems) -> Node:
+def _gap(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
     return (
-        _shares(value, what, line, problems, RATES) if isinstance(value, Map) else _share(value, what, line, problems)
+        _shares(value, what, line, problems, RATES)
+        if isinstance(value, YamlMap)
+        else _share(value, what, line, problems)
     )
 
 
-def _whole(value: Node, what: str, line: int, problems: Problems) -> Node:
-    if isinstance(value, Text) and value.isdigit():
+def _whole(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
+    if isinstance(value, YamlText) and value.isdigit():
         return value
     problems.add(line, f"{what} must be a whole number from 0.")
     return None
 
 
-def _on(value: Node, what: str, line: int, problems: Problems) -> Node:
+def _on(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
     if value in ("value", "low"):
         return value
     problems.add(line, f"{what} must be `value` or `low` (the lower end of the interval).")
     return None
 
 
-FIELDS: dict[str, shape.Check] = {
+FIELDS: dict[str, scheme_fields.Check] = {
     "accuracy": _share,
     "pairs": _share,
     "functionalities": _shares,
@@ -137,19 +140,19 @@ FIELDS: dict[str, shape.Check] = {
     "drop": _drop,
     "unanswered": _whole,
     "on": _on,
-    "baseline": shape.text,
+    "baseline": scheme_fields.text,
 }
 
 
-def _gates(root: Map, path: Path) -> Gates:
+def _gates(root: YamlMap, path: Path) -> Gates:
     floors: dict[tuple[str, ...], float] = {}
     for key in ("accuracy", "pairs", "functionalities", "sets", "labels", "targets", "cells", "ratios"):
         _flatten(root.get(key), (key,), floors)
     gap, drop = root.get("gap"), root.get("drop")
-    gaps = {str(k): float(str(v)) for k, v in gap.items()} if isinstance(gap, Map) else {}
-    if isinstance(gap, Text):
+    gaps = {str(k): float(str(v)) for k, v in gap.items()} if isinstance(gap, YamlMap) else {}
+    if isinstance(gap, YamlText):
         gaps = {"accuracy": float(gap)}
-    overall, part = (drop.get("overall"), drop.get("functionality")) if isinstance(drop, Map) else (drop, drop)
+    overall, part = (drop.get("overall"), drop.get("functionality")) if isinstance(drop, YamlMap) else (drop, drop)
     return Gates(
         floors=floors,
         gaps=gaps,
@@ -161,15 +164,15 @@ def _gates(root: Map, path: Path) -> Gates:
     )
 
 
-def _flatten(node: Node, path: tuple[str, ...], into: dict[tuple[str, ...], float]) -> None:
-    if isinstance(node, Map):
+def _flatten(node: YamlNode, path: tuple[str, ...], into: dict[tuple[str, ...], float]) -> None:
+    if isinstance(node, YamlMap):
         for name, item in node.items():
             _flatten(item, (*path, str(name)), into)
-    elif isinstance(node, Text):
+    elif isinstance(node, YamlText):
         into[path] = float(node)
 
 
-def _judged(gates: Gates, model: dict[str, Any], changes: Any) -> Iterator[Result]:
+def _judged(gates: Gates, model: dict[str, Any], changes: Any) -> Iterator[GateResult]:
     name = model["name"]
     for path, limit in gates.floors.items():
         for called, found in _figures(path, model, gates.floors):
@@ -177,13 +180,13 @@ def _judged(gates: Gates, model: dict[str, Any], changes: Any) -> Iterator[Resul
             passed = value is not None and value >= limit
             end = " at the lower end of its interval" if gates.on == "low" else ""
             how = "can't be measured" if value is None else f"is {value:.3f}{end}"
-            yield Result(name, called, limit, value, passed, f"{called} {how}, and must be at least {limit:g}")
+            yield GateResult(name, called, limit, value, passed, f"{called} {how}, and must be at least {limit:g}")
     for rate, limit in gates.gaps.items():
         yield _gap_result(name, rate, limit, model["fairness"])
     yield from _drops(gates, name, changes)
     many = len(model["unanswered"])
     reason = f"{many} cases have no answer, and at most {gates.unanswered} may have none"
-    yield Result(name, "unanswered cases", gates.unanswered, many, many <= gates.unanswered, reason)
+    yield GateResult(name, "unanswered cases", gates.unanswered, many, many <= gates.unanswered, reason)
 
 
 def _figures(
@@ -220,26 +223,28 @@ def _known(table: dict[str, Any], name: str, what: str) -> Any:
     return table[name]
 
 
-def _gap_result(name: str, rate: str, limit: float, fairness: dict[str, Any] | None) -> Result:
+def _gap_result(name: str, rate: str, limit: float, fairness: dict[str, Any] | None) -> GateResult:
     called = f"gap between targets in {rate}"
     values = {t: rates[rate]["value"] for t, rates in (fairness or {"targets": {}})["targets"].items()}
     known = {target: value for target, value in values.items() if value is not None}
     if len(known) < 2:
-        return Result(name, called, limit, None, False, f"{called} can't be measured: fewer than two targets have it")
+        return GateResult(
+            name, called, limit, None, False, f"{called} can't be measured: fewer than two targets have it"
+        )
     best, worst = max(known, key=lambda t: known[t]), min(known, key=lambda t: known[t])
     found = known[best] - known[worst]
     reason = f"{called} is {found:.3f} ({best} {known[best]:.3f}, {worst} {known[worst]:.3f}), and may be {limit:g}"
-    return Result(name, called, limit, found, found <= limit, reason)
+    return GateResult(name, called, limit, found, found <= limit, reason)
 
 
-def _drops(gates: Gates, name: str, changes: list[dict[str, Any]] | None) -> Iterator[Result]:
+def _drops(gates: Gates, name: str, changes: list[dict[str, Any]] | None) -> Iterator[GateResult]:
     if gates.drop is None and gates.drop_in_functionality is None:
         return
     change = next((one for one in changes or [] if one["model"] == name), None)
     if change is None:
         limit = gates.drop if gates.drop is not None else gates.drop_in_functionality or 0.0
         reason = "the drop can't be measured: there is no baseline run with this model. Give one: --baseline FILE"
-        yield Result(name, "drop against the baseline", limit, None, False, reason)
+        yield GateResult(name, "drop against the baseline", limit, None, False, reason)
         return
     if gates.drop is not None:
         yield _dropped(name, "accuracy", -change["difference"]["value"], gates.drop)
@@ -249,8 +254,8 @@ def _drops(gates: Gates, name: str, changes: list[dict[str, Any]] | None) -> Ite
             yield _dropped(name, f"accuracy on {each}", loss, gates.drop_in_functionality)
 
 
-def _dropped(model: str, what: str, loss: float, limit: float) -> Result:
+def _dropped(model: str, what: str, loss: float, limit: float) -> GateResult:
     called = f"drop in {what}"
-    return Result(
+    return GateResult(
         model, called, limit, loss, loss <= limit + 1e-12, f"{what} fell by {loss:.3f}, and may fall by {limit:g}"
     )

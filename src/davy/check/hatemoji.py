@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from davy.check import figures
+from davy.check import metrics
 from davy.check.fairness import Fairness
-from davy.check.run import Run
+from davy.check.run import SuiteRun
 from davy.core import Metric, Suite
 from davy.measure.classification import confusion, f1
 from davy.measure.intervals import proportion
@@ -26,7 +26,7 @@ OTHER = "The paper's columns are its figures on HatemojiCheck; ours are on {name
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class HatemojiMetrics:
     """What a detector reached on one of Table 8's test sets."""
 
     accuracy: Metric
@@ -34,22 +34,22 @@ class Measured:
     n: int
 
 
-def published() -> dict[str, Any]:
+def load_published() -> dict[str, Any]:
     """Return the paper's figures."""
     text = resources.files("davy.check").joinpath("hatemoji.yaml").read_text("utf-8")
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 
 
-def table_3(suite: Suite, runs: Sequence[Run], *, official: bool) -> Table:
+def table_3(suite: Suite, runs: Sequence[SuiteRun], *, official: bool) -> Table:
     """Return aggregate accuracy by label and set, and the emoji difference."""
-    paper = published()
-    ours = [{(c.set, c.label): c.accuracy for c in figures.cells(suite, run, ("set", "label"))} for run in runs]
+    paper = load_published()
+    ours = [{(c.set, c.label): c.accuracy for c in metrics.cells(suite, run, ("set", "label"))} for run in runs]
     keys = {name: (name, "all") for name in suite.sets} | {label: ("all", label) for label in suite.labels}
     rows: list[tuple[Any, ...]] = []
     for name, theirs in paper["table_3"].items():
         if name == "emoji difference":
-            mine: list[Metric | None] = [figures.emoji_difference(suite, run) for run in runs]
+            mine: list[Metric | None] = [metrics.emoji_difference(suite, run) for run in runs]
         else:
             mine = [cells.get(keys.get(name, ("all", "all"))) for cells in ours]
         n = next((metric.n for metric in mine if metric is not None), None)
@@ -57,11 +57,11 @@ def table_3(suite: Suite, runs: Sequence[Run], *, official: bool) -> Table:
     return _table("Table 3: accuracy, aggregated", ["", "n"], paper["models"], runs, rows, suite, official)
 
 
-def table_4(suite: Suite, runs: Sequence[Run], *, official: bool) -> Table:
+def table_4(suite: Suite, runs: Sequence[SuiteRun], *, official: bool) -> Table:
     """Return accuracy by functionality and set."""
-    paper = published()
+    paper = load_published()
     ours = [
-        {(c.functionality, c.set): c.accuracy for c in figures.cells(suite, run, ("functionality", "set"))}
+        {(c.functionality, c.set): c.accuracy for c in metrics.cells(suite, run, ("functionality", "set"))}
         for run in runs
     ]
     rows: list[tuple[Any, ...]] = []
@@ -69,7 +69,7 @@ def table_4(suite: Suite, runs: Sequence[Run], *, official: bool) -> Table:
         for name, theirs in sets.items():
             shown = theirs or ["†"] * len(paper["models"])
             if name == "emoji difference":
-                found: list[Any] = [figures.emoji_difference(suite, run, functionality) for run in runs]
+                found: list[Any] = [metrics.emoji_difference(suite, run, functionality) for run in runs]
                 mine: list[Any] = ["†" if one.value is None else one for one in found]
                 n = None
             else:
@@ -83,9 +83,9 @@ def table_4(suite: Suite, runs: Sequence[Run], *, official: bool) -> Table:
     return Table(made.columns, made.rows, made.title, f"† not defined: the label flips. {made.note}".strip())
 
 
-def table_8(results: Mapping[str, Sequence[Measured | None]], names: Sequence[str]) -> Table:
+def table_8(results: Mapping[str, Sequence[HatemojiMetrics | None]], names: Sequence[str]) -> Table:
     """Return accuracy and F1 of the hateful class on every test set; a set that was not given says so."""
-    paper = published()["table_8"]
+    paper = load_published()["table_8"]
     rows: list[tuple[Any, ...]] = []
     for key, about in paper.items():
         if key == "models":
@@ -110,9 +110,9 @@ def table_8(results: Mapping[str, Sequence[Measured | None]], names: Sequence[st
     )
 
 
-def table_9(suite: Suite, runs: Sequence[Run], fair: Sequence[Fairness | None], *, official: bool) -> Table:
+def table_9(suite: Suite, runs: Sequence[SuiteRun], fair: Sequence[Fairness | None], *, official: bool) -> Table:
     """Return demographic parity and equalised odds ratios, one row for each model, the paper's first."""
-    paper = published()
+    paper = load_published()
     keys = tuple(paper["table_9"])
     rows: list[tuple[Any, ...]] = [
         (f"{model} (paper)", *(f"{paper['table_9'][key][i]:.3f}" for key in keys))
@@ -127,25 +127,25 @@ def table_9(suite: Suite, runs: Sequence[Run], fair: Sequence[Fairness | None], 
     return Table.of(columns, rows, title="Table 9: fairness between groups", note=note)
 
 
-def measured(gold: Sequence[str], said: Sequence[str], positive: str) -> Measured:
+def hatemoji_metrics(gold: Sequence[str], said: Sequence[str], positive: str) -> HatemojiMetrics:
     """Return accuracy and the F1 of the positive label."""
     table = confusion(gold, said)
     right = sum(a == b for a, b in zip(gold, said, strict=True))
     score = float(f1(table.matrix.astype(float))[table.labels.index(positive)]) if positive in table.labels else None
-    return Measured(proportion("accuracy", right, len(gold)), score, len(gold))
+    return HatemojiMetrics(proportion("accuracy", right, len(gold)), score, len(gold))
 
 
-def of_run(suite: Suite, run: Run) -> Measured:
+def run_metrics(suite: Suite, run: SuiteRun) -> HatemojiMetrics:
     """Return accuracy and F1 of a run on a suite."""
-    pairs = figures.judged(suite, run)
-    return measured([case.expected for case, _ in pairs], [str(out.label) for _, out in pairs], suite.labels[0])
+    pairs = metrics.judged_cases(suite, run)
+    return hatemoji_metrics([case.expected for case, _ in pairs], [str(out.label) for _, out in pairs], suite.labels[0])
 
 
 def _table(
     title: str,
     heads: list[str],
     models: Sequence[str],
-    runs: Sequence[Run],
+    runs: Sequence[SuiteRun],
     rows: list[tuple[Any, ...]],
     suite: Suite,
     official: bool,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from davy.check.cache import Answer
+from davy.check.answer_cache import Answer
 from davy.core import Case, Outcome, Suite
 
 TOLERANCE = 1e-9
 
 
-def judge(suite: Suite, answers: Mapping[str, Answer], failed: Mapping[str, str]) -> tuple[Outcome, ...]:
+def judge_cases(suite: Suite, answers: Mapping[str, Answer], failed: Mapping[str, str]) -> tuple[Outcome, ...]:
     """Return an outcome for every case, in the suite's order."""
     return tuple(_one(suite, case, answers, failed) for case in suite.cases)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from davy.check.cache import Answer, Cache
-from davy.check.judge import judge
+from davy.check.answer_cache import Answer, AnswerCache
+from davy.check.judge import judge_cases
 from davy.core import Case, Outcome, Scorer, Suite, UserError
 from davy.core.errors import nearest
 
@@ -22,7 +22,7 @@ PATIENCE = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SuiteRun:
     """What one detector said to every case of a suite, in the suite's order."""
 
     model: str
@@ -38,16 +38,16 @@ class Run:
         return [outcome for outcome in self.outcomes if not outcome.applies and outcome.probability is None]
 
 
-def run(
+def run_suite(
     suite: Suite,
     scorer: Scorer,
     *,
     name: str = "",
     question: str = "",
-    cache: Cache | None = None,
+    cache: AnswerCache | None = None,
     batch: int = BATCH,
     progress: Callable[[int], Any] | None = None,
-) -> Run:
+) -> SuiteRun:
     """Return a detector's outcomes. `question` is the detector's, where it is not called like the suite's."""
     asked = question or suite.question
     _answers_it(scorer, asked)
@@ -64,8 +64,8 @@ def run(
         raise UserError(f"{name} answered none of the {len(suite.cases)} cases: {next(iter(failed.values()))}")
     if cache and fresh:
         cache.write(scorer.name, scorer.version, suite.digest, asked, {**known, **fresh})
-    outcomes = judge(suite, {**known, **fresh}, failed)
-    return Run(name, scorer.version, outcomes, time.perf_counter() - start, cached)
+    outcomes = judge_cases(suite, {**known, **fresh}, failed)
+    return SuiteRun(name, scorer.version, outcomes, time.perf_counter() - start, cached)
 
 
 def _answers_it(scorer: Scorer, question: str) -> None:

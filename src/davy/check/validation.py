@@ -30,7 +30,7 @@ _NO = ("", "0", "false", "no", "n")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ValidationAnswer:
     """What one annotator said to one case."""
 
     case: str
@@ -42,7 +42,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class SuiteReview:
     """Where a validation stands."""
 
     rows: tuple[dict[str, str], ...]
@@ -65,7 +65,9 @@ def text_hash(case: Case) -> str:
     return hashlib.sha256(case.text.encode()).hexdigest()[:12]
 
 
-def issue(suite: Suite, annotator: str, answers: Sequence[Answer] = (), *, seed: int = 0) -> pl.DataFrame:
+def issue_cases(
+    suite: Suite, annotator: str, answers: Sequence[ValidationAnswer] = (), *, seed: int = 0
+) -> pl.DataFrame:
     """Return the cases that an annotator has not answered yet, shuffled, without a hint at the right label."""
     import polars as pl
 
@@ -81,12 +83,12 @@ def issue(suite: Suite, annotator: str, answers: Sequence[Answer] = (), *, seed:
     return pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
 
 
-def read_answers(rows: pl.DataFrame, annotator: str, question: Question, file: str) -> list[Answer]:
+def read_answers(rows: pl.DataFrame, annotator: str, question: Question, file: str) -> list[ValidationAnswer]:
     """Return an annotator's answers; rows without a label are not answered yet. A wrong cell is named with its row."""
     lacking = [name for name in ("case_id", "text_hash", "label") if name not in rows.columns]
     if lacking:
         raise UserError(f"{file} has no column {lacking[0]!r}. Give a file that davy suite issue wrote, filled in.")
-    found: dict[str, Answer] = {}
+    found: dict[str, ValidationAnswer] = {}
     for number, row in enumerate(rows.iter_rows(named=True), 2):
         said = str(row["label"] or "").strip()
         flag = str(row.get("unrealistic") or "").strip().lower()
@@ -103,7 +105,7 @@ def read_answers(rows: pl.DataFrame, annotator: str, question: Question, file: s
         if case in found:
             raise UserError(f"{file}, row {number}: case {case} is answered twice. Keep one.")
         comment = str(row.get("comment") or "").strip()
-        found[case] = Answer(case, annotator, label, flag in _YES, comment, str(row["text_hash"]))
+        found[case] = ValidationAnswer(case, annotator, label, flag in _YES, comment, str(row["text_hash"]))
     return list(found.values())
 
 
@@ -124,17 +126,17 @@ def read_decisions(rows: pl.DataFrame, file: str) -> dict[tuple[str, str], str]:
     return decided
 
 
-def review(
+def review_answers(
     suite: Suite,
-    answers: Iterable[Answer],
+    answers: Iterable[ValidationAnswer],
     decided: dict[tuple[str, str], str] | None = None,
     *,
     bootstrap: Bootstrap | None = None,
-) -> Review:
+) -> SuiteReview:
     """Return what needs a look: any disagreement, with each other or with the suite, and any unrealistic flag."""
     decided = decided or {}
     current = {case.id: text_hash(case) for case in suite.cases}
-    given: dict[str, list[Answer]] = defaultdict(list)
+    given: dict[str, list[ValidationAnswer]] = defaultdict(list)
     stale = 0
     for answer in answers:
         if current.get(answer.case) == answer.text_hash:
@@ -154,15 +156,15 @@ def review(
     kappa, percent = _agreement(suite, given, bootstrap)
     complete = sum(len(found) == len(people) for found in given.values())
     undecided = sum(not row["fault"] for row in rows)
-    return Review(tuple(rows), kappa, percent, complete, stale, undecided, dict(replace))
+    return SuiteReview(tuple(rows), kappa, percent, complete, stale, undecided, dict(replace))
 
 
-def _odd(case: Case, found: Sequence[Answer]) -> bool:
+def _odd(case: Case, found: Sequence[ValidationAnswer]) -> bool:
     said = {one.label for one in found}
     return bool(found) and (said != {case.expected} or any(one.unrealistic for one in found))
 
 
-def _row(case: Case, found: Sequence[Answer], people: Sequence[str], fault: str) -> dict[str, str]:
+def _row(case: Case, found: Sequence[ValidationAnswer], people: Sequence[str], fault: str) -> dict[str, str]:
     by_person = {one.annotator: one for one in found}
     return {
         "case_id": case.id,
@@ -179,7 +181,9 @@ def _row(case: Case, found: Sequence[Answer], people: Sequence[str], fault: str)
     }
 
 
-def _agreement(suite: Suite, given: dict[str, list[Answer]], bootstrap: Bootstrap | None) -> tuple[Metric, Metric]:
+def _agreement(
+    suite: Suite, given: dict[str, list[ValidationAnswer]], bootstrap: Bootstrap | None
+) -> tuple[Metric, Metric]:
     flat = [one for found in given.values() for one in found]
     ratings = Ratings.from_rows(
         [one.case for one in flat], [one.annotator for one in flat], [one.label for one in flat], among=suite.labels

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from davy.text import entities
+from davy.text import post_entities
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _UNTIDY = r"[^\x20-\x7e\n]|  | \n|\n |\n\n\n|^[ \n]|[ \n]$"
 
 
-class Change:
+class ChangeStep:
     """A step that changes texts."""
 
     def changed(self, texts: pl.Series) -> pl.Series:
@@ -29,7 +29,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class UnifySpace(Change):
+class UnifySpace(ChangeStep):
     """Plain spaces and line breaks, no control or stray invisible characters, NFC; emoji stay whole."""
 
     one_line: bool = False
@@ -44,7 +44,7 @@ class UnifySpace(Change):
 
 
 @dataclass(frozen=True)
-class RemoveControls(Change):
+class RemoveControls(ChangeStep):
     """No control characters; line breaks and tabs become spaces, for they part words."""
 
     def changed(self, texts: pl.Series) -> pl.Series:
@@ -53,7 +53,7 @@ class RemoveControls(Change):
 
 
 @dataclass(frozen=True)
-class DecodeEntities(Change):
+class DecodeEntities(ChangeStep):
     """`&amp;` becomes `&`, `&#128512;` the emoji it stands for."""
 
     def changed(self, texts: pl.Series) -> pl.Series:
@@ -62,7 +62,7 @@ class DecodeEntities(Change):
         return _each(texts, rows, html.unescape)
 
 
-class _Replace(Change):
+class _Replace(ChangeStep):
     """Everything of one kind replaced by the same word, or removed where there is none."""
 
     kind: ClassVar[str]
@@ -70,7 +70,7 @@ class _Replace(Change):
 
     def changed(self, texts: pl.Series) -> pl.Series:
         """Return the texts with everything of the kind replaced."""
-        return entities.replaced(texts, self.kind, self.with_)
+        return post_entities.replace_kind(texts, self.kind, self.with_)
 
 
 class _Mask(_Replace):
@@ -144,4 +144,6 @@ def _each(texts: pl.Series, rows: pl.Series, change: Callable[[str], str]) -> pl
     """Return the texts with those at these places changed one by one."""
     import polars as pl
 
-    return entities.patched(texts, rows, pl.Series([change(text) for text in texts.gather(rows)], dtype=pl.String))
+    return post_entities.scatter_rows(
+        texts, rows, pl.Series([change(text) for text in texts.gather(rows)], dtype=pl.String)
+    )

@@ -11,19 +11,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from davy.core.errors import nearest
-from davy.text import entities
+from davy.text import post_entities
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.text.terms import Terms
+    from davy.text.column_match import ColumnMatcher
 
 _COUNTED = ("characters", "words")
 _MODES = ("word", "start", "end", "inside")
-_ONLY = (*entities.KINDS, "emoji", "signs", "digits")
+_ONLY = (*post_entities.KINDS, "emoji", "signs", "digits")
 
 
-class Drop:
+class DropStep:
     """A step that drops posts."""
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
@@ -32,7 +32,7 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class DropEmpty(Drop):
+class DropEmpty(DropStep):
     """Posts without a text, or with white space alone."""
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
@@ -41,31 +41,31 @@ class DropEmpty(Drop):
 
 
 @dataclass(frozen=True)
-class DropOneWord(Drop):
+class DropOneWord(DropStep):
     """Posts of one word; an emoji next to it does not make it two."""
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
         """Return which posts have exactly one word."""
-        return (words(posts["text"]) == 1).fill_null(False)
+        return (count_words(posts["text"]) == 1).fill_null(False)
 
 
 @dataclass(frozen=True)
-class DropOnly(Drop):
+class DropOnly(DropStep):
     """Posts that are nothing but links, mentions, hashtags, emoji, signs: whatever `of` lists."""
 
     of: tuple[str, ...]
     masks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        known_one(self.of, _ONLY, "kind of thing")
+        require_known(self.of, _ONLY, "kind of thing")
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
         """Return which posts are nothing but these."""
-        return entities.only(posts["text"], self.of, self.masks)
+        return post_entities.has_only(posts["text"], self.of, self.masks)
 
 
 @dataclass(frozen=True)
-class KeepLanguages(Drop):
+class KeepLanguages(DropStep):
     """Only posts in these languages. A post goes when the detector is `sure` that it is in another one.
 
     Short posts are hard to tell, so what nobody can tell stays unless `unsure: drop` is said.
@@ -76,8 +76,8 @@ class KeepLanguages(Drop):
     unsure: str = "keep"
 
     def __post_init__(self) -> None:
-        known_one((self.unsure,), ("keep", "drop"), "choice for unsure")
-        between("sure", self.sure, 0, 1)
+        require_known((self.unsure,), ("keep", "drop"), "choice for unsure")
+        require_between("sure", self.sure, 0, 1)
         odd = [code for code in self.languages if not (2 <= len(code) <= 3 and code.isalpha() and code.islower())]
         if odd:
             raise ValueError(f"{odd[0]!r} is not a language code such as en or de")
@@ -86,12 +86,12 @@ class KeepLanguages(Drop):
         """Return which posts are in another language."""
         import polars as pl
 
-        from davy.text.language import detect_many, surely
+        from davy.text.language import detect_many, is_surely
 
-        plain = entities.without(posts["text"])
+        plain = post_entities.remove_kinds(posts["text"])
         settled = pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(plain))
         for lang in self.languages:
-            settled = settled | surely(plain, lang)
+            settled = settled | is_surely(plain, lang)
         wanted = frozenset(self.languages)
         kept_if_unsure = self.unsure == "keep"
         asked = (~settled).arg_true()
@@ -104,7 +104,7 @@ class KeepLanguages(Drop):
 
 
 @dataclass(frozen=True)
-class DropLength(Drop):
+class DropLength(DropStep):
     """Posts that are too short or too long, in `characters` or `words`."""
 
     min: int = 0
@@ -112,20 +112,20 @@ class DropLength(Drop):
     in_: str = "characters"
 
     def __post_init__(self) -> None:
-        known_one((self.in_,), _COUNTED, "way to count")
+        require_known((self.in_,), _COUNTED, "way to count")
         if self.min < 0 or (self.max is not None and self.max < self.min):
             raise ValueError(f"min {self.min} and max {self.max} leave no length that fits")
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
         """Return which posts are too short or too long; one without a text has the length 0."""
         texts = posts["text"].fill_null("")
-        length = words(texts) if self.in_ == "words" else texts.str.len_chars()
+        length = count_words(texts) if self.in_ == "words" else texts.str.len_chars()
         short = length < self.min
         return short if self.max is None else short | (length > self.max)
 
 
 @dataclass(frozen=True)
-class DropWords(Drop):
+class DropWords(DropStep):
     """Posts that hold one of these words, as people write them; `called` is what the funnel calls them."""
 
     words: tuple[str, ...]
@@ -133,16 +133,16 @@ class DropWords(Drop):
     called: str = ""
 
     def __post_init__(self) -> None:
-        known_one((self.mode,), _MODES, "mode")
+        require_known((self.mode,), _MODES, "mode")
         if not all(word.strip() for word in self.words):
             raise ValueError("an empty word would drop every post")
 
     @cached_property
-    def _terms(self) -> Terms:
-        from davy.lexicons.read import Entry
-        from davy.text.terms import Terms
+    def _terms(self) -> ColumnMatcher:
+        from davy.lexicons.read import LexiconEntry
+        from davy.text.column_match import ColumnMatcher
 
-        return Terms(Entry(word, mode=self.mode) for word in self.words)
+        return ColumnMatcher(LexiconEntry(word, mode=self.mode) for word in self.words)
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
         """Return which posts hold one of the words."""
@@ -150,7 +150,7 @@ class DropWords(Drop):
 
 
 @dataclass(frozen=True)
-class DropLexicon(Drop):
+class DropLexicon(DropStep):
     """Posts with a word of a word list: a file, or a shipped lexicon by `kinds` (slur, insult, …)."""
 
     lexicon: str
@@ -159,35 +159,35 @@ class DropLexicon(Drop):
     def __post_init__(self) -> None:
         from davy.lexicons.read import KINDS
 
-        known_one(self.kinds, KINDS, "kind of word")
+        require_known(self.kinds, KINDS, "kind of word")
         if not len(self._terms):
             raise ValueError(f"lexicon {self.lexicon!r} has no word of these kinds")
 
     @cached_property
-    def _terms(self) -> Terms:
+    def _terms(self) -> ColumnMatcher:
         from davy.lexicons.read import load
-        from davy.text.terms import Terms
+        from davy.text.column_match import ColumnMatcher
 
-        return Terms(entry for entry in load(self.lexicon) if not self.kinds or entry.kind in self.kinds)
+        return ColumnMatcher(entry for entry in load(self.lexicon) if not self.kinds or entry.kind in self.kinds)
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
         """Return which posts hold one of the words."""
         return self._terms.found(posts["text"])
 
 
-def words(texts: pl.Series) -> pl.Series:
+def count_words(texts: pl.Series) -> pl.Series:
     """Return how many words each text has: runs of letters and digits, with apostrophes and hyphens inside."""
     return texts.str.count_matches(r"[\p{L}\p{M}\p{N}_]+(?:['’\-][\p{L}\p{M}\p{N}_]+)*")
 
 
-def known_one(given: tuple[str, ...], known: tuple[str, ...], what: str) -> None:
+def require_known(given: tuple[str, ...], known: tuple[str, ...], what: str) -> None:
     """Raise where one of the words given is not known."""
     for one in given:
         if one not in known:
             raise ValueError(f"there is no {what} {one!r}; known: {', '.join(known)}.{nearest(one, list(known))}")
 
 
-def between(name: str, value: float, low: float, high: float) -> None:
+def require_between(name: str, value: float, low: float, high: float) -> None:
     """Raise where a number is outside its bounds."""
     if not low <= value <= high:
         raise ValueError(f"{name} is {value}; it should be {low} to {high}")

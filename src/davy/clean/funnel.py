@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FunnelRow:
     """What one step did."""
 
     step: str
@@ -47,7 +47,7 @@ class Funnel:
     recipe: str
     version: str
     digest: str
-    rows: tuple[Row, ...]
+    rows: tuple[FunnelRow, ...]
     seconds: float = 0.0
 
     def __post_init__(self) -> None:

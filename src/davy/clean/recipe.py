@@ -10,15 +10,15 @@ from typing import Any
 
 from davy.clean.steps import STEPS, Step, name_of
 from davy.core.errors import UserError
-from davy.recipes import named
-from davy.schemes.nodes import List, Problems
+from davy.files import yaml_objects
+from davy.files.yaml_nodes import Problems, YamlList
 
 PACKAGE = "davy.recipes"
 _KEYS = ("name", "version", "title", "source", "steps")
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CleaningRecipe:
     """Steps in their order."""
 
     name: str
@@ -34,30 +34,30 @@ class Recipe:
 
     def to_list(self) -> list[list[Any]]:
         """Return the steps as plain values: name and parameters."""
-        return [[name_of(step), named.parameters(step)] for step in self.steps]
+        return [[name_of(step), yaml_objects.parameters(step)] for step in self.steps]
 
 
 def names() -> list[str]:
     """Return the names of the recipes that ship with Davy."""
-    return named.shipped(PACKAGE)
+    return yaml_objects.shipped_names(PACKAGE)
 
 
-def load(name_or_path: str) -> Recipe:
+def load(name_or_path: str) -> CleaningRecipe:
     """Return a shipped recipe by its name, or the one in a YAML file."""
-    return parse(named.text_of(name_or_path, PACKAGE, "recipe"), name_or_path)
+    return parse(yaml_objects.read_shipped_or_file(name_or_path, PACKAGE, "recipe"), name_or_path)
 
 
-def parse(raw: bytes, file: str) -> Recipe:
+def parse(raw: bytes, file: str) -> CleaningRecipe:
     """Return the recipe in a file's bytes; the first problem becomes a `UserError`."""
     problems = Problems(file, what="recipe", example="davy clean --show edos")
-    root = named.root_of(raw, problems, _KEYS)
+    root = yaml_objects.read_root(raw, problems, _KEYS)
     listed = root.get("steps")
-    if not isinstance(listed, List) or not listed:
+    if not isinstance(listed, YamlList) or not listed:
         raise UserError(f"{file}:{root.line_of('steps')}: A recipe needs `steps:`, a list with at least one step.")
-    steps = [named.part(node, STEPS, "step", problems, root.line_of("steps")) for node in listed]
-    named.refuse(problems)
+    steps = [yaml_objects.build_part(node, STEPS, "step", problems, root.line_of("steps")) for node in listed]
+    yaml_objects.raise_first(problems)
     told = {key: str(root.get(key) or "") for key in ("name", "version", "title", "source")}
-    return Recipe(told["name"] or file, tuple(steps), told["version"] or "1", told["title"], told["source"])
+    return CleaningRecipe(told["name"] or file, tuple(steps), told["version"] or "1", told["title"], told["source"])
 
 
 def from_list(steps: Sequence[Sequence[Any]]) -> tuple[Step, ...]:

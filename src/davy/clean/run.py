@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from davy.clean.funnel import Funnel, Row
-from davy.clean.helpers import Runner, helpers
-from davy.clean.recipe import Recipe
+from davy.clean.duplicate_steps import DuplicateStep
+from davy.clean.funnel import Funnel, FunnelRow
+from davy.clean.recipe import CleaningRecipe
+from davy.clean.runners import StepRunner, open_runner
 from davy.clean.steps import name_of
-from davy.clean.together import Together
-from davy.clean.worker import Count, Task
-from davy.recipes.named import parameters
+from davy.clean.worker import CleaningTask, StepCount
+from davy.files.yaml_objects import parameters
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +33,7 @@ FEW = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleaningResult:
     """What a recipe left. `frames` reads the batches, which last as long as the scratch folder."""
 
     funnel: Funnel
@@ -51,13 +51,13 @@ class Cleaned:
 
 def clean(
     frames: Iterable[pl.DataFrame],
-    recipe: Recipe,
+    recipe: CleaningRecipe,
     scratch: Path,
     *,
     rows: int | None = None,
     workers: int = 1,
     progress: Callable[[int], object] | None = None,
-) -> Cleaned:
+) -> CleaningResult:
     """Return the posts that a recipe leaves, with its funnel.
 
     `frames` have the columns `id` and `text`; `rows` is how many posts there are, where that is known; `scratch` is
@@ -66,10 +66,10 @@ def clean(
     begun = time.perf_counter()
     tell = progress or (lambda _: None)
     few = rows is not None and rows < FEW
-    with helpers(recipe, 1 if few else workers) as runner:
+    with open_runner(recipe, 1 if few else workers) as runner:
         batches: list[Path] = []
         keep: list[Array | None] = []
-        done: list[Row] = []
+        done: list[FunnelRow] = []
         for first, last in _phases(recipe):
             compare = last < len(recipe.steps)
             tasks = _written(frames, scratch, first, last, compare) if first == 0 else _again(
@@ -80,19 +80,19 @@ def clean(
             keep = [None] * len(batches)
             if compare:
                 step = recipe.steps[last]
-                assert isinstance(step, Together)
+                assert isinstance(step, DuplicateStep)
                 keep = _compared(step, batches)
                 came = sum(len(k) for k in keep if k is not None)
                 left = sum(int(k.sum()) for k in keep if k is not None)
-                done.append(Row(name_of(step), parameters(step), came, came - left, 0))
+                done.append(FunnelRow(name_of(step), parameters(step), came, came - left, 0))
     seconds = time.perf_counter() - begun
     funnel = Funnel(recipe.name, recipe.version, recipe.digest, tuple(done), seconds)
-    return Cleaned(funnel, tuple(batches), tuple(keep))
+    return CleaningResult(funnel, tuple(batches), tuple(keep))
 
 
-def _phases(recipe: Recipe) -> list[tuple[int, int]]:
+def _phases(recipe: CleaningRecipe) -> list[tuple[int, int]]:
     """Return runs of steps (first, last), each up to the next step that compares posts, or to the end."""
-    stops = [place for place, step in enumerate(recipe.steps) if isinstance(step, Together)]
+    stops = [place for place, step in enumerate(recipe.steps) if isinstance(step, DuplicateStep)]
     starts = [0, *(stop + 1 for stop in stops)]
     phases = list(zip(starts, [*stops, len(recipe.steps)], strict=True))
     if len(phases) > 1 and phases[-1][0] == phases[-1][1]:
@@ -100,26 +100,32 @@ def _phases(recipe: Recipe) -> list[tuple[int, int]]:
     return phases
 
 
-def _written(frames: Iterable[pl.DataFrame], scratch: Path, first: int, last: int, compare: bool) -> Iterator[Task]:
+def _written(
+    frames: Iterable[pl.DataFrame], scratch: Path, first: int, last: int, compare: bool
+) -> Iterator[CleaningTask]:
     """Yield a task for each batch as soon as it is on disk."""
     for number, frame in enumerate(frames):
         path = scratch / f"{number:06}-in.arrow"
         frame.rechunk().write_ipc(path, compression="lz4")
-        yield Task(str(path), str(scratch / f"{number:06}-{last:02}.arrow"), first, last, None, compare)
+        yield CleaningTask(str(path), str(scratch / f"{number:06}-{last:02}.arrow"), first, last, None, compare)
 
 
-def _again(batches: list[Path], keep: list[Array | None], first: int, last: int, compare: bool) -> Iterator[Task]:
+def _again(
+    batches: list[Path], keep: list[Array | None], first: int, last: int, compare: bool
+) -> Iterator[CleaningTask]:
     for path, stay in zip(batches, keep, strict=True):
         file = None
         if stay is not None:
             file = f"{path}.keep.npy"
             np.save(file, stay)
-        yield Task(str(path), str(path.with_name(f"{path.name[:6]}-{last:02}.arrow")), first, last, file, compare)
+        yield CleaningTask(
+            str(path), str(path.with_name(f"{path.name[:6]}-{last:02}.arrow")), first, last, file, compare
+        )
 
 
 def _through(
-    runner: Runner, tasks: Iterator[Task], tell: Callable[[int], object]
-) -> tuple[list[Path], list[list[Count]]]:
+    runner: StepRunner, tasks: Iterator[CleaningTask], tell: Callable[[int], object]
+) -> tuple[list[Path], list[list[StepCount]]]:
     """Return the batches that came out, and what each step did to each."""
     batches, counts = [], []
     for task, count in runner.run(tasks):
@@ -131,16 +137,16 @@ def _through(
     return batches, counts
 
 
-def _rows(recipe: Recipe, first: int, counts: list[list[Count]]) -> list[Row]:
+def _rows(recipe: CleaningRecipe, first: int, counts: list[list[StepCount]]) -> list[FunnelRow]:
     rows = []
     for place, each in enumerate(zip(*counts, strict=True)):
         step = recipe.steps[first + place]
         came, dropped, changed = (sum(getattr(c, name) for c in each) for name in ("came", "dropped", "changed"))
-        rows.append(Row(name_of(step), parameters(step), came, dropped, changed))
+        rows.append(FunnelRow(name_of(step), parameters(step), came, dropped, changed))
     return rows
 
 
-def _compared(step: Together, batches: list[Path]) -> list[Array | None]:
+def _compared(step: DuplicateStep, batches: list[Path]) -> list[Array | None]:
     """Return who stays, batch by batch, after a step that compares posts."""
     start = f"{batches[0].name}."
     names = [file.name.removeprefix(start).removesuffix(".npy") for file in batches[0].parent.glob(f"{start}*.npy")]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from davy.clean import changes, drops, together
+from davy.clean import changes, drops, duplicate_steps
 
-Step = changes.Change | drops.Drop | together.Together
+Step = changes.ChangeStep | drops.DropStep | duplicate_steps.DuplicateStep
 
 STEPS: dict[str, type[Step]] = {
     "unify-space": changes.UnifySpace,
@@ -25,8 +25,8 @@ STEPS: dict[str, type[Step]] = {
     "drop-length": drops.DropLength,
     "drop-words": drops.DropWords,
     "drop-lexicon": drops.DropLexicon,
-    "drop-duplicates": together.DropDuplicates,
-    "drop-near-duplicates": together.DropNearDuplicates,
+    "drop-duplicates": duplicate_steps.DropDuplicates,
+    "drop-near-duplicates": duplicate_steps.DropNearDuplicates,
 }
 
 

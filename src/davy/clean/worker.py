@@ -12,18 +12,18 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from davy.clean.changes import Change
-from davy.clean.drops import Drop
+from davy.clean.changes import ChangeStep
+from davy.clean.drops import DropStep
+from davy.clean.duplicate_steps import DuplicateStep
 from davy.clean.recipe import from_list
 from davy.clean.steps import Step
-from davy.clean.together import Together
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class CleaningTask:
     """One batch and what to do with it: posts that `keep` (a file of yes and no) leaves out go first."""
 
     source: str
@@ -37,7 +37,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class StepCount:
     """What one step did to one batch."""
 
     came: int
@@ -45,7 +45,7 @@ class Count:
     changed: int
 
 
-def work(task: Task, steps: tuple[Step, ...]) -> list[Count]:
+def run_task(task: CleaningTask, steps: tuple[Step, ...]) -> list[StepCount]:
     """Run the steps over the task's batch, write what is left, and return what each step did."""
     import numpy as np
     import polars as pl
@@ -59,22 +59,22 @@ def work(task: Task, steps: tuple[Step, ...]) -> list[Count]:
         counts.append(count)
     if task.compare:
         step = steps[task.last]
-        assert isinstance(step, Together)
+        assert isinstance(step, DuplicateStep)
         for name, array in step.arrays(posts).items():
             np.save(f"{task.out}.{name}.npy", array)
     posts.write_ipc(task.out, compression="lz4")
     return counts
 
 
-def run_step(posts: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, Count]:
+def run_step(posts: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, StepCount]:
     """Return the posts after a step, and what it did."""
-    if isinstance(step, Change):
+    if isinstance(step, ChangeStep):
         before = posts["text"]
         after = step.changed(before).alias("text")
-        return posts.with_columns(after), Count(len(posts), 0, int((before != after).sum()))
-    assert isinstance(step, Drop)
+        return posts.with_columns(after), StepCount(len(posts), 0, int((before != after).sum()))
+    assert isinstance(step, DropStep)
     left = posts.filter(~step.dropped(posts))
-    return left, Count(len(posts), len(posts) - len(left), 0)
+    return left, StepCount(len(posts), len(posts) - len(left), 0)
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def main() -> None:
     steps = from_list(json.loads(sys.stdin.readline()))
     for line in sys.stdin:
         asked: dict[str, Any] = json.loads(line)
-        print(json.dumps([asdict(count) for count in work(Task(**asked), steps)]), flush=True)
+        print(json.dumps([asdict(count) for count in run_task(CleaningTask(**asked), steps)]), flush=True)
 
 
 if __name__ == "__main__":

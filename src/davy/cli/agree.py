@@ -13,9 +13,9 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.collect.table import Table
     from davy.core import Scheme
-    from davy.measure.study import Asked
+    from davy.files.file_table import FileTable
+    from davy.measure.agreement_study import StudyQuestion
 
 
 def agree(
@@ -74,10 +74,10 @@ def agree(
 
         davy agree ratings.csv --wide --item id --annotator ann --annotator ben --annotator cay --json
     """
-    from davy.cli.agree_tables import show
+    from davy.cli.agreement_tables import show
     from davy.measure.agreement import FROM_COUNTS
+    from davy.measure.agreement_study import REPEATS, study_table
     from davy.measure.intervals import Bootstrap
-    from davy.measure.study import REPEATS, studies
 
     _one_of("--coefficient", coefficient, FROM_COUNTS)
     _one_of("--repeats", repeats, REPEATS)
@@ -85,11 +85,11 @@ def agree(
         _writable(out)
     bootstrap = Bootstrap(resamples, seed, method=interval)
     known = _scheme(scheme)
-    names = [_named(text) for text in label or []]
+    names = [_parse_named(text) for text in label or []]
     rows, item, who, asked = _read(file, item, annotator or [], names, by, wide, known, format, encoding)
     rows, asked = _in_words_of(known, rows, asked, order)
     with console.progress("Measuring agreement") as step:
-        found = studies(
+        found = study_table(
             rows,
             asked,
             item=item,
@@ -111,7 +111,7 @@ def agree(
         show(found, by, coefficient, by is None if pairs is None else pairs, bootstrap)
 
 
-def _named(text: str) -> tuple[str, str]:
+def _parse_named(text: str) -> tuple[str, str]:
     """Return the column and the question of `COLUMN` or `COLUMN=QUESTION`."""
     column, _, question = text.partition("=")
     return column, question or column
@@ -127,7 +127,7 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _writable(out: Path) -> None:
-    from davy.collect.formats import format_of
+    from davy.files.formats import format_of
 
     if out.suffix != ".json":
         format_of(out)
@@ -153,16 +153,16 @@ def _read(
     scheme: Scheme | None,
     format: str | None,
     encoding: str | None,
-) -> tuple[pl.DataFrame, str, str, list[Asked]]:
+) -> tuple[pl.DataFrame, str, str, list[StudyQuestion]]:
     """Return the answers as a long frame, its item and annotator columns, and its questions."""
-    from davy.collect import files
-    from davy.collect.formats import shown
-    from davy.collect.table import reading
-    from davy.measure import columns as pick
-    from davy.measure.study import Asked, lengthened
+    from davy.files import tables
+    from davy.files.file_table import translate_errors
+    from davy.files.formats import display_name
+    from davy.measure import answer_columns as pick
+    from davy.measure.agreement_study import StudyQuestion, to_long_rows
 
-    with files.opened(file, format=format, encoding=encoding) as table, reading(table.name):
-        columns, name = table.columns, shown(file)
+    with tables.open_table(file, format=format, encoding=encoding) as table, translate_errors(table.name):
+        columns, name = table.columns, display_name(file)
         item = pick.item_column(columns, item, name)
         if by is not None:
             pick.require(by, columns, name, "--by")
@@ -170,12 +170,12 @@ def _read(
         if wide:
             cells = pick.wide_columns(columns, [column for column, _ in names], people, kept, name)
             used = list(dict.fromkeys(column for each in cells.values() for column in each.values()))
-            frame = _collected(table.select([*kept, *used]))
+            frame = _collect_rows(table.select([*kept, *used]))
             if not people:
                 _refuse_strangers(frame, used, name)
             titles = dict(names)
-            asked = [Asked(titles.get(question, question), question) for question in cells]
-            return lengthened(frame, item, cells, by), item, "annotator", asked
+            asked = [StudyQuestion(titles.get(question, question), question) for question in cells]
+            return to_long_rows(frame, item, cells, by), item, "annotator", asked
         if len(people) > 1:
             raise UserError("A long file has one --annotator column. With a column for each annotator, add --wide")
         who = pick.annotator_column(columns, people[0] if people else None, name)
@@ -184,22 +184,22 @@ def _read(
         chosen = pick.label_columns(columns, [column for column, _ in names], name, [*kept, who])
         titles = dict(names)
         used = list(dict.fromkeys([*kept, who, *chosen]))
-        return _collected(table.select(used)), item, who, [Asked(titles.get(c, c), c) for c in chosen]
+        return _collect_rows(table.select(used)), item, who, [StudyQuestion(titles.get(c, c), c) for c in chosen]
 
 
-def _collected(table: Table) -> pl.DataFrame:
+def _collect_rows(table: FileTable) -> pl.DataFrame:
     """Return the rows, with lists of labels in JSON cells joined by `|`."""
-    from davy.measure.study import unpacked
+    from davy.measure.agreement_study import join_list_cells
 
     frame = table.frame.collect()
-    return frame.with_columns(unpacked(frame[column]) for column in sorted(table.json))
+    return frame.with_columns(join_list_cells(frame[column]) for column in sorted(table.json))
 
 
 def _refuse_strangers(frame: pl.DataFrame, used: list[str], name: str) -> None:
     """Raise where a column that nobody named can't be an annotator's: it shares no label with the other columns."""
-    from davy.measure.study import answers
+    from davy.measure.agreement_study import clean_answers
 
-    seen = {column: set(answers(frame[column]).drop_nulls().unique().to_list()) for column in used}
+    seen = {column: set(clean_answers(frame[column]).drop_nulls().unique().to_list()) for column in used}
     for column, labels in seen.items():
         others = set().union(*(seen[other] for other in used if other != column))
         if labels and not labels & others:
@@ -211,8 +211,8 @@ def _refuse_strangers(frame: pl.DataFrame, used: list[str], name: str) -> None:
 
 
 def _in_words_of(
-    scheme: Scheme | None, rows: pl.DataFrame, asked: list[Asked], order: str | None
-) -> tuple[pl.DataFrame, list[Asked]]:
+    scheme: Scheme | None, rows: pl.DataFrame, asked: list[StudyQuestion], order: str | None
+) -> tuple[pl.DataFrame, list[StudyQuestion]]:
     """Return rows and questions with the labels' names and order that the scheme, or `--order`, gives."""
     from dataclasses import replace
 
@@ -225,18 +225,18 @@ def _in_words_of(
         return rows, asked
     found = []
     for each in asked:
-        rows, question = _schemed(scheme, rows, each)
+        rows, question = _apply_scheme(scheme, rows, each)
         found.append(question)
-    return _implied(scheme, rows, {each.name: each.column for each in found}), found
+    return _fill_implied(scheme, rows, {each.name: each.column for each in found}), found
 
 
-def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataFrame, Asked]:
+def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> tuple[pl.DataFrame, StudyQuestion]:
     from dataclasses import replace
 
     import polars as pl
 
-    from davy.measure.ratings import SEPARATOR, quoted, split_labels
-    from davy.measure.study import answers
+    from davy.measure.agreement_study import clean_answers
+    from davy.measure.ratings import SEPARATOR, quote_label, split_labels
 
     known = [question.name for question in scheme.questions]
     if asked.name not in known:
@@ -245,7 +245,7 @@ def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataF
             f"Name it: --label {asked.column}=QUESTION"
         )
     question = scheme.question(asked.name)
-    cells = answers(rows[asked.column])
+    cells = clean_answers(rows[asked.column])
     names: dict[str, str | None] = {}
     for cell in sorted(cells.drop_nulls().unique().to_list()):
         try:
@@ -253,7 +253,7 @@ def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataF
         except KeyError as error:
             if not question.open:
                 raise UserError(
-                    f"{quoted(error.args[0])} in column {asked.column!r} is not a label of {question.name!r}; "
+                    f"{quote_label(error.args[0])} in column {asked.column!r} is not a label of {question.name!r}; "
                     f"it has {', '.join(question.label_names)}"
                 ) from None
             parts = list(split_labels(cell))
@@ -263,7 +263,7 @@ def _schemed(scheme: Scheme, rows: pl.DataFrame, asked: Asked) -> tuple[pl.DataF
     return rows, replace(asked, labels=() if joined else question.label_names, ordered=question.kind == "scale")
 
 
-def _implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -> pl.DataFrame:
+def _fill_implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -> pl.DataFrame:
     """Return the rows with the no of yes/no questions that were not asked because of the answer above them."""
     import polars as pl
 
@@ -295,14 +295,14 @@ def _write(result: dict[str, Any], out: Path) -> None:
 
     import polars as pl
 
-    from davy.collect import files
-    from davy.collect.writing import atomic
+    from davy.files import tables
+    from davy.files.output_file import atomic_path
 
     if out.suffix == ".json":
-        with atomic(out) as hidden:
+        with atomic_path(out) as hidden:
             hidden.write_text(json.dumps(result, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     else:
-        files.write(pl.DataFrame(_flat(result), infer_schema_length=None).lazy(), out)
+        tables.write(pl.DataFrame(_flat(result), infer_schema_length=None).lazy(), out)
     console.note(f"Wrote {out}")
 
 

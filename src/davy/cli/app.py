@@ -31,7 +31,7 @@ from davy.cli import (
     pretrain,
     project,
     project_audit,
-    project_exchange,
+    project_export,
     project_people,
     project_phases,
     reproduce,
@@ -119,8 +119,8 @@ project.app.command("add-phase")(project_phases.add_phase)
 project.app.command("add-posts")(project_phases.add_posts)
 project.app.command()(project_people.invite)
 project.app.command()(project_people.roster)
-project.app.command()(project_exchange.export)
-project.app.command("import")(project_exchange.import_)
+project.app.command()(project_export.export)
+project.app.command("import")(project_export.import_)
 project.app.command()(project_audit.audit)
 project.app.command()(project_audit.pools)
 app.add_typer(project.app, name="project")

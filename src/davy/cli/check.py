@@ -12,10 +12,10 @@ from davy.cli import console
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
-    from davy.check.changes import Change
+    from davy.check.changes import OutcomeChange
     from davy.check.fairness import Fairness
-    from davy.check.gates import Gates, Result
-    from davy.check.run import Run
+    from davy.check.gates import GateResult, Gates
+    from davy.check.run import SuiteRun
     from davy.core import Suite
 
 
@@ -63,33 +63,35 @@ def check(
     """
     from davy.check import changes as compare
     from davy.check import gates as gating
-    from davy.check.fairness import fairness
-    from davy.check.page import Check
-    from davy.check.summary import summary
-    from davy.cli.suite_source import Drawing, found
+    from davy.check.fairness import measure_fairness
+    from davy.check.report.page import CheckReport
+    from davy.check.report.summary import summarise
+    from davy.cli.suite_source import RobustnessSample, load_suite
     from davy.measure.intervals import Bootstrap
 
-    limits = gating.read(gate) if gate is not None else None
+    limits = gating.read_gates(gate) if gate is not None else None
     if out is not None:
-        _ready(out)
-    tests = found(suite, Drawing(question or "hate", label, most, seed))
+        _check_out(out)
+    tests = load_suite(suite, RobustnessSample(question or "hate", label, most, seed))
     for missing in tests.missing:
         console.note(f"Problem in the suite: {missing}")
     bootstrap = Bootstrap(resamples, seed)
     runs = _runs(tests, model or ["embedded"], question, cache, batch)
-    fair = [fairness(tests, run, bootstrap=bootstrap) for run in runs]
+    fair = [measure_fairness(tests, run, bootstrap=bootstrap) for run in runs]
     settings = {"seed": seed, "resamples": resamples, "level": bootstrap.level, "question": question or tests.question}
-    made = summary(tests, runs, fair, settings)
+    made = summarise(tests, runs, fair, settings)
     changed = _changes(made, tests, _earlier(baseline, limits, out))
-    made["changes"] = [compare.to_dict(one) for one in changed]
-    results = gating.judge(limits, made, made["changes"]) if limits is not None else []
+    made["changes"] = [compare.change_record(one) for one in changed]
+    results = gating.judge_gates(limits, made, made["changes"]) if limits is not None else []
     made["gates"] = [result.to_dict() for result in results]
     if out is not None:
-        from davy.check.files import write
+        from davy.check.report.files import write_report
 
         command = " ".join(["davy", *sys.argv[1:]])
-        write(
-            Check(tests, tuple(runs), tuple(fair), made, tuple(changed), tuple(results), limits is not None, command),
+        write_report(
+            CheckReport(
+                tests, tuple(runs), tuple(fair), made, tuple(changed), tuple(results), limits is not None, command
+            ),
             out,
         )
     if json:
@@ -98,10 +100,10 @@ def check(
         _show(tests, made, runs, fair, changed)
     if out is not None:
         console.note(f"Wrote {out / 'report.html'}, report.json, cells.csv, cases.csv, junit.xml")
-    return _decided(results)
+    return _count_decided(results)
 
 
-def _ready(out: Path) -> None:
+def _check_out(out: Path) -> None:
     """Make the folder before anything is scored, so that no pass is wasted on a place that can't be written to."""
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -109,26 +111,26 @@ def _ready(out: Path) -> None:
         raise UserError(f"Can't make the folder {out}: {error.strerror}.") from None
 
 
-def _runs(suite: Suite, models: list[str], question: str, cached: bool, batch: int) -> list[Run]:
-    from davy.check.cache import Cache
-    from davy.check.run import run
-    from davy.collect import files
+def _runs(suite: Suite, models: list[str], question: str, cached: bool, batch: int) -> list[SuiteRun]:
+    from davy.check.answer_cache import AnswerCache
+    from davy.check.run import run_suite
+    from davy.files import tables
     from davy.models.load import load
 
     twice = [name for name in models if models.count(name) > 1]
     if twice:
         raise UserError(f"--model {twice[0]!r} is there twice. Name each detector once.")
-    scorers = [(name, load(name, read=files.batches)) for name in models]
+    scorers = [(name, load(name, read=tables.batches)) for name in models]
     runs = []
     for name, scorer in scorers:
         with console.progress(name, len(suite.cases)) as done:
             runs.append(
-                run(
+                run_suite(
                     suite,
                     scorer,
                     name=name,
                     question=question,
-                    cache=Cache.default() if cached else None,
+                    cache=AnswerCache.default() if cached else None,
                     batch=batch,
                     progress=done,
                 )
@@ -142,25 +144,25 @@ def _earlier(baseline: Path | None, limits: Gates | None, out: Path | None) -> d
 
     named = baseline or (limits.baseline if limits is not None else None)
     if named is not None:
-        return compare.read(named)
+        return compare.read_summary(named)
     if out is not None and (out / "report.json").is_file():
         try:
-            return compare.read(out)
+            return compare.read_summary(out)
         except UserError as error:  # nobody asked for this comparison, so it must not stop the check
             console.note(f"Not compared with the last run: {error.message}")
     return None
 
 
-def _changes(made: dict[str, Any], suite: Suite, earlier: dict[str, Any] | None) -> list[Change]:
+def _changes(made: dict[str, Any], suite: Suite, earlier: dict[str, Any] | None) -> list[OutcomeChange]:
     from davy.check import changes as compare
 
     if earlier is None:
         return []
-    return compare.changes(made, earlier, {case.id: case.functionality for case in suite.cases})
+    return compare.find_changes(made, earlier, {case.id: case.functionality for case in suite.cases})
 
 
 def _show(
-    suite: Suite, made: dict[str, Any], runs: list[Run], fair: list[Fairness | None], changed: list[Change]
+    suite: Suite, made: dict[str, Any], runs: list[SuiteRun], fair: list[Fairness | None], changed: list[OutcomeChange]
 ) -> None:
     names = [run.model for run in runs]
     right = ["n", *names]
@@ -185,15 +187,15 @@ def _show(
 
 def _overall(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
     models = made["models"]
-    rows: list[list[Any]] = [["overall", len(suite.cases), *(_said(m["accuracy"]) for m in models)]]
+    rows: list[list[Any]] = [["overall", len(suite.cases), *(_interval(m["accuracy"]) for m in models)]]
     for part, keys in (("labels", suite.labels), ("sets", suite.sets)):
         for key in keys:
             n = next((m[part][key]["n"] for m in models if m[part].get(key)), 0)
-            rows.append([f"{part[:-1]}: {key}", n, *(_said(m[part].get(key)) for m in models)])
+            rows.append([f"{part[:-1]}: {key}", n, *(_interval(m[part].get(key)) for m in models)])
     if "no emoji" in suite.sets:
-        rows.append(["emoji difference", "", *(_said(m["emoji_difference"]) for m in models)])
+        rows.append(["emoji difference", "", *(_interval(m["emoji_difference"]) for m in models)])
     if suite.links:
-        rows.append(["pairs both right", len(suite.links), *(_said(m["pairs"].get("all")) for m in models)])
+        rows.append(["pairs both right", len(suite.links), *(_interval(m["pairs"].get("all")) for m in models)])
     return rows
 
 
@@ -215,7 +217,7 @@ def _by_functionality(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
     return rows
 
 
-def _said(metric: dict[str, Any] | None) -> str:
+def _interval(metric: dict[str, Any] | None) -> str:
     if metric is None or metric["value"] is None:
         return "not defined"
     if metric["low"] is None:
@@ -231,7 +233,7 @@ def _short(metric: dict[str, Any] | None) -> str:
     )
 
 
-def _decided(results: list[Result]) -> int:
+def _count_decided(results: list[GateResult]) -> int:
     """Print the gates that failed and return the exit code."""
     failed = [result for result in results if not result.passed]
     for result in failed:

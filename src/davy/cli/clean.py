@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from davy.clean.funnel import Funnel
-    from davy.clean.recipe import Recipe
-    from davy.clean.run import Cleaned
-    from davy.collect.table import Table
+    from davy.clean.recipe import CleaningRecipe
+    from davy.clean.run import CleaningResult
+    from davy.files.file_table import FileTable
 
 BATCH = 20_000
 
@@ -63,12 +63,12 @@ def clean(
       davy clean --recipe gmhp7k --show > mine.yaml
     """
     from davy.clean import recipe as recipes
-    from davy.collect.formats import STDIO
+    from davy.files.formats import STDIO
 
     if show:
-        from davy.recipes.named import text_of
+        from davy.files.yaml_objects import read_shipped_or_file
 
-        print(text_of(recipe, recipes.PACKAGE, "recipe").decode(errors="replace"), end="")
+        print(read_shipped_or_file(recipe, recipes.PACKAGE, "recipe").decode(errors="replace"), end="")
         return
     if file is None or out is None:
         raise UserError("Name the posts and where to write: davy clean F --recipe R --out F2.")
@@ -76,12 +76,12 @@ def clean(
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     if workers is not None and workers < 1:
         raise UserError(f"--workers is {workers}; give at least 1.")
-    chosen = _with_near(recipes.load(recipe), near)
+    chosen = _set_near(recipes.load(recipe), near)
     beside = funnel or (None if out == STDIO else Path(out).with_name(f"{Path(out).name.split('.')[0]}.funnel.json"))
     _refuse(file, out, beside)
     done = _clean(file, out, chosen, format, encoding, text_column, id_column, workers or os.cpu_count() or 1)
     if beside is not None:
-        save(done, beside)
+        save_funnel(done, beside)
     if json:
         console.json(done.to_dict())
     elif out == STDIO:
@@ -96,10 +96,10 @@ def clean(
     )
 
 
-def _with_near(recipe: Recipe, near: float | None) -> Recipe:
+def _set_near(recipe: CleaningRecipe, near: float | None) -> CleaningRecipe:
     from dataclasses import replace
 
-    from davy.clean.together import DropNearDuplicates
+    from davy.clean.duplicate_steps import DropNearDuplicates
 
     if near is None:
         return recipe
@@ -113,7 +113,7 @@ def _with_near(recipe: Recipe, near: float | None) -> Recipe:
 def _clean(
     file: str,
     out: str,
-    recipe: Recipe,
+    recipe: CleaningRecipe,
     format: str | None,
     encoding: str | None,
     text: str | None,
@@ -121,18 +121,18 @@ def _clean(
     workers: int,
 ) -> Funnel:
     """Run the recipe over a file and write what is left."""
+    from davy.clean.duplicate_steps import DropDuplicates
     from davy.clean.run import clean as run
-    from davy.clean.together import DropDuplicates
-    from davy.collect import columns, files
-    from davy.collect.formats import STDIO, format_of
+    from davy.files import post_columns, tables
+    from davy.files.formats import STDIO, format_of
 
-    out_format = format if out == STDIO or not _says(out) else None
+    out_format = format if out == STDIO or not _names_format(out) else None
     format_of(out, out_format)
-    in_format = format if file == STDIO or not _says(file) else None
-    with files.opened(file, format=in_format, encoding=encoding) as table:
-        posts = columns.posts(table, text=text, id=id)
+    in_format = format if file == STDIO or not _names_format(file) else None
+    with tables.open_table(file, format=in_format, encoding=encoding) as table:
+        posts = post_columns.as_posts(table, text=text, id=id)
         if not any(isinstance(step, DropDuplicates) and step.by == "id" for step in recipe.steps):
-            columns.checked(posts)
+            post_columns.check_ids(posts)
         with tempfile.TemporaryDirectory(prefix="davy-clean-", ignore_cleanup_errors=True) as folder:
             with console.progress(f"Cleaning {Path(file).name}", total=posts.rows) as advance:
                 batches = _batches(posts)
@@ -142,7 +142,7 @@ def _clean(
 
 def _refuse(file: str, out: str, funnel: Path | None) -> None:
     """Raise where what is to be written could not be, before the work begins."""
-    from davy.collect.formats import STDIO
+    from davy.files.formats import STDIO
 
     if STDIO not in (file, out) and Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
         raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
@@ -155,15 +155,15 @@ def _refuse(file: str, out: str, funnel: Path | None) -> None:
             raise UserError(f"{path} is a folder. Name the file to write in it.")
 
 
-def _batches(posts: Table) -> Iterator[pl.DataFrame]:
-    from davy.collect.table import reading
+def _batches(posts: FileTable) -> Iterator[pl.DataFrame]:
+    from davy.files.file_table import translate_errors
 
-    with reading(posts.name):
+    with translate_errors(posts.name):
         yield from posts.frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")
 
 
-def _write(cleaned: Cleaned, posts: Table, out: str, format: str | None) -> Funnel:
-    from davy.collect import files
+def _write(cleaned: CleaningResult, posts: FileTable, out: str, format: str | None) -> Funnel:
+    from davy.files import tables
 
     if not cleaned.funnel.left:
         worst = max(cleaned.funnel.rows, key=lambda row: row.dropped)
@@ -171,23 +171,23 @@ def _write(cleaned: Cleaned, posts: Table, out: str, format: str | None) -> Funn
             f"The recipe leaves none of {cleaned.funnel.came:,} posts, so nothing was written; "
             f"{worst.step} alone dropped {worst.dropped:,}. Is it the right recipe for these posts?"
         )
-    files.write(cleaned.frames(), out, format=format, json=posts.json)
+    tables.write(cleaned.frames(), out, format=format, json=posts.json)
     return cleaned.funnel
 
 
-def save(funnel: Funnel, path: Path) -> None:
+def save_funnel(funnel: Funnel, path: Path) -> None:
     """Write a funnel as JSON, and as a picture beside it."""
-    from davy.collect.writing import atomic
+    from davy.files.output_file import atomic_path
 
-    with atomic(path) as hidden:
+    with atomic_path(path) as hidden:
         hidden.write_text(codec.dumps(funnel.to_dict(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    with atomic(path.with_suffix(".svg")) as hidden:
+    with atomic_path(path.with_suffix(".svg")) as hidden:
         hidden.write_text(funnel.plot().svg(), encoding="utf-8")
 
 
-def _says(path: str) -> bool:
+def _names_format(path: str) -> bool:
     """Return whether a file name says its format."""
-    from davy.collect.formats import format_of
+    from davy.files.formats import format_of
 
     try:
         format_of(path)

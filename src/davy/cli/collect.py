@@ -12,7 +12,7 @@ from davy.cli import collect_live, collect_withdraw, console
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
-    from davy.collect.parts import Done
+    from davy.collect.collect_run import CollectCounts
     from davy.collect.strategies import Strategy
 
 
@@ -87,17 +87,23 @@ def read(
 
       davy collect read tweets/*.jsonl -p x --strategies gmhp7k.yaml --author-key KEY --out posts.jsonl
     """
-    from davy.collect.gather import Settings, gather
-    from davy.collect.platforms import canonical
-    from davy.collect.records import Names
+    from davy.collect.gather import GatherSettings, gather
+    from davy.collect.platforms import canonical_name
+    from davy.collect.records import AccountHasher
 
     if rule is not None and rule_file is not None:
         raise UserError("--rule and --rule-file both give a rule. Give one.")
     single = (rule, rule_file, profiles, since, until, cap)
     if strategies is not None and any(value is not None for value in single):
         raise UserError("--strategies says it all: leave out --rule, --rule-file, --profiles, --from, --until, --cap.")
-    settings = Settings(
-        canonical(platform), Names.of(author_key) if author_key else None, source, licence, encoding, skip_bad, fresh
+    settings = GatherSettings(
+        canonical_name(platform),
+        AccountHasher.of(author_key) if author_key else None,
+        source,
+        licence,
+        encoding,
+        skip_bad,
+        fresh,
     )
     ways = _ways(strategies, rule if rule_file is None else _file(rule_file), profiles, since, until, cap)
     with console.progress("Reading archives") as advance:
@@ -113,14 +119,14 @@ def _ways(
 ) -> list[Strategy]:
     """Return the strategies of a file, or the one that the options describe."""
     from davy.collect import strategies
-    from davy.collect.rule import Rule
+    from davy.collect.rule import FilterRule
 
     if file is not None:
         return strategies.read(file)
-    start, end = strategies.span(since, until, "--from and --until")
-    listed = strategies.listed(profiles, "--profiles") if profiles else frozenset()
+    start, end = strategies.parse_span(since, until, "--from and --until")
+    listed = strategies.read_accounts(profiles, "--profiles") if profiles else frozenset()
     kind = "profiles" if listed else "search"
-    made = Rule.of(rule) if rule is not None else None
+    made = FilterRule.of(rule) if rule is not None else None
     name = kind if made or listed or start or end else "everything"
     return [strategies.Strategy(name, kind, made, cap, listed, start, end)]
 
@@ -132,7 +138,7 @@ def _file(path: Path) -> str:
         raise UserError(f"Can't read the rule {path}: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
 
 
-def _print(done: Done, ways: list[Strategy], out: Path) -> None:
+def _print(done: CollectCounts, ways: list[Strategy], out: Path) -> None:
     rows = [
         (way.name, way.kind, f"{done.taken.get(way.name, 0):,}", "–" if way.cap is None else f"{way.cap:,}",
          f"{done.over.get(way.name, 0):,}")

@@ -11,7 +11,7 @@ from davy.cli import console
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
-    from davy.collect.live.events import Source
+    from davy.collect.live.events import PostStream
 
 Key = Annotated[
     Path | None,
@@ -59,16 +59,16 @@ def live(
 
       davy collect live reddit --community tea --community coffee --out reddit.jsonl
     """
-    from davy.collect.live.listen import Limits, Listener
-    from davy.collect.records import Names
-    from davy.collect.rule import Rule
+    from davy.collect.live.listener import Listener, ListenLimits
+    from davy.collect.records import AccountHasher
+    from davy.collect.rule import FilterRule
 
     on_x = platform.lower() in ("x", "twitter")  # X matches the rule itself, and knows more than an archive can tell
-    made = Rule.of(rule, archive=not on_x) if rule is not None else None
-    names = Names.of(author_key) if author_key else None
+    made = FilterRule.of(rule, archive=not on_x) if rule is not None else None
+    names = AccountHasher.of(author_key) if author_key else None
     source = _source(platform.lower(), rule, account or [], community or [], submissions, tag, local, server, every)
     own = None if on_x else made
-    listener = Listener(source, out, rule=own, names=names, limits=Limits(posts, seconds), tell=console.note)
+    listener = Listener(source, out, rule=own, names=names, limits=ListenLimits(posts, seconds), tell=console.note)
     try:
         heard = listener.run()
     except KeyboardInterrupt:
@@ -85,31 +85,31 @@ def live(
 def _source(
     platform: str, rule: str | None, accounts: list[str], communities: list[str], submissions: bool, tag: str | None,
     local: bool, server: str | None, every: float,
-) -> Source:  # fmt: skip
+) -> PostStream:  # fmt: skip
     """Return the connector that the options describe."""
     import os
 
     from davy.collect.live import bluesky, mastodon, reddit, x
-    from davy.collect.live.web import Web
-    from davy.collect.platforms import canonical
+    from davy.collect.live.web import WebClient
+    from davy.collect.platforms import canonical_name
 
-    name = canonical(platform)
+    name = canonical_name(platform)
     token = os.environ.get(f"DAVY_{name.upper()}_TOKEN")
     if name == "bluesky":
         return bluesky.Jetstream(server)
     if name == "mastodon":
         if server is None:
             raise UserError("Mastodon has many servers. Name one: --server https://example.social")
-        return mastodon.PublicStream(Web(server, token), tag=tag.lstrip("#") if tag else None, local=local)
+        return mastodon.PublicStream(WebClient(server, token), tag=tag.lstrip("#") if tag else None, local=local)
     if name == "reddit":
         if not communities:
             raise UserError("Name at least one community: --community NAME")
-        web = Web(server or reddit.SERVER, token)
+        web = WebClient(server or reddit.SERVER, token)
         return reddit.NewPosts(web, communities, kind="new" if submissions else "comments", pause=every)
     if name == "x":
         if token is None and server is None:
             raise UserError("X wants a bearer token. Put it in the environment: export DAVY_X_TOKEN=…")
-        web = Web(server or x.SERVER, token)
+        web = WebClient(server or x.SERVER, token)
         if accounts:
             return x.UserPosts(web, [account.lstrip("@") for account in accounts])
         if rule is None:

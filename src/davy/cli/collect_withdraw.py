@@ -39,9 +39,9 @@ def withdraw(
 
       davy collect withdraw x:1503 https://x.com/somebody/status/1504 --dry-run
     """
-    from davy.collect import withdraw as withdrawing
+    from davy.collect import withdrawal as withdrawing
 
-    wanted = withdrawing.listed(ids, platform)
+    wanted = withdrawing.withdrawn_ids(ids, platform)
     found: dict[str, Any] = {"asked": len(wanted), "dry_run": dry_run, "database": None, "files": []}
     if file is None or database is not None or Path("davy.sqlite").exists():
         found["database"] = _withdraw_stored(database, wanted, dry_run=dry_run)
@@ -61,11 +61,11 @@ def _withdraw_stored(database: str | None, wanted: list[str], *, dry_run: bool) 
     with open_store(database) as store:
         if dry_run:
             with store.read() as db:
-                done = withdrawals.look(db, wanted)
+                done = withdrawals.preview(db, wanted)
         else:
             with store.write() as db:
                 done = withdrawals.withdraw(db, wanted, by=events.SHELL)
-            withdrawals.settle(store)
+            withdrawals.truncate_log(store)
         return {
             "database": str(store), "posts": len(done.found), "derived": len(done.derived), "rows": done.rows,
             "annotators": done.annotators, "verdicts": done.verdicts,

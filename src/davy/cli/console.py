@@ -53,7 +53,7 @@ def json(value: Any) -> None:
     print(_json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
-def shown(text: str) -> str:
+def masked_text(text: str) -> str:
     """Return text as a person may see it: masked, unless they asked for `--plain`."""
     if settings.plain:
         return text
@@ -72,7 +72,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str =
     for name in columns:
         grid.add_column(name, justify="right" if name in right else "left", overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(shown("" if cell is None else str(cell))) for cell in row))
+        grid.add_row(*(Text(masked_text("" if cell is None else str(cell))) for cell in row))
     out().print(grid)
 
 

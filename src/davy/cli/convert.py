@@ -43,21 +43,22 @@ def convert(
 
       xzcat posts.jsonl.xz | davy convert - --format jsonl --out posts.csv
     """
-    from davy.collect import corpora, files
-    from davy.collect.formats import STDIO, format_of
+    from davy.collect import corpora
+    from davy.files import tables
+    from davy.files.formats import STDIO, format_of
 
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
-    format_out = None if _says(out) else format
-    format_in = format if _says(out) or not _says(file) else None
+    format_out = None if _names_format(out) else format
+    format_in = format if _names_format(out) or not _names_format(file) else None
     format_of(out, format_out)
     with console.progress(f"Converting {Path(file).name}") as advance:
         if corpus:
             _refuse_with_corpus(encoding, text_column, id_column)
             table = corpora.load(corpus, file).table
-            done = files.copy(table, out, source=file, format=format_out, progress=advance)
+            done = tables.copy(table, out, source=file, format=format_out, progress=advance)
         else:
-            done = files.convert(
+            done = tables.convert(
                 file,
                 out,
                 format=format_in,
@@ -80,9 +81,9 @@ def _refuse_with_corpus(encoding: str | None, text_column: str | None, id_column
             raise UserError(f"--corpus knows the file's columns and encoding: leave out {option}.")
 
 
-def _says(path: str) -> bool:
+def _names_format(path: str) -> bool:
     """Return whether a file name says its format."""
-    from davy.collect.formats import format_of
+    from davy.files.formats import format_of
 
     try:
         format_of(path)

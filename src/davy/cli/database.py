@@ -34,10 +34,10 @@ def status(database: Database = None, json: Json = False) -> None:
         davy database status --database postgresql://davy@localhost/davy --json
     """
     from davy.store.backup import row_counts
-    from davy.store.open import look, open_as_it_is
+    from davy.store.connection import inspect_versions, open_any_version
 
-    found, needed = look(database)
-    with open_as_it_is(database) as store, store.read() as db:
+    found, needed = inspect_versions(database)
+    with open_any_version(database) as store, store.read() as db:
         counts = row_counts(db)
         where, kind = str(store), "SQLite" if store.sqlite else "PostgreSQL"
     if json:
@@ -65,10 +65,10 @@ def create(database: Database = None, json: Json = False) -> None:
         davy database create --database postgresql://davy:secret@localhost/davy
     """
     from davy.store import open_store
-    from davy.store.versions import newest
+    from davy.store.schema_versions import newest_version
 
     with open_store(database, create=True) as store:
-        _say({"database": str(store), "version": newest()}, f"{store} is ready.", json=json)
+        _say({"database": str(store), "version": newest_version()}, f"{store} is ready.", json=json)
 
 
 @app.command()
@@ -84,9 +84,9 @@ def upgrade(database: Database = None, json: Json = False) -> None:
         davy database backup before.davy && davy database upgrade
     """
     from davy.store import open_store
-    from davy.store.open import look
+    from davy.store.connection import inspect_versions
 
-    found, needed = look(database)
+    found, needed = inspect_versions(database)
     with open_store(database, upgrade=True) as store:
         what = "was of that version already" if found == needed else f"came from version {found}"
         about = {"database": str(store), "was": found, "version": needed}
@@ -111,10 +111,10 @@ def backup(
         davy database backup /backups/davy.davy --database postgresql://davy@localhost/davy
     """
     from davy.store.backup import row_counts, write_backup
-    from davy.store.open import look, open_as_it_is
+    from davy.store.connection import inspect_versions, open_any_version
 
-    look(database)
-    with open_as_it_is(database) as store:
+    inspect_versions(database)
+    with open_any_version(database) as store:
         with store.read() as db:
             total = sum(row_counts(db).values())
         with console.progress("Backing up", total) as advance:

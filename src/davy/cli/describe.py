@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from davy.core.scheme import Scheme
-    from davy.describe.describe import Description
-    from davy.describe.papers import Papers
+    from davy.describe.describe import CorpusStatistics
+    from davy.describe.documents import CorpusDocuments
 
 
 def describe(
@@ -59,14 +59,14 @@ def describe(
     """
     from davy.describe.describe import EN_DE
     from davy.describe.describe import describe as described
-    from davy.describe.papers import read_about, write
+    from davy.describe.documents import read_about, write_documents
 
     answers = read_about(about) if about is not None else {}
     _check_out(out)
     posts, rules = _posts(file, corpus, scheme, format, text_column, id_column, gold or [])
     langs = tuple(lang) if lang else EN_DE
     found = described(posts, name=name or corpus or Path(file).name, scheme=rules, least=least, langs=langs)
-    papers = write(found, posts.columns, answers)
+    papers = write_documents(found, posts.columns, answers)
     if out is not None:
         _write(found, papers, out)
     if json:
@@ -95,8 +95,9 @@ def _posts(
     import polars as pl
 
     from davy import schemes
-    from davy.collect import columns, corpora, files
-    from davy.collect.table import reading, require
+    from davy.collect import corpora
+    from davy.files import post_columns, tables
+    from davy.files.file_table import require_column, translate_errors
 
     if corpus is not None:
         if text or id or format:
@@ -106,19 +107,19 @@ def _posts(
     else:
         if Path(file).is_dir():
             raise UserError(f"{file} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
-        with files.opened(file, format=format) as table:
-            made = columns.posts(table, text=text, id=id)
-            with reading(table.name):
+        with tables.open_table(file, format=format) as table:
+            made = post_columns.as_posts(table, text=text, id=id)
+            with translate_errors(table.name):
                 rows = made.frame.collect()
     for given in gold:
         question, _, column = given.rpartition("=")
-        require(column, rows.columns, file, "--gold")
+        require_column(column, rows.columns, file, "--gold")
         name = question or column.removesuffix(".gold")
         rows = rows.with_columns(pl.col(column).cast(pl.String).alias(f"{name}.gold"))
     return rows, schemes.load(scheme) if scheme else None
 
 
-def _write(found: Description, papers: Papers, out: Path) -> None:
+def _write(found: CorpusStatistics, papers: CorpusDocuments, out: Path) -> None:
     """Write everything into a folder, each file whole; the report last, since its presence means all is there."""
     import json
 
@@ -148,7 +149,7 @@ def _write(found: Description, papers: Papers, out: Path) -> None:
     page(found, papers, command=shlex.join(["davy", *sys.argv[1:]])).write(out / "report.html")
 
 
-def _print(found: Description, papers: Papers) -> None:
+def _print(found: CorpusStatistics, papers: CorpusDocuments) -> None:
     from davy.describe.page import label_table, overview
 
     console.out().print(overview(found).rich())
@@ -157,7 +158,7 @@ def _print(found: Description, papers: Papers) -> None:
         console.out().print(label_table(found, level).rich())
     for topic in found.topics[:10]:
         console.note(
-            f"Topic word: {console.shown(topic.word)!r} goes with {topic.question}: {topic.label}"
+            f"Topic word: {console.masked_text(topic.word)!r} goes with {topic.question}: {topic.label}"
             f" ({topic.posts} of {topic.posts_with_word} posts, NPMI {topic.npmi:.2f})"
         )
     if len(found.topics) > 10:

@@ -34,29 +34,33 @@ def distil(
       davy distil train.csv reddit.csv --teacher runs/a/seed-1/model --teacher runs/a/seed-2/model
       --encoder ./minilm --dev dev.csv --out runs/student --set epochs=8 --set rate=3e-4
     """
-    from davy.cli.train import changes, check_out, joined, tell
-    from davy.collect import files as collected
+    from davy.cli.train import check_out, parse_changes, print_evaluation, read_joined
+    from davy.files import tables as collected
     from davy.models.load import load
-    from davy.train import record
-    from davy.train.config import changed, of
+    from davy.train import run_record
+    from davy.train.config import from_values, with_changes
     from davy.train.distil import distil as distilled
 
-    config = changed(of({"name": "student", "encoder": encoder, "rate": 1e-4}, "the defaults"), changes(set_))
+    config = with_changes(
+        from_values({"name": "student", "encoder": encoder, "rate": 1e-4}, "the defaults"), parse_changes(set_)
+    )
     check_out(out)
     teachers = [load(name, read=collected.batches) for name in teacher]
-    posts = joined(files, None)
-    judged = joined([dev], None) if dev else None
+    posts = read_joined(files, None)
+    judged = read_joined([dev], None) if dev else None
     console.note(f"{len(teachers)} teachers, {len(posts)} posts")
-    done = distilled(posts, judged, teachers, config, out, hard_share=hard, seed=seed, tell=tell)
+    done = distilled(posts, judged, teachers, config, out, hard_share=hard, seed=seed, tell=print_evaluation)
     data = {
         "posts": len(posts),
-        "hash": record.data_hash(posts),
+        "hash": run_record.data_hash(posts),
         "teachers": [f"{t.name} {t.version}" for t in teachers],
     }
-    written = record.write_run(out, "distil", config, data, {seed: done.history})
+    written = run_record.write_run(out, "distil", config, data, {seed: done.history})
     labels = {question.name: list(question.label_names) for question in done.scorer.questions}
-    (done.folder / "card.md").write_text(record.card(config, data, written["summary"], labels), encoding="utf-8")
-    record.sign(done.folder)
+    (done.folder / "card.md").write_text(
+        run_record.model_card(config, data, written["summary"], labels), encoding="utf-8"
+    )
+    run_record.write_manifest(done.folder)
     if json:
         console.json(written)
     else:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from davy.compare.evaluate import Evaluation
-    from davy.compare.said import Said
+    from davy.compare.predictions import Predictions
     from davy.core.scheme import Scheme
     from davy.core.scorer import Scorer
 
@@ -73,16 +73,16 @@ def evaluate(
       davy evaluate posts.csv --gold label --scheme hate --predictions mine.csv
     """
     from davy.compare.evaluate import evaluate as measured
-    from davy.compare.gold import data_hash, settled
+    from davy.compare.gold import data_hash, settled_answers
     from davy.compare.results import record
     from davy.measure.intervals import Bootstrap
 
     _check(model or [], predictions or [], out)
     bootstrap = Bootstrap(resamples=resamples, seed=seed)
-    posts, home = labelled(file, corpus, format, text_column, id_column, encoding)
-    chosen, where = in_split(posts, split)
+    posts, home = read_labelled(file, corpus, format, text_column, id_column, encoding)
+    chosen, where = select_split(posts, split)
     rules, columns = _scheme_and_columns(scheme or home, chosen, gold or [], question or [])
-    golds = settled(chosen, rules, columns, file=file, questions=question or [], everywhere=everywhere)
+    golds = settled_answers(chosen, rules, columns, file=file, questions=question or [], everywhere=everywhere)
     called = corpus or ("stdin" if file == "-" else Path(file).name)
     settings = {"file": Path(file).name, "scheme": f"{rules.name} {rules.version}", "split": where}
     detectors = [*_by_models(model or [], chosen, rules), *_by_files(predictions or [], chosen, posts, rules, file)]
@@ -90,7 +90,7 @@ def evaluate(
     data = data_hash(chosen, list(columns.values()))
     found = measured(golds, detectors, title=title, data=data, settings=settings, bootstrap=bootstrap)
     if out is not None:
-        write(found, out)
+        write_evaluation(found, out)
     if json:
         console.json(record(found))
     else:
@@ -99,7 +99,7 @@ def evaluate(
         console.note(f"Written: {out}/report.html, figures.csv, results.json")
 
 
-def labelled(
+def read_labelled(
     file: str,
     corpus: str | None,
     format: str | None = None,
@@ -108,9 +108,10 @@ def labelled(
     encoding: str | None = None,
 ) -> tuple[pl.DataFrame, str | None]:
     """Return all posts of a file, numbered by row, and the scheme that the corpus names."""
-    from davy.collect import columns, corpora, files
-    from davy.collect.table import reading
+    from davy.collect import corpora
     from davy.compare.gold import ROW
+    from davy.files import post_columns, tables
+    from davy.files.file_table import translate_errors
 
     if corpus is not None:
         if text or id or format or encoding:
@@ -119,13 +120,13 @@ def labelled(
         return loaded.posts.collect().with_row_index(ROW, offset=1), loaded.scheme
     if Path(file).is_dir():
         raise UserError(f"{file} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
-    with files.opened(file, format=format, encoding=encoding) as table:
-        made = columns.checked(columns.posts(table, text=text, id=id))
-        with reading(file):
+    with tables.open_table(file, format=format, encoding=encoding) as table:
+        made = post_columns.check_ids(post_columns.as_posts(table, text=text, id=id))
+        with translate_errors(file):
             return made.frame.collect().with_row_index(ROW, offset=1), None
 
 
-def in_split(posts: pl.DataFrame, split: str | None) -> tuple[pl.DataFrame, str]:
+def select_split(posts: pl.DataFrame, split: str | None) -> tuple[pl.DataFrame, str]:
     """Return the posts of a split, and the words for it; all posts where none is named."""
     import polars as pl
 
@@ -149,30 +150,30 @@ def in_split(posts: pl.DataFrame, split: str | None) -> tuple[pl.DataFrame, str]
     return posts.filter(pl.col(column).cast(pl.String) == name), name
 
 
-def pass_over(posts: pl.DataFrame, scorer: Scorer, *, what: str = "") -> pl.DataFrame:
+def score_posts(posts: pl.DataFrame, scorer: Scorer, *, what: str = "") -> pl.DataFrame:
     """Return a detector's answers to the posts, in their order: the columns that scoring adds."""
     import polars as pl
 
-    from davy.score.batch import Settings, added_columns, score_frames
+    from davy.score.batch import ScoreSettings, added_columns, score_frames
 
     seen = posts.select(name for name in ("id", "text", "lang", "image") if name in posts.columns)
     with console.progress(what or f"Scoring with {scorer.name}", total=len(posts)) as advance:
-        frames = list(score_frames([seen], scorer, Settings(replace=True), progress=advance))
+        frames = list(score_frames([seen], scorer, ScoreSettings(replace=True), progress=advance))
     return pl.concat(frames).select(added_columns(scorer))
 
 
-def write(evaluation: Evaluation, folder: Path) -> None:
+def write_evaluation(evaluation: Evaluation, folder: Path) -> None:
     """Write an evaluation's page, figures and record into a folder, each whole or not at all."""
     import json as codec
 
-    from davy.collect.writing import atomic
     from davy.compare.page import page
     from davy.compare.results import figures_table, record
+    from davy.files.output_file import atomic_path
 
     make_folder(folder)
-    with atomic(folder / "results.json") as hidden:
+    with atomic_path(folder / "results.json") as hidden:
         hidden.write_text(codec.dumps(record(evaluation), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    with atomic(folder / "figures.csv") as hidden:
+    with atomic_path(folder / "figures.csv") as hidden:
         hidden.write_text(figures_table(evaluation).csv(), encoding="utf-8")
     page(evaluation, command=shlex.join(["davy", *sys.argv[1:]])).write(folder / "report.html")
 
@@ -213,38 +214,42 @@ def _scheme_and_columns(
     name: str | None, posts: pl.DataFrame, gold: list[str], questions: list[str]
 ) -> tuple[Scheme, dict[str, str]]:
     from davy import schemes
-    from davy.compare.gold import ROW, gold_columns, guessed_scheme
+    from davy.compare.gold import ROW, gold_columns, guess_scheme
 
     if name is None:
-        name = guessed_scheme(posts.drop(ROW))
+        name = guess_scheme(posts.drop(ROW))
         console.note(f"Scheme: {name} (guessed from the answers; choose with --scheme).")
     scheme = schemes.load(name)
     return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme, questions)
 
 
-def _by_models(names: list[str], posts: pl.DataFrame, scheme: Scheme) -> list[Said]:
-    from davy.collect import files
-    from davy.compare.said import said, shared
+def _by_models(names: list[str], posts: pl.DataFrame, scheme: Scheme) -> list[Predictions]:
+    from davy.compare.predictions import read_predictions, shared_questions
+    from davy.files import tables
     from davy.models.load import load
 
-    scorers = [load(name, read=files.batches) for name in names]
+    scorers = [load(name, read=tables.batches) for name in names]
     for name, scorer in zip(names, scorers, strict=True):  # before the first of them reads all posts
-        shared(name, [question.name for question in scorer.questions], scheme)
-    return [said(name, s.version, pass_over(posts, s), scheme) for name, s in zip(names, scorers, strict=True)]
+        shared_questions(name, [question.name for question in scorer.questions], scheme)
+    return [
+        read_predictions(name, s.version, score_posts(posts, s), scheme) for name, s in zip(names, scorers, strict=True)
+    ]
 
 
-def _by_files(names: list[str], posts: pl.DataFrame, every: pl.DataFrame, scheme: Scheme, file: str) -> list[Said]:
+def _by_files(
+    names: list[str], posts: pl.DataFrame, every: pl.DataFrame, scheme: Scheme, file: str
+) -> list[Predictions]:
     import polars as pl
 
-    from davy.collect import files
-    from davy.compare.said import joined, said
+    from davy.compare.predictions import align_predictions, read_predictions
+    from davy.files import tables
     from davy.score.resume import input_hash
 
     found = []
     for name in names:
-        rows: Any = pl.concat(list(files.batches(name)), how="diagonal_relaxed")
-        rows = joined(rows, posts["id"].to_list(), every["id"].to_list(), file=name, posts=file)
-        found.append(said(Path(name).name, input_hash(Path(name))[:12], rows, scheme, file=name))
+        rows: Any = pl.concat(list(tables.batches(name)), how="diagonal_relaxed")
+        rows = align_predictions(rows, posts["id"].to_list(), every["id"].to_list(), file=name, posts=file)
+        found.append(read_predictions(Path(name).name, input_hash(Path(name))[:12], rows, scheme, file=name))
     return found
 
 

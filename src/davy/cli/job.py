@@ -85,7 +85,7 @@ def show(job: Id, database: Database = None, json: Json = False) -> None:
     }
     console.table(["", ""], [(name, value) for name, value in facts.items() if value])
     for it in lines:
-        console.out().print(f"{it.at:%H:%M:%S}  {console.shown(it.line)}", markup=False)
+        console.out().print(f"{it.at:%H:%M:%S}  {console.masked_text(it.line)}", markup=False)
 
 
 @app.command()

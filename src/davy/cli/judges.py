@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COLUMN = "column:"
 
 
-def named(given: Sequence[str], usual: Mapping[str, str]) -> dict[str, str]:
+def parse_judges(given: Sequence[str], usual: Mapping[str, str]) -> dict[str, str]:
     """Return who each judge is: what the plan says, or what `NAME=WHO` says instead."""
     found = dict(usual)
     for one in given:
@@ -28,12 +28,12 @@ def named(given: Sequence[str], usual: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def columns(who: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
+def judge_columns(who: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
     """Return the columns of the file that the wanted judges read."""
     return [who[name].removeprefix(COLUMN) for name in wanted if who.get(name, "").startswith(COLUMN)]
 
 
-def judges(who: Mapping[str, str], wanted: Sequence[str]) -> dict[str, Judge]:
+def load_judges(who: Mapping[str, str], wanted: Sequence[str]) -> dict[str, Judge]:
     """Return the wanted judges; those of one model share it, and it reads a post once."""
     models: dict[str, _Model] = {}
     made: dict[str, Judge] = {}
@@ -61,11 +61,11 @@ class _Model:
     """A detector that remembers what it said about each post."""
 
     def __init__(self, name: str) -> None:
-        from davy.collect import files
+        from davy.files import tables
         from davy.models.load import load
 
         self._name = name
-        self._scorer: Scorer = load(name, read=files.batches)
+        self._scorer: Scorer = load(name, read=tables.batches)
         self._said: dict[str, dict[str, float | None]] = {}
 
     def judge(self, question: str) -> Judge:
@@ -88,13 +88,13 @@ class _Model:
         return judge
 
     def _read(self, posts: pl.DataFrame, questions: Sequence[str]) -> None:
-        from davy.score.batch import Settings, score_frames
+        from davy.score.batch import ScoreSettings, score_frames
 
         new = posts.filter([id not in self._said for id in posts["id"]])
         if not len(new):
             return
         seen = new.select(name for name in ("id", "text", "lang", "image") if name in new.columns)
         with console.progress(f"{self._name} reads", total=len(new)) as advance:
-            for frame in score_frames([seen], self._scorer, Settings(replace=True), progress=advance):
+            for frame in score_frames([seen], self._scorer, ScoreSettings(replace=True), progress=advance):
                 for id, *values in frame.select("id", *questions).iter_rows():
                     self._said[id] = dict(zip(questions, values, strict=True))

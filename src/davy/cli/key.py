@@ -69,8 +69,8 @@ def list_(
     from davy.store import keys, open_store, users
 
     with open_store(database) as store, store.read() as db:
-        found = keys.everyones(db, owner=users.find(db, owner).id if owner else None)
-        logins = {user.id: user.login for user in users.everyone(db)}
+        found = keys.list_keys(db, owner=users.find(db, owner).id if owner else None)
+        logins = {user.id: user.login for user in users.list_users(db)}
     if json:
         console.json(
             [

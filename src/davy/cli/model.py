@@ -52,11 +52,11 @@ def show(
 
       davy model show my-model/ --json
     """
-    from davy.cli import reading
+    from davy.cli import model_files
     from davy.models.folder import CARD, question_to_json
     from davy.models.load import load
 
-    scorer = load(name, read=reading.posts)
+    scorer = load(name, read=model_files.read_posts)
     card = _card(scorer, CARD)
     questions = [question_to_json(question) for question in scorer.questions]
     if json:
@@ -105,11 +105,11 @@ def convert(
 
 
 def _state(name: str) -> str:
-    from davy.models.embedded import ROUTES, shipped
+    from davy.models.embedded import ROUTES, shipped_names
 
     if name.startswith("embedded"):
         asks = {"embedded": [*ROUTES.values()], "embedded-careful": [*ROUTES.values(), "embedded-en-large"]}
-        held = [it for it in asks.get(name, [name]) if it in shipped()]
+        held = [it for it in asks.get(name, [name]) if it in shipped_names()]
         if not held:
             return "no weights in this installation"
         return f"ready: asks {', '.join(held)}" if name in asks else "ready"

@@ -31,18 +31,20 @@ def pretrain(
 
       davy train train.csv --encoder runs/minilm-reddit --scheme edos --out runs/edos
     """
-    from davy.cli.train import changes, check_out, joined, tell
-    from davy.train import record
-    from davy.train.config import changed, of
+    from davy.cli.train import check_out, parse_changes, print_evaluation, read_joined
+    from davy.train import run_record
+    from davy.train.config import from_values, with_changes
     from davy.train.pretrain import pretrain as learnt
 
-    config = changed(of({"name": "pretrained", "encoder": encoder, "rate": 5e-5}, "the defaults"), changes(set_))
+    config = with_changes(
+        from_values({"name": "pretrained", "encoder": encoder, "rate": 5e-5}, "the defaults"), parse_changes(set_)
+    )
     check_out(out)
-    posts = joined(files, None)
+    posts = read_joined(files, None)
     console.note(f"{encoder}: {len(posts)} posts")
-    history = learnt(posts["text"].fill_null("").to_list(), config, out, share=hide, seed=seed, tell=tell)
-    data = {"posts": len(posts), "hash": record.data_hash(posts.select("text"))}
-    written = record.write_run(out, "pretrain", config, data, {seed: history})
+    history = learnt(posts["text"].fill_null("").to_list(), config, out, share=hide, seed=seed, tell=print_evaluation)
+    data = {"posts": len(posts), "hash": run_record.data_hash(posts.select("text"))}
+    written = run_record.write_run(out, "pretrain", config, data, {seed: history})
     if json:
         console.json(written)
     else:

@@ -12,8 +12,8 @@ from davy.cli.database import Database, Json
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
-    from davy.annotate.going_on import Standing
-    from davy.annotate.project_file import Plan
+    from davy.annotate.phase_gates import PhaseStatus
+    from davy.annotate.project_file import ProjectPlan
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -56,21 +56,21 @@ def create(
     """
     from dataclasses import replace
 
-    from davy.annotate import create as make
+    from davy.annotate import project_creation as make
     from davy.annotate import project_file
     from davy.store import events, members, open_store, users
 
-    plan = project_file.read(file)
+    plan = project_file.read_plan(file)
     plan = replace(plan, name=name or plan.name, title=title or plan.title)
-    folder = Path(file).parent if file not in project_file.presets() else Path()
+    folder = Path(file).parent if file not in project_file.preset_names() else Path()
     files = [folder / it.file for it in plan.phases if it.file]
-    frames = posts_of([*files, *(folder / it for it in plan.posts), *(posts or ())], gold)
+    frames = read_posts([*files, *(folder / it for it in plan.posts), *(posts or ())], gold)
     own = dict(zip((it.file for it in plan.phases if it.file), frames, strict=False))
     pool = frames[len(files) :]
     scheme = _scheme_file(plan, folder)
     with open_store(database) as store, store.write() as db:
         by = users.find(db, manager).id if manager else events.SHELL
-        made = make.create(db, plan, by=by, posts_in=pool, files=own, scheme=scheme)
+        made = make.create_project(db, plan, by=by, posts_in=pool, files=own, scheme=scheme)
         on_roster = len(members.of_project(db, made.project.id))
     links = {login: f"{base_url.rstrip('/')}/invitation/{token}" for login, token in made.links}
     if json:
@@ -106,7 +106,7 @@ def list_(database: Database = None, json: Json = False) -> None:
 
     with open_store(database) as store, store.read() as db:
         found = [
-            (it, phases.of_project(db, it.id), len(members.of_project(db, it.id))) for it in projects.everything(db)
+            (it, phases.of_project(db, it.id), len(members.of_project(db, it.id))) for it in projects.list_projects(db)
         ]
     if json:
         console.json([{**_about(it), "phases": [_phase(phase) for phase in steps]} for it, steps, _ in found])
@@ -136,12 +136,12 @@ def show(project: Name, database: Database = None, json: Json = False) -> None:
 
         davy project show pilot
     """
-    from davy.annotate import going_on
+    from davy.annotate import phase_gates
     from davy.store import open_store, projects
 
     with open_store(database) as store, store.read() as db:
         found = projects.get(db, project)
-        rows = going_on.standings(db, found)
+        rows = phase_gates.phase_statuses(db, found)
     if json:
         console.json({**_about(found), "phases": [{**_phase(it.phase), **_standing(it)} for it in rows]})
         return
@@ -164,11 +164,11 @@ def show(project: Name, database: Database = None, json: Json = False) -> None:
     )
 
 
-def posts_of(paths: list[Path], gold: list[str] | None) -> list[Any]:
+def read_posts(paths: list[Path], gold: list[str] | None) -> list[Any]:
     """Return the posts of files, with the columns that hold right answers under the names that we know."""
-    from davy.collect.whole import posts_in
+    from davy.files.post_file import read_posts
 
-    frames = [posts_in(path) for path in paths]
+    frames = [read_posts(path) for path in paths]
     for pair in gold or ():
         question, equals, column = pair.partition("=")
         if not equals or not question or not column:
@@ -179,7 +179,7 @@ def posts_of(paths: list[Path], gold: list[str] | None) -> list[Any]:
     return frames
 
 
-def _scheme_file(plan: Plan, folder: Path) -> Any:
+def _scheme_file(plan: ProjectPlan, folder: Path) -> Any:
     """Return the scheme of a plan that names a file, with its text; None where it names one by its name."""
     if Path(plan.scheme).suffix not in (".yaml", ".yml"):
         return None
@@ -211,7 +211,7 @@ def _phase(phase: Any) -> dict[str, Any]:
     }
 
 
-def _standing(it: Standing) -> dict[str, Any]:
+def _standing(it: PhaseStatus) -> dict[str, Any]:
     return {
         "answers": it.answers,
         "per_person": it.per_person,
@@ -222,7 +222,7 @@ def _standing(it: Standing) -> dict[str, Any]:
     }
 
 
-def _per_person(it: Standing) -> str:
+def _per_person(it: PhaseStatus) -> str:
     if it.per_person is None:
         return "–"
     return f"{it.per_person:,.0f}" if it.phase.answers is None else f"Ø {it.per_person:,.0f}"

@@ -39,7 +39,7 @@ def audit(
         davy project audit pilot --by embedded-en --budget 100 --at-least 0.9
     """
     from davy.annotate import audit as auditing
-    from davy.annotate.current import scheme_of
+    from davy.annotate.project_scheme import scheme_of
     from davy.store import events, open_store, projects
 
     with open_store(database) as store:
@@ -105,8 +105,8 @@ def pools(project: Project, database: Database = None, json: Json = False) -> No
 
         davy project pools pilot --json
     """
-    from davy.annotate.current import scheme_of
-    from davy.annotate.pools import pools_of
+    from davy.annotate.annotator_pools import pools_of
+    from davy.annotate.project_scheme import scheme_of
     from davy.store import open_store, projects
 
     with open_store(database) as store, store.read() as db:
@@ -153,7 +153,7 @@ def _phase(db: Any, project: str, name: str | None) -> Any:
 
 
 def _detector(name: str) -> Any:
-    from davy.collect import files
+    from davy.files import tables
     from davy.models.load import load
 
-    return load(name, read=files.batches)
+    return load(name, read=tables.batches)

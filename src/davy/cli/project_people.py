@@ -82,7 +82,7 @@ def roster(project: Name, database: Database = None, json: Json = False) -> None
     with open_store(database) as store, store.read() as db:
         found = projects.get(db, project)
         people = [(it, users.get(db, it.user)) for it in members.of_project(db, found.id, left=True)]
-        links = invitations.unused(db, project=found.id)
+        links = invitations.list_unused(db, project=found.id)
     if json:
         console.json(
             {

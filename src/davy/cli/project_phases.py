@@ -9,7 +9,7 @@ import typer
 
 from davy.cli import console
 from davy.cli.database import Database
-from davy.cli.project import Gold, Name, posts_of
+from davy.cli.project import Gold, Name, read_posts
 from davy.core.errors import UserError
 
 PhaseName = Annotated[str, typer.Argument(metavar="PHASE", help="The phase's name.")]
@@ -52,7 +52,7 @@ def next_set(
 
         davy project next-set pilot 2a --posts 43
     """
-    from davy.annotate import create as make
+    from davy.annotate import project_creation as make
     from davy.store import events, open_store, phases, projects
 
     if n < 1:
@@ -89,19 +89,19 @@ def add_phase(
 
         davy project add-phase pilot check --kind calibration --at-least 0.6 --posts set.csv
     """
-    from davy.annotate import create as make
-    from davy.annotate.current import scheme_of
+    from davy.annotate import project_creation as make
     from davy.annotate.project_file import PhasePlan
-    from davy.annotate.settings import Gate
-    from davy.collect.whole import posts_in
+    from davy.annotate.project_scheme import scheme_of
+    from davy.annotate.settings import AgreementGate
+    from davy.files.post_file import read_posts
     from davy.store import events, open_store, projects
 
     try:
-        gate = Gate(at_least=at_least) if at_least is not None else None
+        gate = AgreementGate(at_least=at_least) if at_least is not None else None
         plan = PhasePlan(phase, kind, answers=answers, gate=gate, deadline=deadline)
     except ValueError as error:
         raise UserError(f"{error}.") from None
-    frame = posts_in(posts) if posts else None
+    frame = read_posts(posts) if posts else None
     with open_store(database) as store, store.write() as db:
         found = projects.get(db, project)
         made = make.add_phase(db, found, plan, scheme_of(db, found), by=events.SHELL, frame=frame)
@@ -124,11 +124,11 @@ def add_posts(
 
         davy project add-posts pilot 3 more.jsonl
     """
-    from davy.annotate import create as make
-    from davy.annotate.current import scheme_of
+    from davy.annotate import project_creation as make
+    from davy.annotate.project_scheme import scheme_of
     from davy.store import events, open_store, phases, projects
 
-    frames = posts_of(files, gold)
+    frames = read_posts(files, gold)
     with open_store(database) as store, store.write() as db:
         found = projects.get(db, project)
         into, asked = phases.by_name(db, project, phase), scheme_of(db, found)
@@ -137,15 +137,15 @@ def add_posts(
 
 
 def _go(project: str, name: str, what: str, anyway: str | None, database: str | None) -> None:
-    from davy.annotate import going_on
+    from davy.annotate import phase_gates
     from davy.store import events, open_store, phases, projects
 
     with open_store(database) as store, store.write() as db:
         found = projects.get(db, project)
         phase = phases.by_name(db, project, name)
-        act = going_on.open_phase if what == "open" else going_on.close_phase
+        act = phase_gates.open_phase if what == "open" else phase_gates.close_phase
         try:
             done = act(db, found, phase, by=events.SHELL, anyway=anyway)
-        except going_on.NotYet as error:
+        except phase_gates.PhaseNotReady as error:
             raise UserError(f"{error.message} To go on all the same: --anyway REASON") from None
     console.note(f"Phase {done.name} is {done.state}.")

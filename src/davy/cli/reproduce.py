@@ -16,7 +16,7 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.compare.papers.lines import Reproduction
+    from davy.compare.papers.paper_table import Reproduction
     from davy.core.scheme import Question
     from davy.core.scorer import Scorer
 
@@ -77,15 +77,15 @@ def edos(
 
       davy reproduce edos --data edos/ --encoder B3=./minilm --unlabelled reddit.csv --set epochs=2
     """
-    from davy.cli.train import changes
+    from davy.cli.train import parse_changes
     from davy.compare.papers import edos as paper
     from davy.measure.intervals import Bootstrap
 
     posts = _posts("edos", data, out)
-    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), changes(set_), unlabelled, fresh=fresh)
+    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), parse_changes(set_), unlabelled, fresh=fresh)
     for name in model or []:
         runner.loaded(name)  # a name that is wrong is said now, not after minutes of fitting
-    found = paper.reproduced(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
+    found = paper.reproduce(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
     _show(found, out, json=json)
 
 
@@ -111,15 +111,15 @@ def gmhp7k(
 
       davy reproduce gmhp7k --data gmhp7k/ --encoder deepset/gbert-base --json
     """
-    from davy.cli.train import changes
+    from davy.cli.train import parse_changes
     from davy.compare.papers import gmhp7k as paper
     from davy.measure.intervals import Bootstrap
 
     posts = _posts("gmhp7k", data, out)
-    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), changes(set_), None, fresh=fresh)
+    runner = _Runner(_encoders(encoder or [], paper.ENCODERS), parse_changes(set_), None, fresh=fresh)
     for name in model or []:
         runner.loaded(name)  # a name that is wrong is said now, not after minutes of fitting
-    found = paper.reproduced(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
+    found = paper.reproduce(posts, runner, seed=seed, models=model or [], bootstrap=Bootstrap(seed=seed))
     _show(found, out, json=json, figures=paper.SHORT)
 
 
@@ -129,35 +129,35 @@ class _Runner:
     def __init__(
         self, encoders: Mapping[str, str | None], changes: Mapping[str, str], unlabelled: Path | None, *, fresh: bool
     ) -> None:
-        from davy.train.config import Config, changed
+        from davy.train.config import Config, with_changes
 
-        changed(Config(), changes)  # a wrong field is said now, even where no row is fine-tuned
+        with_changes(Config(), changes)  # a wrong field is said now, even where no row is fine-tuned
         self._encoders, self._changes, self._unlabelled, self._fresh = encoders, changes, unlabelled, fresh
         self._loaded: dict[str, Scorer] = {}
 
     def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
         """Return a detector's answers to the posts, remembered by `key` and the posts."""
-        from davy.cli.evaluate import pass_over
+        from davy.cli.evaluate import score_posts
         from davy.compare.gold import data_hash
-        from davy.compare.memory import remembered
+        from davy.compare.score_cache import cached_scores
         from davy.models.cache import cache_folder
 
         def made() -> pl.DataFrame:
             console.note(f"{key['row']}: fitting and scoring {len(posts):,} posts …")
-            return pass_over(posts, make(), what=f"Scoring with {key['row']}")
+            return score_posts(posts, make(), what=f"Scoring with {key['row']}")
 
         folder = cache_folder() / "reproduce"
-        return remembered(folder, {**key, "posts": data_hash(posts, [])}, made, fresh=self._fresh)
+        return cached_scores(folder, {**key, "posts": data_hash(posts, [])}, made, fresh=self._fresh)
 
     def loaded(self, model: str) -> Scorer:
         """Return a detector by name; one that can't be loaded is a row that was not run."""
-        from davy.collect import files
-        from davy.compare.papers.lines import NotRun
+        from davy.compare.papers.paper_table import NotRun
+        from davy.files import tables
         from davy.models.load import load
 
         try:
             if model not in self._loaded:
-                self._loaded[model] = load(model, read=files.batches)
+                self._loaded[model] = load(model, read=tables.batches)
             return self._loaded[model]
         except UserError as error:
             if not model.startswith("embedded"):
@@ -174,28 +174,28 @@ class _Runner:
         seed: int,
     ) -> Scorer:
         """Return the row's fine-tuned transformer: a model folder as it is, else made here from its encoder."""
-        from davy.cli.reproduce_training import fine_tuned
+        from davy.cli.reproduction_training import fine_tune
 
         name = self._encoders.get(row)
         if name is not None and (Path(name) / "manifest.json").is_file():
             return self.loaded(name)
         encoder = self._base(row, name, seed)
         config = f"{recipe}-{row.lower()}" if recipe == "edos" else recipe
-        return fine_tuned(row, config, encoder, train, choose, questions, seed=seed, changes=self._changes)
+        return fine_tune(row, config, encoder, train, choose, questions, seed=seed, changes=self._changes)
 
     def _base(self, row: str, name: str | None, seed: int) -> str:
         """Return the encoder that a row is fine-tuned from; a row whose encoder is not on this machine was not run."""
-        from davy.cli.reproduce_training import pretrained_further
-        from davy.cli.train import joined
-        from davy.compare.papers.lines import NotRun
+        from davy.cli.reproduction_training import pretrain_further
+        from davy.cli.train import read_joined
+        from davy.compare.papers.paper_table import NotRun
 
         if name is None:
             before = f"B{int(row[1:]) - 1}"
             if self._unlabelled is None:
                 raise NotRun(f"its encoder reads unlabelled posts first: --unlabelled FILE, or --encoder {_typed(row)}")
             base = self._base(before, self._encoders.get(before), seed)
-            texts = joined([str(self._unlabelled)], None)["text"].fill_null("").to_list()
-            return pretrained_further(row, base, texts, seed=seed, changes=self._changes)
+            texts = read_joined([str(self._unlabelled)], None)["text"].fill_null("").to_list()
+            return pretrain_further(row, base, texts, seed=seed, changes=self._changes)
         if not _is_here(name):
             raise NotRun(f"{name} is not on this machine; name a folder or download it: --encoder {_typed(row)}")
         return name
@@ -203,10 +203,10 @@ class _Runner:
 
 def _posts(corpus: str, data: Path, out: Path | None) -> pl.DataFrame:
     """Return the corpus's posts, once it is plain that the report can be written."""
-    from davy.cli.evaluate import check_folder, labelled
+    from davy.cli.evaluate import check_folder, read_labelled
 
     check_folder(out)
-    return labelled(str(data), corpus)[0]
+    return read_labelled(str(data), corpus)[0]
 
 
 def _encoders(given: list[str], rows: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -232,7 +232,7 @@ def _is_here(name: str) -> bool:
     if (Path(name).expanduser() / "config.json").is_file():
         return True
     try:
-        return hub.cached(name)
+        return hub.is_cached(name)
     except ImportError:  # without the extra there is no cache to look into
         return False
 
@@ -241,14 +241,14 @@ def _show(found: Reproduction, out: Path | None, *, json: bool, figures: tuple[s
     import json as codec
 
     from davy.cli.evaluate import make_folder
-    from davy.collect.writing import atomic
-    from davy.compare.papers.lines import page, reasons, record, tables, whole_table
+    from davy.compare.papers.paper_table import page, reasons, record, tables, whole_table
+    from davy.files.output_file import atomic_path
 
     if out is not None:
         make_folder(out)
-        with atomic(out / "results.json") as hidden:
+        with atomic_path(out / "results.json") as hidden:
             hidden.write_text(codec.dumps(record(found), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-        with atomic(out / "table.csv") as hidden:
+        with atomic_path(out / "table.csv") as hidden:
             hidden.write_text(whole_table(found).csv(), encoding="utf-8")
         page(found, command=shlex.join(["davy", *sys.argv[1:]])).write(out / "report.html")
         console.note(f"Written: {out}/report.html, table.csv, results.json")

@@ -15,7 +15,7 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.check.hatemoji import Measured
+    from davy.check.hatemoji import HatemojiMetrics
     from davy.core import Scorer, Suite
     from davy.report import Table
 
@@ -50,10 +50,10 @@ def hatemoji(
       davy reproduce hatemoji --model embedded --out report
     """
     from davy.check import hatemoji as paper
-    from davy.check.cache import Cache
-    from davy.check.fairness import fairness
-    from davy.check.run import run
-    from davy.collect import files
+    from davy.check.answer_cache import AnswerCache
+    from davy.check.fairness import measure_fairness
+    from davy.check.run import run_suite
+    from davy.files import tables as files
     from davy.measure.intervals import Bootstrap
     from davy.models.load import load
 
@@ -61,16 +61,16 @@ def hatemoji(
         raise UserError(f"There is no folder {data}. Give the one that holds the published files.")
     names = model or ["embedded"]
     scorers = [load(name, read=files.batches) for name in names]
-    kept = Cache.default() if cache else None
+    kept = AnswerCache.default() if cache else None
     suite, official = _suite(data)
     runs = []
     for name, scorer in zip(names, scorers, strict=True):
         with console.progress(name, len(suite.cases)) as done:
-            runs.append(run(suite, scorer, name=name, cache=kept, progress=done))
-    fair = [fairness(suite, one, bootstrap=Bootstrap(resamples, seed)) for one in runs]
-    results: dict[str, list[Measured | None]] = {}
+            runs.append(run_suite(suite, scorer, name=name, cache=kept, progress=done))
+    fair = [measure_fairness(suite, one, bootstrap=Bootstrap(resamples, seed)) for one in runs]
+    results: dict[str, list[HatemojiMetrics | None]] = {}
     if official:
-        results["hatemojicheck"] = [paper.of_run(suite, one) for one in runs]
+        results["hatemojicheck"] = [paper.run_metrics(suite, one) for one in runs]
     results |= _others(data, names, scorers, kept) if data is not None else {}
     tables = [
         paper.table_3(suite, runs, official=official),
@@ -83,10 +83,10 @@ def hatemoji(
 
 def _suite(data: Path | None) -> tuple[Suite, bool]:
     """Return HatemojiCheck where the folder has it, else our own suite, and whether it is the paper's."""
-    from davy.cli.suite_source import found
+    from davy.cli.suite_source import load_suite
 
     file = _file(data, "hatemojicheck")
-    return (found(f"hatemojicheck:{file}"), True) if file else (found("emoji-en"), False)
+    return (load_suite(f"hatemojicheck:{file}"), True) if file else (load_suite("emoji-en"), False)
 
 
 def _file(data: Path | None, corpus: str) -> Path | None:
@@ -97,18 +97,18 @@ def _file(data: Path | None, corpus: str) -> Path | None:
     return named[0] if named else None
 
 
-def _others(data: Path, names: list[str], scorers: list[Scorer], cache: Any) -> dict[str, list[Measured | None]]:
+def _others(data: Path, names: list[str], scorers: list[Scorer], cache: Any) -> dict[str, list[HatemojiMetrics | None]]:
     """Return the figures on the other test sets of Table 8 that the folder holds."""
     from davy.check import hatemoji as paper
-    from davy.check.run import run
-    from davy.cli.suite_source import found
+    from davy.check.run import run_suite
+    from davy.cli.suite_source import load_suite
 
-    results: dict[str, list[Measured | None]] = {}
+    results: dict[str, list[HatemojiMetrics | None]] = {}
     file = _file(data, "hatecheck")
     if file is not None:
-        suite = found(f"hatecheck:{file}")
+        suite = load_suite(f"hatecheck:{file}")
         results["hatecheck"] = [
-            paper.of_run(suite, run(suite, scorer, name=name, cache=cache))
+            paper.run_metrics(suite, run_suite(suite, scorer, name=name, cache=cache))
             for name, scorer in zip(names, scorers, strict=True)
         ]
     parts: dict[str, list[tuple[list[str], list[str]]]] = {}
@@ -117,10 +117,10 @@ def _others(data: Path, names: list[str], scorers: list[Scorer], cache: Any) -> 
         if posts is not None:
             parts[key] = [_answers(posts, scorer) for scorer in scorers]
     for key, answers in parts.items():
-        results[key] = [paper.measured(gold, said, "hateful") for gold, said in answers]
+        results[key] = [paper.hatemoji_metrics(gold, said, "hateful") for gold, said in answers]
     if set(parts) == set(SETS):
         both = [([*a[0], *b[0]], [*a[1], *b[1]]) for a, b in zip(*parts.values(), strict=True)]
-        results["all rounds"] = [paper.measured(gold, said, "hateful") for gold, said in both]
+        results["all rounds"] = [paper.hatemoji_metrics(gold, said, "hateful") for gold, said in both]
     return results
 
 
@@ -151,7 +151,7 @@ def _answers(posts: pl.DataFrame, scorer: Scorer) -> tuple[list[str], list[str]]
 
 
 def _show(tables: list[Table], suite: Suite, models: list[str], seed: int, out: Path | None, json: bool) -> None:
-    from davy.collect.writing import atomic
+    from davy.files.output_file import atomic_path
     from davy.report import Page, Provenance
 
     if out is not None:
@@ -166,7 +166,7 @@ def _show(tables: list[Table], suite: Suite, models: list[str], seed: int, out: 
         for number, table in zip((3, 4, 8, 9), tables, strict=True):
             page.section(table.title)
             page.table(table)
-            with atomic(out / f"table-{number}.csv") as hidden:
+            with atomic_path(out / f"table-{number}.csv") as hidden:
                 hidden.write_text(table.csv(), encoding="utf-8")
         page.write(out / "report.html")
         console.note(f"Wrote {out}/report.html and four CSV tables")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from davy.collect.table import Table
-    from davy.sample.plan import Plan
+    from davy.files.file_table import FileTable
+    from davy.sample.plan import SamplingPlan
     from davy.sample.run import Sample
 
 
@@ -61,22 +61,22 @@ def sample(
     from davy.sample import plan as plans
 
     if show:
-        from davy.recipes.named import text_of
+        from davy.files.yaml_objects import read_shipped_or_file
 
-        print(text_of(plan, plans.PACKAGE, "plan").decode(errors="replace"), end="")
+        print(read_shipped_or_file(plan, plans.PACKAGE, "plan").decode(errors="replace"), end="")
         return
     if file is None or out is None:
         raise UserError("Name the posts and where to write: davy sample F --plan P --out F2.")
     if seed < 0:
         raise UserError(f"--seed is {seed}; give 0 or more.")
-    chosen = _narrowed(plans.load(plan), pool, at_least)
+    chosen = _narrow(plans.load(plan), pool, at_least)
     report = _sample(file, out, chosen, judge or [], text_column, id_column, replace_, seed)
     if json:
         console.json(report)
     _note_short(report, out)
 
 
-def _narrowed(plan: Plan, pool: int | None, at_least: int | None) -> Plan:
+def _narrow(plan: SamplingPlan, pool: int | None, at_least: int | None) -> SamplingPlan:
     """Return the plan with what the shell says about its pools."""
     for name, value in (("--pool", pool), ("--at-least", at_least)):
         if value is not None and value < 1:
@@ -92,7 +92,7 @@ def _narrowed(plan: Plan, pool: int | None, at_least: int | None) -> Plan:
 def _sample(
     file: str,
     out: str,
-    plan: Plan,
+    plan: SamplingPlan,
     given: list[str],
     text: str | None,
     id: str | None,
@@ -101,8 +101,8 @@ def _sample(
 ) -> dict[str, Any]:
     """Read what samplers look at, sample, and write what was taken; return the report."""
     from davy.cli import judges
-    from davy.collect import columns, files
-    from davy.collect.formats import format_of
+    from davy.files import post_columns, tables
+    from davy.files.formats import format_of
     from davy.sample.run import sample as run
 
     format_of(out)
@@ -110,19 +110,19 @@ def _sample(
         raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
     if not Path(out).parent.is_dir():
         raise UserError(f"The folder {Path(out).parent} does not exist. Make it first: mkdir -p {Path(out).parent}")
-    who = judges.named(given, plan.judges)
-    with files.opened(file) as table:
-        posts = columns.checked(columns.posts(table, text=text, id=id))
+    who = judges.parse_judges(given, plan.judges)
+    with tables.open_table(file) as table:
+        posts = post_columns.check_ids(post_columns.as_posts(table, text=text, id=id))
         if "sampler" in posts.columns and not over:
             raise UserError(f"{file} has a column 'sampler' already. Write over it with --replace.")
-        seen = _seen(posts, plan, judges.columns(who, plan.judged_by))
-        done = run(seen, plan, judges.judges(who, plan.judged_by), seed=seed)
+        seen = _read_columns(posts, plan, judges.judge_columns(who, plan.judged_by))
+        done = run(seen, plan, judges.load_judges(who, plan.judged_by), seed=seed)
         taken = int(done.samplers.is_not_null().sum())
         if not taken:
             raise UserError(
                 "No sampler found a post, so nothing was written. Look at the plan's sources, pools and words."
             )
-        files.write(_taken(posts, done), out, json=posts.json)
+        tables.write(_sampled_rows(posts, done), out, json=posts.json)
     asked = {name: who[name] for name in plan.judged_by}
     report = {"plan": plan.name, "version": plan.version, "seed": seed, "judges": asked, **done.to_dict()}
     _print(done, plan)
@@ -130,26 +130,26 @@ def _sample(
     return report
 
 
-def _seen(posts: Table, plan: Plan, more: list[str]) -> pl.DataFrame:
+def _read_columns(posts: FileTable, plan: SamplingPlan, more: list[str]) -> pl.DataFrame:
     """Return the columns that samplers and judges look at."""
-    from davy.collect.table import reading, require
+    from davy.files.file_table import require_column, translate_errors
 
     for column in more:
-        require(column, posts.columns, posts.name, "--judge NAME=column:C")
+        require_column(column, posts.columns, posts.name, "--judge NAME=column:C")
     wanted = ["id", "text", "lang", "image", *more]
     for name in [plan.by, *(pool.communities for pool in plan.pools.values())]:
         wanted += [name, f"{name}.gold"] if name else []
         wanted += ["meta"] if name and name.startswith("meta.") else []
-    with reading(posts.name):
+    with translate_errors(posts.name):
         return posts.frame.select(c for c in posts.columns if c in wanted).collect()
 
 
-def _taken(posts: Table, done: Sample) -> Iterator[pl.DataFrame]:
+def _sampled_rows(posts: FileTable, done: Sample) -> Iterator[pl.DataFrame]:
     """Yield the posts that were taken, in the file's order, with the name of their sampler."""
-    from davy.collect.table import reading
+    from davy.files.file_table import translate_errors
 
     at = 0
-    with reading(posts.name):
+    with translate_errors(posts.name):
         for batch in posts.frame.collect_batches(chunk_size=20_000, maintain_order=True, engine="streaming"):
             here = done.samplers[at : at + len(batch)]
             at += len(batch)
@@ -157,13 +157,13 @@ def _taken(posts: Table, done: Sample) -> Iterator[pl.DataFrame]:
 
 
 def _save(report: dict[str, Any], path: Path) -> None:
-    from davy.collect.writing import atomic
+    from davy.files.output_file import atomic_path
 
-    with atomic(path) as hidden:
+    with atomic_path(path) as hidden:
         hidden.write_text(codec.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def _print(done: Sample, plan: Plan) -> None:
+def _print(done: Sample, plan: SamplingPlan) -> None:
     from davy.report.tables import Column, Table
 
     counts = [Column(name, "count") for name in ("asked", "candidates", "taken", "short")]

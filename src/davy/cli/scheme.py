@@ -101,7 +101,7 @@ def check(
     else:
         for problem in problems:
             where = f"{problem['file']}:{problem['line']}" if problem["line"] else problem["file"]
-            print(f"{where}: {console.shown(str(problem['message']))}")
+            print(f"{where}: {console.masked_text(str(problem['message']))}")
     if problems:
         count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
         spoilt = len({problem["file"] for problem in problems})
@@ -185,8 +185,8 @@ def _print_guideline(scheme: Scheme, lang: str) -> None:
     if scheme.guideline is None:
         raise UserError(f"Scheme {scheme.name!r} has no guideline. Add one under `guidelines:` in its file.")
     print(f"{scheme.name}, guideline {scheme.guideline.version}")
-    print(f"Warning: {console.shown(scheme.warning.said_in(lang))}\n" if scheme.warning else "")
-    print(console.shown(scheme.guideline.text.said_in(lang)))
+    print(f"Warning: {console.masked_text(scheme.warning.said_in(lang))}\n" if scheme.warning else "")
+    print(console.masked_text(scheme.guideline.text.said_in(lang)))
 
 
 def _print_scheme(scheme: Scheme, lang: str) -> None:
@@ -195,9 +195,9 @@ def _print_scheme(scheme: Scheme, lang: str) -> None:
     out = console.out()
     out.print(Text.assemble((scheme.name, "bold"), f", version {scheme.version}: ", scheme.title.said_in(lang)))
     if scheme.warning:
-        out.print(Text.assemble(("Warning: ", "yellow"), console.shown(scheme.warning.said_in(lang))))
+        out.print(Text.assemble(("Warning: ", "yellow"), console.masked_text(scheme.warning.said_in(lang))))
     if scheme.description:
-        out.print(Text(console.shown(scheme.description.said_in(lang))))
+        out.print(Text(console.masked_text(scheme.description.said_in(lang))))
     for question in scheme.questions:
         if question.under is None:
             out.print()
@@ -217,9 +217,9 @@ def _branch(scheme: Scheme, question: Question, lang: str, above: Label | None =
     if above is None or not any(
         label.under for label in question.labels
     ):  # else it stands under each label: say it short
-        title.append("  " + console.shown(question.title.said_in(lang)), "bold")
+        title.append("  " + console.masked_text(question.title.said_in(lang)), "bold")
         title.append(f"  {_how(question, above)}", "dim")
-        title.append("\n" + console.shown(question.definition.said_in(lang)) if question.definition else "")
+        title.append("\n" + console.masked_text(question.definition.said_in(lang)) if question.definition else "")
     tree = Tree(title, guide_style="dim")
     groups: dict[str, Tree] = {}
     children = [child for child in scheme.questions if child.under and child.under[0] == question.name]
@@ -264,13 +264,13 @@ def _leaf(label: Label, lang: str) -> Text:
     said = Text()
     if label.code:
         said.append(f"{label.code} ", "cyan")
-    said.append(console.shown(label.name), "bold")
+    said.append(console.masked_text(label.name), "bold")
     title = label.title.said_in(lang)
     if title and title.casefold() != label.name.casefold():
-        said.append(f" ({console.shown(title)})")
+        said.append(f" ({console.masked_text(title)})")
     if label.priority:
         said.append("  priority", "yellow")
     if label.of:
         said.append(f"  {'both ' if len(label.of) > 1 else 'some of '}{' and '.join(label.of)}", "dim")
-    said.append("\n" + console.shown(label.definition.said_in(lang)) if label.definition else "")
+    said.append("\n" + console.masked_text(label.definition.said_in(lang)) if label.definition else "")
     return said

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.text import Text
 
-    from davy.collect.table import Table
     from davy.core.scorer import Scorer
-    from davy.score.batch import Settings
+    from davy.files.file_table import FileTable
+    from davy.score.batch import ScoreSettings
     from davy.score.explain import Explanation
 
 BAR = 20
@@ -78,10 +78,10 @@ def score(
 
       cat posts.csv | davy score - --format csv --model majority --out -
     """
-    from davy.cli import reading
+    from davy.cli import model_files
+    from davy.models.cascade_screen import as_cascade
     from davy.models.load import load
-    from davy.models.screen import screened
-    from davy.score.batch import Settings
+    from davy.score.batch import ScoreSettings
 
     one = text is not None or image is not None
     if (file is None) != one:
@@ -92,12 +92,12 @@ def score(
         raise UserError("Say where to write: --out scored.csv, or --out - for stdout.")
     if json and out == "-":
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
-    settings = Settings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
-    scorer = load(model, read=reading.posts)
+    settings = ScoreSettings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
+    scorer = load(model, read=model_files.read_posts)
     if one:
-        _one(_with_picture(text, image), lang, scorer, explain=explain, json=json, read=image is not None)
+        _score_text(_with_picture(text, image), lang, scorer, explain=explain, json=json, read=image is not None)
     else:
-        quick = screened(scorer) if cascade else scorer
+        quick = as_cascade(scorer) if cascade else scorer
         reader = scorer if explain else None
         whole = _File(str(file), str(out), format, encoding, quick, settings, text_column, reader)
         whole.run(json=json, resume=resume)
@@ -116,27 +116,27 @@ class _File:
         format: str | None,
         encoding: str | None,
         scorer: Scorer,
-        settings: Settings,
+        settings: ScoreSettings,
         text_column: str | None,
         reader: Scorer | None,
     ) -> None:
-        from davy.collect.formats import format_of
+        from davy.files.formats import format_of
 
         self.file, self.out, self.scorer, self.settings = file, out, scorer, settings
         self.text_column, self.encoding, self.reader = text_column, encoding, reader
-        self.format = None if _says(file) else format
-        self.out_format = None if _says(out) else format
+        self.format = None if _names_format(file) else format
+        self.out_format = None if _names_format(out) else format
         format_of(out, self.out_format)
         self.verdicts: Counter[str | None] = Counter()
         self.began = time.perf_counter()
 
     def run(self, *, json: bool, resume: bool | None) -> None:
         """Score the file and print a summary."""
-        from davy.collect import columns, files
+        from davy.files import post_columns, tables
         from davy.score.batch import check_columns
 
-        with files.opened(self.file, format=self.format, encoding=self.encoding) as table:
-            text = columns.text_column(table, self.text_column)
+        with tables.open_table(self.file, format=self.format, encoding=self.encoding) as table:
+            text = post_columns.text_column(table, self.text_column)
             self.settings = _with_text(self.settings, text)
             check_columns(table.columns, self.scorer, self.settings)
             with console.progress(f"Scoring {Path(self.file).name}", total=table.rows) as advance:
@@ -148,8 +148,8 @@ class _File:
                     self._write_in_parts(table, advance, resume)
         self._say(json)
 
-    def _write_in_parts(self, table: Table, advance: Any, resume: bool | None) -> None:
-        from davy.score.resume import finish, input_hash, opened, skipped
+    def _write_in_parts(self, table: FileTable, advance: Any, resume: bool | None) -> None:
+        from davy.score.resume import input_hash, open_parts, skip_rows, write_parts
 
         if not Path(self.out).parent.is_dir():
             raise UserError(f"The folder {Path(self.out).parent} does not exist. Make it first.")
@@ -161,34 +161,34 @@ class _File:
             "version": self.scorer.version,
             "columns": [self.settings.text, self.settings.prefix, self.reader is not None, self.encoding],
         }
-        with opened(Path(self.out), run, resume=resume) as parts:
+        with open_parts(Path(self.out), run, resume=resume) as parts:
             if parts.rows:
                 console.note(f"Going on after {parts.rows:,} posts that were scored before.")
                 advance(parts.rows)
-            for frame in self._scored(skipped(_frames(table), parts.rows), advance):
+            for frame in self._scored(skip_rows(_frames(table), parts.rows), advance):
                 if len(frame) or not parts.rows:
                     parts.add(frame)
-            finish(parts, lambda frames: self._write(self._counted(frames), table))
+            write_parts(parts, lambda frames: self._write(self._counted(frames), table))
 
     def _scored(self, frames: Iterable[pl.DataFrame], advance: Any) -> Iterator[pl.DataFrame]:
         from davy.score.batch import score_frames
-        from davy.score.explain import with_reasons
+        from davy.score.explain import add_reasons
 
         scored = score_frames(frames, self.scorer, self.settings, progress=advance)
         if self.reader is None:
             return scored
-        return with_reasons(scored, self.reader, text=self.settings.text, name=f"{self.settings.prefix}why")
+        return add_reasons(scored, self.reader, text=self.settings.text, name=f"{self.settings.prefix}why")
 
     def _counted(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for frame in frames:
             self.verdicts.update(frame[f"{self.settings.prefix}verdict"].to_list())
             yield frame
 
-    def _write(self, frames: Iterable[pl.DataFrame], table: Table) -> None:
-        from davy.collect import files
+    def _write(self, frames: Iterable[pl.DataFrame], table: FileTable) -> None:
+        from davy.files import tables
 
         json_columns = {*table.json, *([f"{self.settings.prefix}why"] if self.reader else [])}
-        files.write(frames, self.out, format=self.out_format, json=json_columns)
+        tables.write(frames, self.out, format=self.out_format, json=json_columns)
 
     def _say(self, json: bool) -> None:
         from davy.score.result import model_of
@@ -208,7 +208,7 @@ class _File:
         console.note(
             (f"and {more} more verdicts. " if more > 0 else "")
             + (f"Without text or answer, so without score: {unread:,}. " if unread else "")
-            + f"{rows:,} posts scored by {_called(self.scorer)} in {seconds:.1f} s: {self.out}"
+            + f"{rows:,} posts scored by {_name_and_version(self.scorer)} in {seconds:.1f} s: {self.out}"
         )
 
 
@@ -217,17 +217,17 @@ def _with_picture(text: str | None, image: Path | None) -> str:
     if image is None:
         return str(text)
     from davy.image.ocr import read_lines, text_of
-    from davy.image.read import read
+    from davy.image.picture import read_picture
 
-    found = text_of(read_lines(read(image, name=str(image))))
+    found = text_of(read_lines(read_picture(image, name=str(image))))
     if not found and not text:
         raise UserError(f"No text could be read on {image}. Say what it shows: --text '…'")
     return "\n".join(part for part in (text, found) if part)
 
 
-def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bool, read: bool) -> None:
+def _score_text(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bool, read: bool) -> None:
     """Print one text's verdict and each question's answer; `read` shows the text, which came from a picture."""
-    from davy.core.scorer import led_to
+    from davy.core.scorer import applicable_questions
     from davy.score.explain import explain as explained
     from davy.score.result import model_of, one_post, records
 
@@ -248,18 +248,18 @@ def _one(text: str, lang: str | None, scorer: Scorer, *, explain: bool, json: bo
         return
     out = console.out()
     if read:
-        out.print(_styled(" / ".join(console.shown(text).splitlines()), "italic"))
-    out.print(_styled(record["verdict"] or "no answer", "bold"))
+        out.print(_style(" / ".join(console.masked_text(text).splitlines()), "italic"))
+    out.print(_style(record["verdict"] or "no answer", "bold"))
     labels = {name: answer["label"].split("|") for name, answer in record["questions"].items()}
-    asked = led_to([question for question in scores.questions if question.name in labels], labels)
+    asked = applicable_questions([question for question in scores.questions if question.name in labels], labels)
     for name, answer in record["questions"].items():
-        out.print(_line(name, answer) if name in asked else _styled(f"{name:<14} not asked", "dim"))
+        out.print(_line(name, answer) if name in asked else _style(f"{name:<14} not asked", "dim"))
     if reasons is not None:
-        out.print(_marked(reasons))
-    out.print(_styled(_called(scorer), "dim"))
+        out.print(_explanation_line(reasons))
+    out.print(_style(_name_and_version(scorer), "dim"))
 
 
-def _called(scorer: Scorer) -> str:
+def _name_and_version(scorer: Scorer) -> str:
     return f"{scorer.name} (version {scorer.version})"
 
 
@@ -268,50 +268,52 @@ def _line(name: str, answer: dict[str, Any]) -> Text:
     likeliest = answer.get("probability", max(answer["labels"].values()))
     filled = round(likeliest * BAR)
     bar = "█" * filled + "░" * (BAR - filled)
-    return _styled(f"{name:<14} {bar} {likeliest:5.3f}  {answer['label'] or 'none'}", "")
+    return _style(f"{name:<14} {bar} {likeliest:5.3f}  {answer['label'] or 'none'}", "")
 
 
-def _marked(reasons: Explanation) -> Text:
+def _explanation_line(reasons: Explanation) -> Text:
     """Return the text, masked, with the words that carried the decision set off."""
     strongest = sorted(reasons.strongest(), key=lambda weight: weight.start)
-    line = _styled(f"{reasons.question}: {reasons.label} — ", "")
+    line = _style(f"{reasons.question}: {reasons.label} — ", "")
     at = 0
     for weight in strongest:
-        line.append(console.shown(_shortened(reasons.text[at : weight.start])))
-        line.append(f"[{console.shown(reasons.text[weight.start : weight.end])} {weight.weight:+.2f}]", "bold reverse")
+        line.append(console.masked_text(_shorten(reasons.text[at : weight.start])))
+        line.append(
+            f"[{console.masked_text(reasons.text[weight.start : weight.end])} {weight.weight:+.2f}]", "bold reverse"
+        )
         at = weight.end
-    line.append(console.shown(_shortened(reasons.text[at:])))
+    line.append(console.masked_text(_shorten(reasons.text[at:])))
     return line
 
 
-def _shortened(text: str, most: int = 400) -> str:
+def _shorten(text: str, most: int = 400) -> str:
     return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
 
 
-def _styled(text: str, style: str) -> Text:
+def _style(text: str, style: str) -> Text:
     from rich.text import Text
 
     return Text(text, style)
 
 
-def _frames(table: Table) -> Iterator[pl.DataFrame]:
+def _frames(table: FileTable) -> Iterator[pl.DataFrame]:
     """Yield the table's rows; an empty frame first, so that a file without rows still has its columns."""
-    from davy.collect.table import reading
+    from davy.files.file_table import translate_errors
 
-    with reading(table.name):
+    with translate_errors(table.name):
         yield table.frame.head(0).collect()
         yield from table.frame.collect_batches(chunk_size=10_000, maintain_order=True, engine="streaming")
 
 
-def _with_text(settings: Settings, text: str) -> Settings:
+def _with_text(settings: ScoreSettings, text: str) -> ScoreSettings:
     from dataclasses import replace
 
     return replace(settings, text=text)
 
 
-def _says(path: str) -> bool:
+def _names_format(path: str) -> bool:
     """Return whether a file's name says its format."""
-    from davy.collect.formats import format_of
+    from davy.files.formats import format_of
 
     try:
         format_of(path)

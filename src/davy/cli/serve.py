@@ -52,10 +52,10 @@ def serve(
 
       davy serve --host 0.0.0.0 --base-url https://davy.example.org --workers 2
     """
-    from davy.serve.start import Asked, run
+    from davy.serve.start import ServeOptions, run
 
     run(
-        Asked(
+        ServeOptions(
             host=host,
             port=port,
             database=database,

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from davy.split.leakage import Leak
-    from davy.split.plan import Plan
-    from davy.split.run import Split
+    from davy.split.plan import SplitPlan
+    from davy.split.run import SplitResult
 
 
 def split(
@@ -60,10 +60,10 @@ def split(
       davy split hatemojibuild/ --corpus hatemojibuild --check --out pairs.csv
     """
     if show:
-        from davy.recipes.named import text_of
+        from davy.files.yaml_objects import read_shipped_or_file
         from davy.split.plan import PACKAGE
 
-        print(text_of(plan, PACKAGE, "plan").decode(errors="replace"), end="")
+        print(read_shipped_or_file(plan, PACKAGE, "plan").decode(errors="replace"), end="")
         return
     if file is None or (out is None and not check):
         raise UserError("Name the posts and where to write: davy split F --plan P --out F2.")
@@ -84,9 +84,9 @@ def split(
     _split(file, corpus, column, chosen, out, replace_, json)
 
 
-def _split(file: str, corpus: str | None, column: str, plan: Plan, out: str, over: bool, json: bool) -> None:
-    from davy.collect import files
-    from davy.collect.formats import format_of
+def _split(file: str, corpus: str | None, column: str, plan: SplitPlan, out: str, over: bool, json: bool) -> None:
+    from davy.files import tables
+    from davy.files.formats import format_of
     from davy.split.run import split as run
 
     format_of(out)
@@ -94,7 +94,7 @@ def _split(file: str, corpus: str | None, column: str, plan: Plan, out: str, ove
     if column in posts.columns and not over:
         raise UserError(f"{file} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
     done = run(posts, plan)
-    files.write([posts.with_columns(done.parts.alias(column))], out, json=kinds)
+    tables.write([posts.with_columns(done.parts.alias(column))], out, json=kinds)
     if json:
         console.json(done.to_dict())
     else:
@@ -112,18 +112,18 @@ def _check(
     json: bool,
     strict: bool,
 ) -> int:
-    from davy.collect import files
-    from davy.collect.table import require
-    from davy.split.groups import links
-    from davy.split.leakage import leaks, straddling
+    from davy.files import tables
+    from davy.files.file_table import require_column
+    from davy.split.groups import find_links
+    from davy.split.leakage import find_leaks, leaking_posts
 
     posts, _ = _posts(file, corpus)
-    require(column, posts.columns, file, "--column")
-    found = links(posts, group or None, near)
-    report = leaks(posts[column], found)
+    require_column(column, posts.columns, file, "--column")
+    found = find_links(posts, group or None, near)
+    report = find_leaks(posts[column], found)
     if out is not None:
-        pairs = straddling(posts, posts[column], found)
-        files.write([pairs], out)
+        pairs = leaking_posts(posts, posts[column], found)
+        tables.write([pairs], out)
         console.note(f"{len(pairs):,} pairs → {out}")
     if json:
         console.json({"file": file, "column": column, "leakage": [leak.to_dict() for leak in report]})
@@ -134,21 +134,22 @@ def _check(
 
 def _posts(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]:
     """Return the posts of a file or a corpus, whole, and which columns hold JSON."""
-    from davy.collect import columns, corpora, files
-    from davy.collect.table import reading
+    from davy.collect import corpora
+    from davy.files import post_columns, tables
+    from davy.files.file_table import translate_errors
 
     if corpus is not None:
         table = corpora.load(corpus, file).table
         return table.frame.collect(), table.json
     if Path(file).is_dir():
         raise UserError(f"{file} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
-    with files.opened(file) as table:
-        made = columns.checked(columns.posts(table))
-        with reading(file):
+    with tables.open_table(file) as table:
+        made = post_columns.check_ids(post_columns.as_posts(table))
+        with translate_errors(file):
             return made.frame.collect(), made.json
 
 
-def _print(done: Split) -> None:
+def _print(done: SplitResult) -> None:
     from davy.report.tables import Column, Table
 
     sizes = done.sizes()

@@ -75,12 +75,12 @@ def show(
         davy suite show emoji-en --source > mine.yaml
     """
     from davy import suites
-    from davy.cli.suite_source import found
+    from davy.cli.suite_source import load_suite
 
     if source:
         print(suites.path_of(name).read_text("utf-8"), end="")
         return
-    suite = found(name)
+    suite = load_suite(name)
     for missing in suite.missing:
         console.note(f"Problem in the suite: {missing}")
     if counts:
@@ -89,7 +89,7 @@ def show(
     wanted = {"functionality": functionality, "set": set_, "target": target}
     cases = [c for c in suite.cases if all(value is None or getattr(c, key) == value for key, value in wanted.items())]
     if not cases:
-        raise UserError(_nothing(suite, wanted))
+        raise UserError(_explain_empty(suite, wanted))
     shown = (lambda text: text) if console.settings.plain else suites.masker(suite)
     if json:
         console.json([_case(case, shown) for case in cases[:limit]])
@@ -115,13 +115,13 @@ def build(
         davy suite build emoji-en --out emoji-en.csv
     """
     from davy import suites
-    from davy.cli.suite_source import found
-    from davy.collect import files
+    from davy.cli.suite_source import load_suite
+    from davy.files import tables
 
-    suite = found(name)
+    suite = load_suite(name)
     if suite.missing:
         raise UserError(f"{suite.missing[0]} Mend it first; see all: davy suite validate {name}")
-    files.write(suites.table(suite).lazy(), out)
+    tables.write(suites.table(suite).lazy(), out)
     console.note(
         f"Wrote {len(suite.cases):,} cases to {out}. They hold hateful sentences in clear; never train on them."
     )
@@ -148,7 +148,7 @@ def validate(
         console.json([{"file": it.file, "line": it.line, "message": it.message} for it in problems])
     else:
         for problem in problems:
-            print(console.shown(str(problem)))
+            print(console.masked_text(str(problem)))
     if problems:
         many = "s" if len(problems) > 1 else ""
         raise UserError(f"{len(problems)} problem{many}. Mend and check again.")
@@ -179,8 +179,8 @@ def add(
     import tempfile
 
     from davy import suites
-    from davy.collect.writing import atomic
-    from davy.suites.add import added, recounted
+    from davy.files.output_file import atomic_path
+    from davy.suites.template_editor import add_template, update_counts
 
     template: dict[str, object] = {"id": id, "text": text}
     for each in version or []:
@@ -188,18 +188,18 @@ def add(
         if not equals:
             raise UserError(f"--version {each!r} must be SET=TEXT, such as 'polarity=…'.")
         template[name.strip()] = said.strip()
-    made = added(file, functionality, template)
+    made = add_template(file, functionality, template)
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".davy-") as folder:
         trial = Path(folder) / file.name
         for beside in file.parent.glob("*.lexicon"):
             (Path(folder) / beside.name).write_bytes(beside.read_bytes())
         trial.write_text(made, encoding="utf-8")
-        final = recounted(made, trial)
+        final = update_counts(made, trial)
         trial.write_text(final, encoding="utf-8")
         reading = suites.read(trial)
     if reading.problems or reading.suite is None:
         raise UserError(f"The template does not fit: {reading.problems[0].message} Nothing was changed.")
-    with atomic(file) as hidden:
+    with atomic_path(file) as hidden:
         hidden.write_text(final, encoding="utf-8")
     new = sum(case.template == id for case in reading.suite.cases)
     console.note(f"Added {id} to {file}: {new} cases more, {len(reading.suite.cases):,} in all.")
@@ -281,7 +281,7 @@ def _show_counts(suite: Suite, json: bool) -> None:
     print(f"templates: {found['templates']}   cases: {found['cases']:,}   hash: {suite.digest}")
 
 
-def _nothing(suite: Suite, wanted: dict[str, str | None]) -> str:
+def _explain_empty(suite: Suite, wanted: dict[str, str | None]) -> str:
     from davy.core.errors import nearest
 
     known = {"functionality": suite.functionalities, "set": suite.sets, "target": suite.targets}

@@ -13,7 +13,7 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.check.validation import Answer
+    from davy.check.validation import ValidationAnswer
     from davy.core import Question, Suite
 
 Named = Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or a YAML file.")]
@@ -41,10 +41,10 @@ def issue(
         davy suite issue mine.yaml --annotator ann --answers round-1/ann.csv --out round-2
     """
     from davy.check import validation
-    from davy.cli.suite_source import found
-    from davy.collect import files
+    from davy.cli.suite_source import load_suite
+    from davy.files import tables
 
-    suite = found(name)
+    suite = load_suite(name)
     odd = [who for who in annotator if not who or Path(who).name != who]
     if odd or len(set(annotator)) < len(annotator):
         raise UserError("--annotator takes a plain name, each once: it becomes the name of a file.")
@@ -54,8 +54,8 @@ def issue(
     if taken:
         raise UserError(f"{taken[0]} is there already, and may hold answers. Choose another folder.")
     for who in annotator:
-        cases = validation.issue(suite, who, known, seed=seed)
-        files.write(cases.lazy(), out / f"{who}.csv")
+        cases = validation.issue_cases(suite, who, known, seed=seed)
+        tables.write(cases.lazy(), out / f"{who}.csv")
         console.note(f"Wrote {len(cases):,} cases for {who} to {out / f'{who}.csv'}")
     console.note("They hold hateful sentences in clear. Give people breaks, and let them refuse.")
 
@@ -83,14 +83,14 @@ def review(
         davy suite review mine.yaml round-1/*.csv round-2/*.csv --decisions review.csv --out review-2.csv
     """
     from davy.check import validation
-    from davy.cli.suite_source import found
+    from davy.cli.suite_source import load_suite
     from davy.measure.intervals import Bootstrap
-    from davy.measure.words import in_words
+    from davy.measure.verbal_scales import verbal_labels
 
-    suite = found(name)
+    suite = load_suite(name)
     given = _answers(answers, _question(suite))
     decided = validation.read_decisions(_table(decisions), str(decisions)) if decisions is not None else {}
-    seen = validation.review(suite, given, decided, bootstrap=Bootstrap(resamples, seed))
+    seen = validation.review_answers(suite, given, decided, bootstrap=Bootstrap(resamples, seed))
     if out is not None:
         _write(seen.rows, out)
     if json:
@@ -117,7 +117,7 @@ def review(
     print(f"{len(seen.rows):,} cases to look at, {seen.open:,} of them undecided")
     for template, cases in seen.replace.items():
         print(f"replace {template}: {len(cases)} cases at fault")
-    words = in_words(seen.kappa.value)
+    words = verbal_labels(seen.kappa.value)
     print(f"Randolph's κ {seen.kappa}" + (f", {words['landis-koch']} (Landis & Koch)" if words else ""))
     print(f"percent agreement {seen.percent}")
 
@@ -132,7 +132,7 @@ def _question(suite: Suite) -> Question:
     raise UserError(f"No scheme asks {suite.question!r} with the labels {' and '.join(suite.labels)}.")
 
 
-def _answers(paths: list[Path], question: Question) -> list[Answer]:
+def _answers(paths: list[Path], question: Question) -> list[ValidationAnswer]:
     from davy.check import validation
 
     return [one for path in paths for one in validation.read_answers(_table(path), path.stem, question, str(path))]
@@ -141,19 +141,19 @@ def _answers(paths: list[Path], question: Question) -> list[Answer]:
 def _table(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    from davy.collect import files
+    from davy.files import tables
 
-    with files.opened(path) as table:
+    with tables.open_table(path) as table:
         return table.frame.select(pl.all().cast(pl.String)).collect()
 
 
 def _write(rows: tuple[dict[str, str], ...], out: Path) -> None:
     import polars as pl
 
-    from davy.collect import files
+    from davy.files import tables
 
     if not rows:
         console.note("No case needs a look, so no file was written.")
         return
-    files.write(pl.DataFrame(list(rows)).lazy(), out)
+    tables.write(pl.DataFrame(list(rows)).lazy(), out)
     console.note(f"Wrote {len(rows):,} cases to {out}. Fill in `fault`: case or annotator.")

@@ -26,7 +26,7 @@ FROM_FILES: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class RobustnessSample:
     """How robustness tests are drawn from a file: which question, which column, how many posts."""
 
     question: str = "hate"
@@ -35,7 +35,7 @@ class Drawing:
     seed: int = 0
 
 
-def found(name: str, drawing: Drawing | None = None) -> Suite:
+def load_suite(name: str, drawing: RobustnessSample | None = None) -> Suite:
     """Return the suite that a command line names."""
     from davy import suites
 
@@ -43,11 +43,11 @@ def found(name: str, drawing: Drawing | None = None) -> Suite:
     if colon and kind in ("hatemojicheck", "hatecheck", "robustness"):
         if not rest:
             raise UserError(f"Give the file behind the colon: {kind}:FILE.csv")
-        return _robustness(rest, drawing or Drawing()) if kind == "robustness" else _corpus(kind, rest)
+        return _robustness(rest, drawing or RobustnessSample()) if kind == "robustness" else _corpus(kind, rest)
     if name == "robustness":
         raise UserError("robustness is made from a labelled file: robustness:FILE.csv")
     if name not in suites.names() and Path(name).suffix.lower() in TABLES:
-        return _corpus(_guessed(name), name)
+        return _corpus(_guess_corpus(name), name)
     return suites.load(name)
 
 
@@ -56,7 +56,7 @@ def _corpus(corpus: str, path: str) -> Suite:
 
     from davy import schemes
     from davy.collect import corpora
-    from davy.suites.posts import from_posts
+    from davy.suites.labelled_posts import from_posts
 
     read = corpora.load(corpus, path)
     posts = read.posts.collect()
@@ -65,13 +65,13 @@ def _corpus(corpus: str, path: str) -> Suite:
     return from_posts(posts, question, name=Path(path).stem, version=version, title=corpora.describe(corpus).title)
 
 
-def _robustness(path: str, drawing: Drawing) -> Suite:
+def _robustness(path: str, drawing: RobustnessSample) -> Suite:
     from davy import schemes
-    from davy.collect import columns, files
-    from davy.suites.robust import robustness
+    from davy.files import post_columns, tables
+    from davy.suites.robustness_tests import robustness
 
-    with files.opened(path) as table:
-        posts = columns.posts(table).frame.collect()
+    with tables.open_table(path) as table:
+        posts = post_columns.as_posts(table).frame.collect()
     asked = [q for s in schemes.names() for q in schemes.load(s).questions if q.name == drawing.question]
     if not asked:
         raise UserError(f"No scheme asks {drawing.question!r}. See: davy scheme list")
@@ -81,7 +81,7 @@ def _robustness(path: str, drawing: Drawing) -> Suite:
     )
 
 
-def _label_column(posts: pl.DataFrame, drawing: Drawing, path: str) -> str:
+def _label_column(posts: pl.DataFrame, drawing: RobustnessSample, path: str) -> str:
     """Return the column of settled answers: the one asked for, `Q.gold`, or the one name that public files use."""
     from davy.core.errors import nearest
 
@@ -100,11 +100,11 @@ def _label_column(posts: pl.DataFrame, drawing: Drawing, path: str) -> str:
     return known
 
 
-def _guessed(path: str) -> str:
+def _guess_corpus(path: str) -> str:
     """Return which public suite a table is, by its columns."""
-    from davy.collect import files
+    from davy.files import tables
 
-    with files.opened(path) as table:
+    with tables.open_table(path) as table:
         columns = set(table.columns)
     if {"functionality", "set", "text", "label_gold"} <= columns:
         return "hatemojicheck"

@@ -60,18 +60,20 @@ def train(
 
       accelerate launch --num_processes 4 -m davy train train.csv --encoder ./minilm --out runs/on-four-gpus
     """
-    from davy.train.config import load, of
+    from davy.train.config import from_values, load_config
 
-    chosen = load(config, changes(set_)) if config else _changed(of({}, "the defaults"), set_)
-    chosen = _with(chosen, encoder=encoder, scheme=scheme, seeds=tuple(seed) if seed else None)
-    posts = joined(files, corpus)
+    chosen = (
+        load_config(config, parse_changes(set_)) if config else _apply_changes(from_values({}, "the defaults"), set_)
+    )
+    chosen = _replace_fields(chosen, encoder=encoder, scheme=scheme, seeds=tuple(seed) if seed else None)
+    posts = read_joined(files, corpus)
     learn, judged = _parts(posts, split, dev_split)
     if dev:
-        judged = joined([dev], None)
+        judged = read_joined([dev], None)
     if chosen.grid and judged is None:
         raise UserError("A grid needs posts to choose by: --dev F, or --dev-split NAME.")
     check_out(out)
-    questions = asked(chosen, learn)
+    questions = questions_to_train(chosen, learn)
     _run(chosen, questions, learn, judged, out, json=json)
 
 
@@ -84,12 +86,12 @@ def _run(
     *,
     json: bool,
 ) -> None:
-    from davy.train import record
+    from davy.train import run_record
+    from davy.train.processes import process_group
     from davy.train.search import best_of, trials, write_search
-    from davy.train.team import team
     from davy.train.trainer import train as trained
 
-    leads = team().leads
+    leads = process_group().leads
     found = []
     for trial in trials(config, out):
         histories, scorers = {}, {}
@@ -98,19 +100,19 @@ def _run(
             if leads:
                 asked_for = ", ".join(question.name for question in questions)
                 console.note(f"{trial.name or config.name}, seed {seed}: {len(posts)} posts, {asked_for}")
-            done = trained(posts, dev, questions, trial.config, folder, seed=seed, tell=tell)
+            done = trained(posts, dev, questions, trial.config, folder, seed=seed, tell=print_evaluation)
             histories[seed], scorers[seed] = done.history, done.folder
         if not leads:
             continue
-        data = {"posts": len(posts), "hash": record.data_hash(posts)}
+        data = {"posts": len(posts), "hash": run_record.data_hash(posts)}
         if dev is not None:
-            data |= {"dev posts": len(dev), "dev hash": record.data_hash(dev)}
-        written = record.write_run(trial.folder, "train", trial.config, data, histories)
+            data |= {"dev posts": len(dev), "dev hash": run_record.data_hash(dev)}
+        written = run_record.write_run(trial.folder, "train", trial.config, data, histories)
         labels = {question.name: list(question.label_names) for question in questions}
-        text = record.card(trial.config, data, written["summary"], labels)
+        text = run_record.model_card(trial.config, data, written["summary"], labels)
         for folder in scorers.values():
             (folder / "card.md").write_text(text, encoding="utf-8")
-            record.sign(folder)
+            run_record.write_manifest(folder)
         found.append((trial, written))
     if not leads:
         return
@@ -124,7 +126,7 @@ def _run(
         scores = [(it.name, run["summary"]["score"]["mean"], run["summary"]["score"]["sd"]) for it, run in found]
         console.table(["trial", "score on dev", "sd"], scores, right=["score on dev", "sd"])
         console.note(f"The best on dev is {trial.name}; all are in {out}/search.json.")
-    found_here = {record.called(name): it for name, it in written["summary"].items() if name != "score"}
+    found_here = {run_record.figure_name(name): it for name, it in written["summary"].items() if name != "score"}
     rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in found_here.items()]
     if rows:
         console.table(["figure on dev", "mean", "sd", "seeds"], rows, right=["mean", "sd", "seeds"])
@@ -139,12 +141,12 @@ def check_out(out: Path) -> None:
     make_folder(out)
 
 
-def tell(record: dict[str, Any]) -> None:
+def print_evaluation(record: dict[str, Any]) -> None:
     """Print one evaluation to stderr."""
     console.note("  " + "  ".join(f"{name} {value}" for name, value in record.items() if name != "score"))
 
 
-def changes(given: list[str] | None) -> dict[str, str]:
+def parse_changes(given: list[str] | None) -> dict[str, str]:
     """Return what --set says, field by field."""
     found = {}
     for entry in given or []:
@@ -155,41 +157,41 @@ def changes(given: list[str] | None) -> dict[str, str]:
     return found
 
 
-def _changed(config: Config, given: list[str] | None) -> Config:
-    from davy.train.config import changed
+def _apply_changes(config: Config, given: list[str] | None) -> Config:
+    from davy.train.config import with_changes
 
-    return changed(config, changes(given))
+    return with_changes(config, parse_changes(given))
 
 
-def _with(config: Config, **values: Any) -> Config:
+def _replace_fields(config: Config, **values: Any) -> Config:
     from dataclasses import replace
 
     return replace(config, **{name: value for name, value in values.items() if value is not None})
 
 
-def joined(files: list[str], corpus: str | None) -> pl.DataFrame:
+def read_joined(files: list[str], corpus: str | None) -> pl.DataFrame:
     """Return the posts of several files in one frame; a column that one lacks is null there."""
     import polars as pl
 
-    from davy.cli.evaluate import labelled
+    from davy.cli.evaluate import read_labelled
     from davy.compare.gold import ROW
 
-    return pl.concat([labelled(file, corpus)[0].drop(ROW) for file in files], how="diagonal_relaxed")
+    return pl.concat([read_labelled(file, corpus)[0].drop(ROW) for file in files], how="diagonal_relaxed")
 
 
 def _parts(posts: pl.DataFrame, split: str | None, dev_split: str | None) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    from davy.cli.evaluate import in_split
+    from davy.cli.evaluate import select_split
 
     if dev_split and not split:
         raise UserError(f"--dev-split {dev_split} needs --split, such as train; else those posts would be learnt too.")
     if not split and "split" in posts.columns and posts["split"].n_unique() > 1:
         counts = ", ".join(f"{value} {n:,}" for value, n in posts["split"].value_counts(sort=True).iter_rows())
         console.note(f"Learning from all splits together ({counts}). Name one with --split.")
-    learn = in_split(posts, split)[0] if split else posts
-    return learn, in_split(posts, dev_split)[0] if dev_split else None
+    learn = select_split(posts, split)[0] if split else posts
+    return learn, select_split(posts, dev_split)[0] if dev_split else None
 
 
-def asked(config: Config, posts: pl.DataFrame) -> tuple[Question, ...]:
+def questions_to_train(config: Config, posts: pl.DataFrame) -> tuple[Question, ...]:
     """Return the scheme's questions that the posts have answers to, or those that the config names."""
     from davy import schemes
     from davy.models.gold import gold_questions

@@ -72,7 +72,7 @@ def list_(database: Database = None, json: Json = False) -> None:
     from davy.store import invitations, open_store, users
 
     with open_store(database) as store, store.read() as db:
-        people, open_ones = users.everyone(db), invitations.unused(db)
+        people, open_ones = users.list_users(db), invitations.list_unused(db)
     if json:
         console.json(
             {
@@ -203,16 +203,16 @@ def export(
     """
     import json
 
-    from davy.collect.writing import atomic
-    from davy.store import open_store, personal, users
+    from davy.files.output_file import atomic_path
+    from davy.store import open_store, personal_data, users
 
     with open_store(database) as store, store.read() as db:
-        made = personal.export(db, users.find(db, login).id)
+        made = personal_data.export(db, users.find(db, login).id)
     text = json.dumps(made, ensure_ascii=False, indent=2) + "\n"
     if out is None:
         print(text, end="")
         return
-    with atomic(out) as hidden:
+    with atomic_path(out) as hidden:
         hidden.write_text(text, encoding="utf-8")
     console.note(f"{out}: {len(made['annotations']):,} annotations. It is private: give it only to the person.")
 
@@ -238,18 +238,18 @@ def delete(
 
         davy user delete lin@example.org --yes
     """
-    from davy.store import events, open_store, personal, users, withdrawals
+    from davy.store import events, open_store, personal_data, users, withdrawals
 
     with open_store(database) as store:
         with store.read() as db:
             user = users.find(db, login)
-        if personal.is_deleted(user):
+        if personal_data.is_deleted(user):
             raise UserError(f"The data of {user.login!r} was deleted already.")
         if not yes:
             _ask_sure(user.login)
         with store.write() as db:
-            done = personal.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
-        withdrawals.settle(store)
+            done = personal_data.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
+        withdrawals.truncate_log(store)
     if json:
         console.json({"id": user.id, "projects": done.projects, "answers_deleted": done.answers})
         return

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import polars as pl
 
-from davy.collect import archives, files
-from davy.collect.earlier import chosen
-from davy.collect.parts import Done, Parts, opened
+from davy.collect.collect_run import CollectCounts, CollectRun, open_run
+from davy.collect.earlier_corpora import choose_posts
 from davy.collect.platforms import car, reader, records_of
-from davy.collect.records import SCHEMA, Names, Record, frame, posts
+from davy.collect.records import SCHEMA, AccountHasher, Record, records_frame, records_to_posts
 from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
+from davy.files import json_stream, tables
 
 BATCH = 10_000
 KEEP_EVERY = 50_000
@@ -30,11 +30,11 @@ KEEP_EVERY = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GatherSettings:
     """How archives are read."""
 
     platform: str
-    names: Names | None = None
+    names: AccountHasher | None = None
     source: str | None = None
     licence: str | None = None
     encoding: str | None = None
@@ -46,10 +46,10 @@ def gather(
     paths: Sequence[Path],
     out: Path,
     strategies: Sequence[Strategy],
-    settings: Settings,
+    settings: GatherSettings,
     *,
     progress: Callable[[int], object] | None = None,
-) -> Done:
+) -> CollectCounts:
     """Write the posts that the strategies take from the archives to `out`, and return what was done."""
     for path in paths:
         if not path.exists():
@@ -68,7 +68,7 @@ def gather(
             settings.names is not None,
         ],
     }
-    with opened(out, run, fresh=settings.fresh) as parts:
+    with open_run(out, run, fresh=settings.fresh) as parts:
         streamed = [strategy for strategy in strategies if strategy.kind != "corpus"]
         work = _Work(streamed, settings, parts, progress or (lambda _: None))
         for number, path in enumerate(paths):
@@ -85,7 +85,11 @@ class _Work:
     """One run over all archives: batches of records in, kept posts into the parts."""
 
     def __init__(
-        self, strategies: Sequence[Strategy], settings: Settings, parts: Parts, progress: Callable[[int], object]
+        self,
+        strategies: Sequence[Strategy],
+        settings: GatherSettings,
+        parts: CollectRun,
+        progress: Callable[[int], object],
     ) -> None:
         self._strategies, self._settings, self._parts, self._progress = strategies, settings, parts, progress
         self._held: list[pl.DataFrame] = []
@@ -116,7 +120,7 @@ class _Work:
     def choose(self, number: int, strategy: Strategy) -> None:
         """Take the chosen posts of an earlier corpus."""
         done = self._parts.done
-        found = chosen(strategy, collected_at=self._at)
+        found = choose_posts(strategy, collected_at=self._at)
         new = found.filter(~pl.col("id").is_in(self._seen))
         kept = new if strategy.cap is None else new.head(strategy.cap)
         done.read += len(found)
@@ -139,7 +143,7 @@ class _Work:
     def _batches(self, path: Path, start: int) -> Iterator[tuple[pl.DataFrame, int, int]]:
         """Yield (records, how many values they came from, the place behind them); on a fault, first what there is."""
         done = self._parts.done
-        counts = archives.Counts()
+        counts = json_stream.ReadCounts()
         held: list[Record] = []
         size, place, nothing = 0, start, 0
         read = reader(self._settings.platform)
@@ -158,7 +162,7 @@ class _Work:
             if size >= BATCH or value is None:
                 done.read, done.no_post, nothing = done.read + size, done.no_post + nothing, 0
                 done.bad, done.first_bad = bad + counts.bad, done.first_bad or counts.first_bad
-                yield frame(held) if held else pl.DataFrame(schema=SCHEMA), size, place
+                yield records_frame(held) if held else pl.DataFrame(schema=SCHEMA), size, place
                 held, size = [], 0
             if value is None:
                 break
@@ -193,7 +197,7 @@ class _Work:
             some = new.filter(kept)
             self._seen.update(some["id"].to_list())
             self._held.append(
-                posts(
+                records_to_posts(
                     some, found=how.filter(kept), collected_at=self._at, names=settings.names,
                     source=settings.source, licence=settings.licence,
                 )
@@ -214,25 +218,27 @@ def _named(record: Record, path: Path, number: int) -> Record:
     return record
 
 
-def _values(path: Path, start: int, settings: Settings, counts: archives.Counts) -> Iterator[archives.Value]:
+def _values(
+    path: Path, start: int, settings: GatherSettings, counts: json_stream.ReadCounts
+) -> Iterator[json_stream.JsonValue]:
     """Yield an archive's values; a table is read by rows, whose places are their numbers."""
-    if archives.is_archive(path):
-        yield from archives.values(
+    if json_stream.holds_json(path):
+        yield from json_stream.read_values(
             path, start=start, encoding=settings.encoding, skip_bad=settings.skip_bad, counts=counts
         )
         return
     if path.name.lower().endswith(".car"):
-        for number, raw in enumerate(car.values(path), 1):
+        for number, raw in enumerate(car.read_car(path), 1):
             if number > start:
-                yield archives.Value(raw, number - 1, number)
+                yield json_stream.JsonValue(raw, number - 1, number)
         return
     place = 0
-    if archives.is_text(path):
-        yield from archives.texts(path, start=start, encoding=settings.encoding)
+    if json_stream.holds_text(path):
+        yield from json_stream.read_lines(path, start=start, encoding=settings.encoding)
         return
-    for batch in files.batches(path, encoding=settings.encoding):
+    for batch in tables.batches(path, encoding=settings.encoding):
         if place + len(batch) > start:
             for number, row in enumerate(batch.iter_rows(named=True), place + 1):
                 if number > start:
-                    yield archives.Value(row, number - 1, number)
+                    yield json_stream.JsonValue(row, number - 1, number)
         place += len(batch)

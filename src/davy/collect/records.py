@@ -62,7 +62,7 @@ _BOOLEAN = {"retweet", "reply", "quote", "media", "images", "videos", "links"}
 SCHEMA = pl.Schema({f.name: pl.Boolean if f.name in _BOOLEAN else pl.String for f in fields(Record)})
 
 
-def frame(records: Sequence[Record]) -> pl.DataFrame:
+def records_frame(records: Sequence[Record]) -> pl.DataFrame:
     """Return records as a frame, one column a field."""
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in SCHEMA.names()}
     try:
@@ -76,7 +76,7 @@ def _whole(cell: Any) -> Any:
     return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(cell, str) else cell
 
 
-def utc(value: object) -> str | None:
+def parse_time(value: object) -> str | None:
     """Return a time as records spell it, from ISO text or seconds since 1970; None where it is neither."""
     try:
         if isinstance(value, bool) or value in (None, ""):
@@ -98,7 +98,7 @@ _KEPT = ["platform", "community", "time", "conversation", "reply_to", "reply", "
 """What a post keeps in `meta`: the store has no columns for it."""
 
 
-class Names:
+class AccountHasher:
     """Turns an account into its keyed hash. Without the key nobody can tell whether a hash is a given account's."""
 
     def __init__(self, key: bytes) -> None:
@@ -107,10 +107,10 @@ class Names:
         self._key = key
 
     @staticmethod
-    def of(path: Path) -> Names:
+    def of(path: Path) -> AccountHasher:
         """Return the hasher whose key a file holds."""
         try:
-            return Names(path.read_bytes())
+            return AccountHasher(path.read_bytes())
         except OSError as error:
             raise UserError(
                 f"Can't read the key {path}: {error.strerror}. Make one: head -c 32 /dev/urandom > {path}"
@@ -123,8 +123,8 @@ class Names:
         return hmac.new(self._key, f"{platform}:{account}".encode(), hashlib.sha256).hexdigest()[:24]
 
 
-def posts(
-    records: pl.DataFrame, *, found: pl.Series, collected_at: str, names: Names | None = None,
+def records_to_posts(
+    records: pl.DataFrame, *, found: pl.Series, collected_at: str, names: AccountHasher | None = None,
     source: str | None = None, licence: str | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Return kept records as posts; `found` says how each was found. Names go no further than this."""

@@ -16,11 +16,22 @@ from functools import cached_property
 
 import polars as pl
 
-from davy.collect.rule_parse import SERVER_ONLY, All, Any, Mention, Node, Not, Operator, Tag, Words, parse
+from davy.collect.rule_parse import (
+    SERVER_ONLY,
+    AllNode,
+    AnyNode,
+    MentionNode,
+    Node,
+    NotNode,
+    OperatorNode,
+    TagNode,
+    WordsNode,
+    parse,
+)
 from davy.core.errors import UserError
-from davy.lexicons.read import Entry
+from davy.lexicons.read import LexiconEntry
+from davy.text.column_match import ColumnMatcher, fold_series
 from davy.text.emoji import count as count_emoji
-from davy.text.terms import Terms, fold
 
 SURE = 0.5
 """A detected language counts from this probability on."""
@@ -48,16 +59,16 @@ _FLAGS: dict[tuple[str, str], str] = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class FilterRule:
     """A rule that was read. `matches` asks for the columns of `davy.collect.records`; missing ones are null."""
 
     text: str
     tree: Node
 
     @staticmethod
-    def of(text: str, *, archive: bool = True) -> Rule:
+    def of(text: str, *, archive: bool = True) -> FilterRule:
         """Return the rule; a fault in it is an error with a caret, and so is what no archive can tell (`archive`)."""
-        rule = Rule(text, parse(text))
+        rule = FilterRule(text, parse(text))
         if archive:
             _ = rule._plan
         return rule
@@ -93,7 +104,7 @@ class _AnyTerm(_Part):
     """Keywords and phrases of which one must be there: one automaton however many they are."""
 
     def __init__(self, words: list[str]) -> None:
-        self._terms = Terms([Entry(word) for word in words if _WORDY.search(word)])
+        self._terms = ColumnMatcher([LexiconEntry(word) for word in words if _WORDY.search(word)])
         self._signs = [word for word in words if not _WORDY.search(word)]  # emoji and signs: taken as they stand
 
     def holds(self, records: pl.DataFrame) -> pl.Series:
@@ -108,7 +119,7 @@ class _Among(_Part):
 
     def __init__(self, pattern: str, names: list[str]) -> None:
         self._pattern = pattern
-        self._names = fold(pl.Series([name.replace("_", "").replace(".", "") for name in names])).to_list()
+        self._names = fold_series(pl.Series([name.replace("_", "").replace(".", "") for name in names])).to_list()
 
     def holds(self, records: pl.DataFrame) -> pl.Series:
         sign = "[#＃]" if self._pattern == _TAG else "@"
@@ -117,7 +128,7 @@ class _Among(_Part):
             return _no(records)
         found = records["text"].gather(rows).to_frame("t").select(pl.col("t").str.extract_all(self._pattern))
         each = found.with_row_index("row").explode("t", empty_as_null=True).drop_nulls()
-        names = fold(each["t"].str.extract(self._pattern, 1).str.replace_all(r"[_.]", ""))
+        names = fold_series(each["t"].str.extract(self._pattern, 1).str.replace_all(r"[_.]", ""))
         hit = each.filter(names.is_in(self._names))["row"].unique()
         return _no(records).scatter(rows.gather(hit), True) if len(hit) else _no(records)
 
@@ -125,7 +136,7 @@ class _Among(_Part):
 class _Says(_Part):
     """An operator: what the record says of itself, or what its text shows."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: OperatorNode) -> None:
         self._name, self._value = operator.name, operator.value
         if (said := f"{self._name}:{self._value}") in SERVER_ONLY or f"{self._name}:" in SERVER_ONLY:
             raise UserError(f"Only X itself can tell {said[:60]}; an archive can't. Leave it out of the rule.")
@@ -235,31 +246,31 @@ class _Some(_Part):
 
 def _part(node: Node) -> _Part:
     match node:
-        case Words(text):
+        case WordsNode(text):
             return _AnyTerm([text])
-        case Tag(name):
+        case TagNode(name):
             return _Among(_TAG, [name])
-        case Mention(name):
+        case MentionNode(name):
             return _Among(_MENTION, [name])
-        case Operator():
+        case OperatorNode():
             return _Says(node)
-        case Not(part):
+        case NotNode(part):
             return _None(_part(part))
-        case All(parts):
+        case AllNode(parts):
             return _Every([_part(part) for part in parts])
-        case Any(parts):
+        case AnyNode(parts):
             return _gathered(parts)
 
 
 def _gathered(parts: tuple[Node, ...]) -> _Part:
     """Return an OR with all its words, tags and mentions looked for at once."""
-    words = [part.text for part in parts if isinstance(part, Words)]
-    tags = [part.name for part in parts if isinstance(part, Tag)]
-    mentions = [part.name for part in parts if isinstance(part, Mention)]
+    words = [part.text for part in parts if isinstance(part, WordsNode)]
+    tags = [part.name for part in parts if isinstance(part, TagNode)]
+    mentions = [part.name for part in parts if isinstance(part, MentionNode)]
     made: list[_Part] = [_AnyTerm(words)] if words else []
     made += [_Among(_TAG, tags)] if tags else []
     made += [_Among(_MENTION, mentions)] if mentions else []
-    made += [_part(part) for part in parts if not isinstance(part, Words | Tag | Mention)]
+    made += [_part(part) for part in parts if not isinstance(part, WordsNode | TagNode | MentionNode)]
     return made[0] if len(made) == 1 else _Some(made)
 
 

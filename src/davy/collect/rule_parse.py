@@ -45,28 +45,28 @@ VALUES |= {name.rstrip(":"): None for name in SERVER_ONLY if name.endswith(":")}
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class WordsNode:
     """A keyword or phrase: these words, one after the other."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class TagNode:
     """A hashtag, without its `#`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class MentionNode:
     """A mentioned account, without its `@`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class OperatorNode:
     """`name:value`."""
 
     name: str
@@ -74,27 +74,27 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class NotNode:
     """What must not match."""
 
     part: Node
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllNode:
     """Parts that must all match."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
+class AnyNode:
     """Parts of which one must match."""
 
     parts: tuple[Node, ...]
 
 
-Node = Words | Tag | Mention | Operator | Not | All | Any
+Node = WordsNode | TagNode | MentionNode | OperatorNode | NotNode | AllNode | AnyNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _tokens(text: str, shown: str) -> list[_Token]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None or match.lastgroup is None:
-            raise fault(shown, place, "This quote is never closed. Add another one behind the phrase")
+            raise rule_error(shown, place, "This quote is never closed. Add another one behind the phrase")
         if match.lastgroup != "space":
             tokens.append(_Token(match.lastgroup, match[0], place))
         place = match.end()
@@ -155,7 +155,7 @@ class _Parser:
             raise UserError('The rule is empty. Give at least one word, such as: --rule "word lang:de"')
         node = self._any()
         if (rest := self._next()) is not None:
-            raise fault(self._text, rest.start, "This bracket closes nothing. Take it out, or open one before it")
+            raise rule_error(self._text, rest.start, "This bracket closes nothing. Take it out, or open one before it")
         return node
 
     def _next(self) -> _Token | None:
@@ -166,21 +166,21 @@ class _Parser:
         while (token := self._next()) is not None and _is(token, "OR"):
             self._at += 1
             parts.append(self._all(after=token))
-        return parts[0] if len(parts) == 1 else Any(tuple(parts))
+        return parts[0] if len(parts) == 1 else AnyNode(tuple(parts))
 
     def _all(self, after: _Token | None = None) -> Node:
         parts: list[Node] = []
         while (token := self._next()) is not None and token.kind != "close" and not _is(token, "OR"):
             parts.append(self._one())
         if parts:
-            return parts[0] if len(parts) == 1 else All(tuple(parts))
+            return parts[0] if len(parts) == 1 else AllNode(tuple(parts))
         here = after or self._next()
         place = len(self._text.rstrip()) if here is None else here.start
         if after is not None:
-            raise fault(self._text, place, "Nothing follows this OR. Add a word behind it, or take it out")
+            raise rule_error(self._text, place, "Nothing follows this OR. Add a word behind it, or take it out")
         if here is not None and _is(here, "OR"):
-            raise fault(self._text, place, "Nothing stands before this OR. Add a word before it, or take it out")
-        raise fault(self._text, place, "Nothing stands in these brackets. Add a word, or take them out")
+            raise rule_error(self._text, place, "Nothing stands before this OR. Add a word before it, or take it out")
+        raise rule_error(self._text, place, "Nothing stands in these brackets. Add a word, or take them out")
 
     def _one(self) -> Node:
         token = self._tokens[self._at]
@@ -199,17 +199,21 @@ class _Parser:
     def _not(self, minus: _Token) -> Node:
         token = self._next()
         if token is None or token.kind in ("close", "minus") or _is(token, "OR"):
-            raise fault(self._text, minus.start, "This minus stands before nothing. Put a word or a bracket behind it")
-        return Not(self._one())
+            raise rule_error(
+                self._text, minus.start, "This minus stands before nothing. Put a word or a bracket behind it"
+            )
+        return NotNode(self._one())
 
     def _group(self, bracket: _Token) -> Node:
         self._deep += 1
         if self._deep > DEEPEST:
-            raise fault(self._text, bracket.start, f"More than {DEEPEST} brackets inside each other. Take some out")
+            raise rule_error(
+                self._text, bracket.start, f"More than {DEEPEST} brackets inside each other. Take some out"
+            )
         node = self._any()
         token = self._next()
         if token is None:
-            raise fault(self._text, bracket.start, "This bracket is never closed. Add ) where it should end")
+            raise rule_error(self._text, bracket.start, "This bracket is never closed. Add ) where it should end")
         self._at += 1
         self._deep -= 1
         return node
@@ -217,15 +221,15 @@ class _Parser:
     def _phrase(self, token: _Token) -> Node:
         inner = _unquoted(token.text)
         if not inner.strip():
-            raise fault(self._text, token.start, "These quotes hold nothing. Add a phrase, or take them out")
-        return Words(inner)
+            raise rule_error(self._text, token.start, "These quotes hold nothing. Add a phrase, or take them out")
+        return WordsNode(inner)
 
     def _operator(self, token: _Token) -> Node:
         name, _, value = token.text.partition(":")
         known, value = name.lower(), _unquoted(value)
         if known not in VALUES:
             hint = nearest(known, list(VALUES))
-            raise fault(
+            raise rule_error(
                 self._text, token.start,
                 f"There is no {name[:30]}: in rules; known are {', '.join(f'{n}:' for n in VALUES)}.{hint}"
                 " To look for the words, put them in quotes",
@@ -233,31 +237,33 @@ class _Parser:
         choices = VALUES[known]
         place = token.start + len(name) + 1
         if not value:
-            raise fault(self._text, place, f"Nothing follows {known}: here. Put a value right behind the colon")
+            raise rule_error(self._text, place, f"Nothing follows {known}: here. Put a value right behind the colon")
         if choices is not None and value.lower() not in choices:
             hint = nearest(value.lower(), list(choices))
-            raise fault(self._text, place, f"{known}: takes {', '.join(choices)}.{hint}")
+            raise rule_error(self._text, place, f"{known}: takes {', '.join(choices)}.{hint}")
         if known in ("since", "until") and not re.fullmatch(r"\d{4}-\d\d-\d\d([T_]\d\d:\d\d(:\d\d)?Z?)?", value):
-            raise fault(self._text, place, f"{known}: takes a day such as 2022-03-16, or a time 2022-03-16T12:00Z")
-        return Operator(known, value.lower() if choices or known in ("lang", "platform") else value)
+            raise rule_error(self._text, place, f"{known}: takes a day such as 2022-03-16, or a time 2022-03-16T12:00Z")
+        return OperatorNode(known, value.lower() if choices or known in ("lang", "platform") else value)
 
     def _tag(self, token: _Token) -> Node:
         if not token.text[1:].strip("#＃"):
-            raise fault(self._text, token.start, "This # stands alone. Put the tag right behind it")
-        return Tag(token.text.lstrip("#＃"))
+            raise rule_error(self._text, token.start, "This # stands alone. Put the tag right behind it")
+        return TagNode(token.text.lstrip("#＃"))
 
     def _mention(self, token: _Token) -> Node:
         if not token.text[1:].strip("@"):
-            raise fault(self._text, token.start, "This @ stands alone. Put the name right behind it")
-        return Mention(token.text.lstrip("@"))
+            raise rule_error(self._text, token.start, "This @ stands alone. Put the name right behind it")
+        return MentionNode(token.text.lstrip("@"))
 
     def _word(self, token: _Token) -> Node:
         if token.text in ("AND", "NOT"):
             ask = "a space means and: leave it out" if token.text == "AND" else "write - before what must not match"
-            raise fault(self._text, token.start, f"{token.text} is no operator here; {ask}")
+            raise rule_error(self._text, token.start, f"{token.text} is no operator here; {ask}")
         if token.text == "-":
-            raise fault(self._text, token.start, "This minus stands before nothing. Put a word or a bracket behind it")
-        return Words(token.text)
+            raise rule_error(
+                self._text, token.start, "This minus stands before nothing. Put a word or a bracket behind it"
+            )
+        return WordsNode(token.text)
 
 
 def _is(token: _Token, word: str) -> bool:
@@ -268,7 +274,7 @@ def _unquoted(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text[1:-1]) if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-def fault(text: str, place: int, what: str) -> UserError:
+def rule_error(text: str, place: int, what: str) -> UserError:
     """Return the error: what is wrong, then the rule's line with a caret under the place; hurtful words masked."""
     from davy.text.mask import mask
 

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 import yaml
 
-from davy.collect.rule import Rule
+from davy.collect.rule import FilterRule
 from davy.core.errors import UserError, nearest
 
 KINDS: tuple[str, ...] = ("search", "profiles", "trend", "corpus")
@@ -35,7 +35,7 @@ class Strategy:
 
     name: str
     kind: str = "search"
-    rule: Rule | None = None
+    rule: FilterRule | None = None
     cap: int | None = None
     profiles: frozenset[str] = frozenset()
     since: str | None = None
@@ -104,12 +104,12 @@ def read(path: Path) -> list[Strategy]:
     return found
 
 
-def span(since: str | None, until: str | None, where: str) -> tuple[str | None, str | None]:
+def parse_span(since: str | None, until: str | None, where: str) -> tuple[str | None, str | None]:
     """Return a span of days as times; the last day counts in full, a time such as 2022-03-16T12:00 is taken as is."""
     return _moment(since, where, last=False), _moment(until, where, last=True)
 
 
-def accounts(names: Any) -> frozenset[str]:
+def account_names(names: Any) -> frozenset[str]:
     """Return listed accounts as records name them: in lower case, without `@` and `u/`."""
     return frozenset(str(name).strip().lstrip("@").removeprefix("u/").lower() for name in names if str(name).strip())
 
@@ -134,7 +134,7 @@ def _strategy(entry: Any, where: str, folder: Path) -> Strategy:
     needed = {"search": "rule", "profiles": "profiles", "trend": "terms", "corpus": "path"}[kind]
     if not entry.get(needed):
         raise UserError(f"{where}: a strategy of kind {kind} needs {needed!r}.")
-    since, until = span(_text(entry.get("from")), _text(entry.get("until")), where)
+    since, until = parse_span(_text(entry.get("from")), _text(entry.get("until")), where)
     corpus = {name: entry[name] for name in _FIELDS["corpus"] if name in entry} if kind == "corpus" else {}
     if corpus:
         corpus["path"] = folder / str(corpus["path"])
@@ -144,7 +144,7 @@ def _strategy(entry: Any, where: str, folder: Path) -> Strategy:
     )  # fmt: skip
 
 
-def _rule(entry: dict[str, Any], where: str) -> Rule | None:
+def _rule(entry: dict[str, Any], where: str) -> FilterRule | None:
     terms = entry.get("terms") or []
     terms = terms if isinstance(terms, list) else [terms]
     texts = [f"({' OR '.join(_term(str(term)) for term in terms)})"] if terms else []
@@ -153,7 +153,7 @@ def _rule(entry: dict[str, Any], where: str) -> Rule | None:
     if not texts:
         return None
     try:
-        return Rule.of(texts[0] if len(texts) == 1 else f"{texts[0]} ({texts[1]})")
+        return FilterRule.of(texts[0] if len(texts) == 1 else f"{texts[0]} ({texts[1]})")
     except UserError as error:
         raise UserError(f"{where}: {error.message}") from None
 
@@ -166,17 +166,17 @@ def _profiles(given: Any, folder: Path, where: str) -> frozenset[str]:
     if given is None:
         return frozenset()
     if isinstance(given, list):
-        return accounts(given)
-    return listed(folder / str(given), where)
+        return account_names(given)
+    return read_accounts(folder / str(given), where)
 
 
-def listed(path: Path, where: str) -> frozenset[str]:
+def read_accounts(path: Path, where: str) -> frozenset[str]:
     """Return the accounts of a text file, one a line; `#` starts a comment."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{where}: can't read the list {path}: {getattr(error, 'strerror', 'not UTF-8')}.") from None
-    found = accounts(line for line in lines if not line.lstrip().startswith("#"))
+    found = account_names(line for line in lines if not line.lstrip().startswith("#"))
     if not found:
         raise UserError(f"{where}: {path} lists no accounts. Write one a line.")
     return found

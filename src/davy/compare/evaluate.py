@@ -14,15 +14,15 @@ from itertools import combinations
 
 import numpy as np
 
-from davy.compare.figures import NO_ANSWER, classified, confused, real_macro_f1
 from davy.compare.gold import Gold
-from davy.compare.said import Said
+from davy.compare.metrics import NO_ANSWER, classification_metrics, confusion_with_gaps, macro_f1_of_labels
+from davy.compare.predictions import Predictions
 from davy.core import Metric, Report, UserError
 from davy.core.scheme import Question
 from davy.measure.classification import Confusion
-from davy.measure.comparing import Comparison, mcnemar, paired_bootstrap
 from davy.measure.intervals import Bootstrap
 from davy.measure.multilabel import indicator, multilabel
+from davy.measure.paired_tests import Comparison, mcnemar, paired_bootstrap
 from davy.measure.ranking import ranking, roc_curve
 from davy.measure.ratings import SEPARATOR
 
@@ -33,7 +33,7 @@ Curve = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ModelMetrics:
     """One detector on one question. `table` is missing for questions with several answers, `roc` where not yes/no."""
 
     name: str
@@ -45,7 +45,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedTest:
     """Two detectors on the same posts. `adjusted` is p after Holm's correction for all pairs under one figure."""
 
     first: str
@@ -55,12 +55,12 @@ class Paired:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class QuestionResult:
     """One question: on which posts, how each detector did, and what the tests say."""
 
     gold: Gold
-    models: tuple[Measured, ...]
-    pairs: tuple[Paired, ...]
+    models: tuple[ModelMetrics, ...]
+    pairs: tuple[PairedTest, ...]
     silent: tuple[str, ...] = ()
     """Detectors that don't answer the question."""
 
@@ -74,7 +74,7 @@ class Result:
 class Evaluation:
     """All questions of one run, with what they rest on."""
 
-    results: tuple[Result, ...]
+    results: tuple[QuestionResult, ...]
     title: str
     data: str
     seed: int
@@ -89,7 +89,7 @@ class Evaluation:
 
 def evaluate(
     golds: Sequence[Gold],
-    detectors: Sequence[Said],
+    detectors: Sequence[Predictions],
     *,
     title: str,
     data: str,
@@ -106,7 +106,7 @@ def evaluate(
         silent = tuple(said.name for said in detectors if said not in answering)
         models = tuple(_measured(gold, said, title, data, settings, bootstrap) for said in answering)
         pairs = _pairs(gold, answering, bootstrap) if tests else ()
-        results.append(Result(gold, models, pairs, silent))
+        results.append(QuestionResult(gold, models, pairs, silent))
     if not any(result.models for result in results):
         asked = ", ".join(gold.question.name for gold in golds)
         raise UserError(f"No model answers what the posts have settled answers to ({asked}). Name another model")
@@ -114,8 +114,8 @@ def evaluate(
 
 
 def _measured(
-    gold: Gold, said: Said, title: str, data: str, settings: dict[str, str], bootstrap: Bootstrap
-) -> Measured:
+    gold: Gold, said: Predictions, title: str, data: str, settings: dict[str, str], bootstrap: Bootstrap
+) -> ModelMetrics:
     question = gold.question
     answers = _at(gold, said)
     table: Confusion | None = None
@@ -126,8 +126,8 @@ def _measured(
             indicator(gold.cells, labels), indicator(_joined(answers), labels), labels, bootstrap=bootstrap
         )
     else:
-        table = confused(gold.cells, answers, question.label_names)
-        metrics = classified(table, positive=question.positive, bootstrap=bootstrap)
+        table = confusion_with_gaps(gold.cells, answers, question.label_names)
+        metrics = classification_metrics(table, positive=question.positive, bootstrap=bootstrap)
         if question.name in said.yes:
             found, roc = _ranked(gold, said, bootstrap)
             metrics = [*metrics[:2], *found, *metrics[2:]]
@@ -140,10 +140,10 @@ def _measured(
         bootstrap.seed,
         settings,
     )
-    return Measured(said.name, said.version, report, table, roc, sum(answer is None for answer in answers))
+    return ModelMetrics(said.name, said.version, report, table, roc, sum(answer is None for answer in answers))
 
 
-def _ranked(gold: Gold, said: Said, bootstrap: Bootstrap) -> tuple[list[Metric], Curve]:
+def _ranked(gold: Gold, said: Predictions, bootstrap: Bootstrap) -> tuple[list[Metric], Curve]:
     """Return AUROC and average precision over the posts that have a score, and the ROC curve."""
     scores = [said.yes[gold.question.name][row] for row in gold.rows]
     pairs = [(label == gold.question.positive, s) for label, s in zip(gold.cells, scores, strict=True) if s is not None]
@@ -158,7 +158,7 @@ def _ranked(gold: Gold, said: Said, bootstrap: Bootstrap) -> tuple[list[Metric],
     )
 
 
-def _pairs(gold: Gold, detectors: Sequence[Said], bootstrap: Bootstrap) -> tuple[Paired, ...]:
+def _pairs(gold: Gold, detectors: Sequence[Predictions], bootstrap: Bootstrap) -> tuple[PairedTest, ...]:
     """Return the tests between each two detectors: macro-F1 by paired bootstrap, the share right by McNemar."""
     found: list[tuple[str, str, Comparison]] = []
     answers = {said.name: _at(gold, said) for said in detectors}
@@ -166,18 +166,18 @@ def _pairs(gold: Gold, detectors: Sequence[Said], bootstrap: Bootstrap) -> tuple
     for first, second in combinations(answers, 2):
         if gold.question.kind != "many":
             names = gold.question.label_names
-            sides = [confused(gold.cells, answers[name], names) for name in (first, second)]
+            sides = [confusion_with_gaps(gold.cells, answers[name], names) for name in (first, second)]
             wider = max(sides, key=lambda table: len(table.labels))
             cells = [[NO_ANSWER if cell is None else cell for cell in answers[name]] for name in (first, second)]
             found.append((first, second, paired_bootstrap(
-                gold.cells, *cells, labels=wider.labels, bootstrap=bootstrap, value=real_macro_f1(wider)
+                gold.cells, *cells, labels=wider.labels, bootstrap=bootstrap, value=macro_f1_of_labels(wider)
             )))  # fmt: skip
         found.append((first, second, mcnemar(right[first], right[second])))
     adjusted: dict[int, float] = {}
     for metric in {comparison.metric for _, _, comparison in found}:
         places = [i for i, (_, _, comparison) in enumerate(found) if comparison.metric == metric]
         adjusted |= dict(zip(places, holm([found[i][2].p for i in places]), strict=True))
-    return tuple(Paired(*pair, adjusted[i]) for i, pair in enumerate(found))
+    return tuple(PairedTest(*pair, adjusted[i]) for i, pair in enumerate(found))
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -190,7 +190,7 @@ def holm(values: Sequence[float]) -> list[float]:
     return result
 
 
-def _at(gold: Gold, said: Said) -> list[str | None]:
+def _at(gold: Gold, said: Predictions) -> list[str | None]:
     """Return what a detector said about the posts that count, labels joined by `|`."""
     answers = said.labels[gold.question.name]
     return [None if (answer := answers[row]) is None else SEPARATOR.join(answer) for row in gold.rows]

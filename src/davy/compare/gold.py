@@ -50,7 +50,7 @@ class Gold:
         return {name: every.count(name) for name in self.question.label_names}
 
 
-def settled(
+def settled_answers(
     posts: pl.DataFrame,
     scheme: Scheme,
     columns: Mapping[str, str],
@@ -64,9 +64,9 @@ def settled(
     With `everywhere`, a yes/no child question is measured on all posts whose parent is answered, and a post to which
     it does not apply counts as a no: so GMHP7k measures misogyny.
     """
-    asked = [scheme.question(name) for name in known_questions(questions, scheme)]
+    asked = [scheme.question(name) for name in check_questions(questions, scheme)]
     parsed = {
-        question.name: parsed_column(posts, question, columns[question.name], file)
+        question.name: parse_column(posts, question, columns[question.name], file)
         for question in scheme.questions
         if question.name in columns
     }
@@ -108,11 +108,11 @@ def gold_columns(
             raise UserError(
                 f"--gold {column} could answer {' or '.join(questions)}. Say which: --gold {questions[0]}={column}"
             )
-        found[known_questions([question or [*questions, scheme.questions[0].name][0]], scheme)[0]] = column
+        found[check_questions([question or [*questions, scheme.questions[0].name][0]], scheme)[0]] = column
     return found
 
 
-def known_questions(asked: Sequence[str], scheme: Scheme) -> list[str]:
+def check_questions(asked: Sequence[str], scheme: Scheme) -> list[str]:
     """Return the questions asked for; one that the scheme does not have is an error."""
     names = [question.name for question in scheme.questions]
     for name in asked:
@@ -123,7 +123,7 @@ def known_questions(asked: Sequence[str], scheme: Scheme) -> list[str]:
     return list(asked)
 
 
-def guessed_scheme(posts: pl.DataFrame) -> str:
+def guess_scheme(posts: pl.DataFrame) -> str:
     """Return the shipped scheme with the fewest questions that knows every `Q.gold` column and label of the posts."""
     named = [name.removesuffix(".gold") for name in posts.columns if name.endswith(".gold")]
     if not named:
@@ -153,7 +153,7 @@ def data_hash(posts: pl.DataFrame, columns: Sequence[str]) -> str:
     return made.hexdigest()[:16]
 
 
-def parsed_column(posts: pl.DataFrame, question: Question, column: str, file: str) -> list[Answer]:
+def parse_column(posts: pl.DataFrame, question: Question, column: str, file: str) -> list[Answer]:
     """Return each post's answer in the scheme's names; a label outside the scheme is an error with row and value."""
     import polars as pl
 
@@ -161,7 +161,7 @@ def parsed_column(posts: pl.DataFrame, question: Question, column: str, file: st
     table: dict[str | None, Answer] = {None: None}
     for value in cells.unique(maintain_order=True).drop_nulls():
         try:
-            table[value] = answer_of(value, question)
+            table[value] = parse_cell(value, question)
         except KeyError as unknown:
             first = int((cells == value).fill_null(value=False).arg_max() or 0)
             row = posts[ROW][first] if ROW in posts.columns else first + 1
@@ -171,7 +171,7 @@ def parsed_column(posts: pl.DataFrame, question: Question, column: str, file: st
     return [table[cell] for cell in cells.to_list()]
 
 
-def answer_of(cell: str, question: Question) -> Answer:
+def parse_cell(cell: str, question: Question) -> Answer:
     """Return the labels that a cell spells; KeyError with the spelling that is none."""
     if question.kind != "many":
         return None if question.is_absent(cell) else (question.label(cell).name,)
@@ -196,7 +196,7 @@ def _no_label(value: str, question: Question) -> str:
 def _fits(question: Question, cells: pl.Series) -> bool:
     try:
         for value in cells.unique().drop_nulls():
-            answer_of(str(value), question)
+            parse_cell(str(value), question)
     except KeyError:
         return False
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from davy.compare.evaluate import Evaluation, Measured, Result
+from davy.compare.evaluate import Evaluation, ModelMetrics, QuestionResult
 from davy.compare.results import confusion_table, label_table, overall_table, pair_table
 from davy.core import Metric
 from davy.core.scheme import Question
@@ -32,7 +32,7 @@ def page(evaluation: Evaluation, *, command: str = "") -> Page:
     return made
 
 
-def roc_plot(result: Result) -> Plot | None:
+def roc_plot(result: QuestionResult) -> Plot | None:
     """Return the ROC curves of all detectors that gave probabilities, or None where there are none."""
     curves = {_named(model): model.roc for model in result.models if model.roc}
     if not curves:
@@ -42,7 +42,7 @@ def roc_plot(result: Result) -> Plot | None:
     )
 
 
-def confusion_plot(result: Result, model: Measured) -> Plot | None:
+def confusion_plot(result: QuestionResult, model: ModelMetrics) -> Plot | None:
     """Return the picture of a detector's confusion matrix, or None where it has none or is too large to read."""
     if model.table is None or len(model.table.labels) > MATRIX_LABELS:
         return None
@@ -53,7 +53,7 @@ def confusion_plot(result: Result, model: Measured) -> Plot | None:
     return confusion(counts, names, title=f"{result.question.name}: {model.name}")
 
 
-def _section(made: Page, result: Result) -> None:
+def _section(made: Page, result: QuestionResult) -> None:
     made.section(result.question.name)
     made.table(_narrow(overall_table(result)))
     curves = roc_plot(result)
@@ -90,7 +90,7 @@ def _narrow(table: Table) -> Table:
     return Table.of(columns, rows, title=table.title, note=table.note)
 
 
-def _named(model: Measured) -> str:
+def _named(model: ModelMetrics) -> str:
     found = next((m.value for m in model.report.metrics if m.name == "auroc" and m.value is not None), None)
     return model.name if found is None else f"{model.name} (AUROC {found:.3f})"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from davy.compare.evaluate import Evaluation, Measured, Result
+from davy.compare.evaluate import Evaluation, ModelMetrics, QuestionResult
 from davy.core import Metric
 from davy.report import Column, Table
 
@@ -33,7 +33,7 @@ def record(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def overall_table(result: Result) -> Table:
+def overall_table(result: QuestionResult) -> Table:
     """Return one row a detector, numbered: the figures for the whole question."""
     shown = [name for name in OVERALL if any(_has(model, name) for model in result.models)]
     rows = [
@@ -47,7 +47,7 @@ def overall_table(result: Result) -> Table:
     return Table.of(columns, rows, title=f"{result.question.name} ({n})", note=note)
 
 
-def label_table(result: Result, model: Measured) -> Table:
+def label_table(result: QuestionResult, model: ModelMetrics) -> Table:
     """Return one row a label: precision, recall and F1."""
     counts = result.gold.counts
     rows = [
@@ -58,7 +58,7 @@ def label_table(result: Result, model: Measured) -> Table:
     return Table.of(columns, rows, title=f"{result.question.name}: {model.name}")
 
 
-def confusion_table(result: Result, model: Measured) -> Table | None:
+def confusion_table(result: QuestionResult, model: ModelMetrics) -> Table | None:
     """Return the confusion matrix, gold labels down, said labels across."""
     if model.table is None:
         return None
@@ -71,7 +71,7 @@ def confusion_table(result: Result, model: Measured) -> Table | None:
     return Table.of(columns, rows, title=f"{result.question.name}: {model.name}, gold against said")
 
 
-def pair_table(result: Result) -> Table | None:
+def pair_table(result: QuestionResult) -> Table | None:
     """Return one row for each two detectors, by their numbers, and figure: the difference, its interval and p."""
     if not result.pairs:
         return None
@@ -114,7 +114,7 @@ def metric_record(metric: Metric) -> dict[str, Any]:
     return {"value": metric.value, **bounds, "n": metric.n, **note}
 
 
-def _question(result: Result) -> dict[str, Any]:
+def _question(result: QuestionResult) -> dict[str, Any]:
     return {
         "n": len(result.gold.rows),
         "gold": result.gold.counts,
@@ -136,7 +136,7 @@ def _question(result: Result) -> dict[str, Any]:
     }
 
 
-def _model(model: Measured) -> dict[str, Any]:
+def _model(model: ModelMetrics) -> dict[str, Any]:
     confusion = None
     if model.table is not None:
         confusion = {"labels": list(model.table.labels), "counts": model.table.matrix.tolist()}
@@ -149,15 +149,15 @@ def _model(model: Measured) -> dict[str, Any]:
     }
 
 
-def _has(model: Measured, name: str) -> bool:
+def _has(model: ModelMetrics, name: str) -> bool:
     return any(metric.name == name for metric in model.report.metrics)
 
 
-def _metric(model: Measured, name: str) -> Metric | None:
+def _metric(model: ModelMetrics, name: str) -> Metric | None:
     return next((metric for metric in model.report.metrics if metric.name == name), None)
 
 
-def _defined(model: Measured, name: str) -> Metric | None:
+def _defined(model: ModelMetrics, name: str) -> Metric | None:
     """Return a figure, or None where it is not defined: a row a label has no room for the reasons."""
     metric = _metric(model, name)
     return None if metric is None or metric.value is None else metric

@@ -117,18 +117,18 @@ class Question:
 
     def label(self, spelling: str) -> Label:
         """Return the label with this name, code or alias (case and spacing don't matter)."""
-        wanted = plain(spelling)
+        wanted = fold_spelling(spelling)
         for label in self.labels:
-            if wanted in map(plain, label.spellings):
+            if wanted in map(fold_spelling, label.spellings):
                 return label
         raise KeyError(spelling)
 
     def is_absent(self, spelling: str) -> bool:
         """Return whether a file that says `spelling` means that the question does not apply."""
-        return not spelling.strip() or plain(spelling) in map(plain, self.absent)
+        return not spelling.strip() or fold_spelling(spelling) in map(fold_spelling, self.absent)
 
 
-def plain(spelling: str) -> str:
+def fold_spelling(spelling: str) -> str:
     """Return a spelling without case, outer space and repeated space, so that two files' spellings compare."""
     return " ".join(spelling.casefold().split())
 

@@ -266,7 +266,7 @@ def _distinct(table: Array) -> tuple[Array, Array]:
     return np.frombuffer(b"".join(places), dtype=rows.dtype).reshape(-1, rows.shape[1]), which
 
 
-def led_to(questions: Sequence[Question], answers: Mapping[str, Sequence[str]]) -> list[str]:
+def applicable_questions(questions: Sequence[Question], answers: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the questions that one post's answers lead to: roots, and children of an answer that leads to them.
 
     A parent that nobody answers counts as a root's, so that a detector of a child question alone is heard.

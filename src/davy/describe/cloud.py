@@ -21,7 +21,7 @@ _NARROW, _WIDE = frozenset("iljtfr'.,*I-!"), frozenset("mwMWÄÖÜQGO@%")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedWord:
     """A word and its box; `x` and `y` are the box's middle."""
 
     word: str
@@ -37,7 +37,7 @@ class Placed:
 class Cloud(Plot):
     """A word cloud that pages show as they show any plot."""
 
-    words: tuple[Placed, ...] = ()
+    words: tuple[PlacedWord, ...] = ()
 
     def svg(self, theme: str = "light") -> str:
         """Return the cloud as SVG; the words of most weight are amber."""
@@ -81,26 +81,26 @@ def cloud(weights: Sequence[tuple[str, float]], *, title: str = "", most: int = 
     if not heaviest:
         return Cloud({}, title)
     high, low = heaviest[0][1], heaviest[-1][1]
-    placed: list[Placed] = []
+    placed: list[PlacedWord] = []
     for word, weight in heaviest:
         share = 1.0 if high == low else (weight - low) / (high - low)
         size = SMALLEST + (LARGEST - SMALLEST) * share**1.5
         shown = mask(word)
-        size = min(size, size * 0.8 * WIDTH / measured(shown, size))
+        size = min(size, size * 0.8 * WIDTH / text_width(shown, size))
         spot = _spot(shown, size, weight, placed)
         if spot is not None:
             placed.append(spot)
     return Cloud({}, title, tuple(placed))
 
 
-def measured(word: str, size: float) -> float:
+def text_width(word: str, size: float) -> float:
     """Return about how wide a word is at a size; close enough, since it is drawn at exactly this width."""
     return size * sum(0.3 if char in _NARROW else 0.86 if char in _WIDE else 0.56 for char in word) + 0.1 * size
 
 
-def _spot(word: str, size: float, weight: float, placed: Sequence[Placed]) -> Placed | None:
+def _spot(word: str, size: float, weight: float, placed: Sequence[PlacedWord]) -> PlacedWord | None:
     """Return the word at the first free place on a spiral from the middle, or None where there is none."""
-    width, height = measured(word, size), size * 1.12
+    width, height = text_width(word, size), size * 1.12
     turn = 0.0
     while True:
         radius = 3.2 * turn
@@ -108,11 +108,11 @@ def _spot(word: str, size: float, weight: float, placed: Sequence[Placed]) -> Pl
         y = HEIGHT / 2 + radius * sin(turn) / sqrt(WIDTH / HEIGHT)
         inside = width / 2 + 4 <= x <= WIDTH - width / 2 - 4 and height / 2 <= y <= HEIGHT - height / 2
         if inside and not any(_touch(x, y, width, height, other) for other in placed):
-            return Placed(word, size, x, y, width, height, weight)
+            return PlacedWord(word, size, x, y, width, height, weight)
         if radius > WIDTH / 2:
             return None
         turn += min(0.35, 8.0 / (radius + 8.0)) if radius else pi / 16
 
 
-def _touch(x: float, y: float, width: float, height: float, other: Placed) -> bool:
+def _touch(x: float, y: float, width: float, height: float, other: PlacedWord) -> bool:
     return abs(x - other.x) < (width + other.width) / 2 + 3 and abs(y - other.y) < (height + other.height) / 2

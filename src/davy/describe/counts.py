@@ -20,7 +20,7 @@ MOST = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LabelLevel:
     """One question's answers: label → posts. `depth` is how many questions stand above it."""
 
     question: str
@@ -31,7 +31,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class LengthSpread:
     """Where a set of numbers lies."""
 
     n: int
@@ -44,27 +44,27 @@ class Spread:
     most: float | None
 
     @staticmethod
-    def of(values: pl.Series) -> Spread:
+    def of(values: pl.Series) -> LengthSpread:
         """Return the spread of a column; all None where it is empty."""
         if not len(values):
-            return Spread(0, *[None] * 7)
+            return LengthSpread(0, *[None] * 7)
         quartiles = [values.quantile(q, "linear") for q in (0.25, 0.5, 0.75)]
         figures = [values.mean(), values.std() if len(values) > 1 else 0.0, values.min(), *quartiles, values.max()]
-        return Spread(len(values), *(None if f is None else float(f) for f in figures))  # type: ignore[arg-type]
+        return LengthSpread(len(values), *(None if f is None else float(f) for f in figures))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class Emoji:
+class EmojiCounts:
     """What emoji posts have; variants of skin tone count as one in `unique`."""
 
     total: int
     posts_with: int
     unique: int
-    per_post: Spread
+    per_post: LengthSpread
     most: list[tuple[str, int]] = field(default_factory=list)
 
 
-def levels(posts: pl.DataFrame, scheme: Scheme | None = None) -> list[Level]:
+def levels(posts: pl.DataFrame, scheme: Scheme | None = None) -> list[LabelLevel]:
     """Return the answers to each question that has a column `Q.gold`, parents first; unused labels count 0."""
     found = []
     for column in posts.columns:
@@ -82,7 +82,7 @@ def levels(posts: pl.DataFrame, scheme: Scheme | None = None) -> list[Level]:
             while question.under:
                 depth, question = depth + 1, scheme.question(question.under[0])
         order = [*known, *(label for label, _ in given.most_common() if label not in known)]
-        found.append(Level(name, {label: given.get(label, 0) for label in order}, len(cells), depth, under))
+        found.append(LabelLevel(name, {label: given.get(label, 0) for label in order}, len(cells), depth, under))
     return found
 
 
@@ -98,7 +98,7 @@ def origins(posts: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
     return found
 
 
-def across(posts: pl.DataFrame, question: str, column: str) -> list[tuple[str, str, int]]:
+def cross_counts(posts: pl.DataFrame, question: str, column: str) -> list[tuple[str, str, int]]:
     """Return (value of the column, label, posts) for each that occurs."""
     if f"{question}.gold" not in posts.columns or column not in posts.columns:
         return []
@@ -117,7 +117,7 @@ def lengths(posts: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"characters": text.str.len_chars().cast(pl.Int64), "words": words.cast(pl.Int64)})
 
 
-def emojis(posts: pl.DataFrame) -> Emoji:
+def emojis(posts: pl.DataFrame) -> EmojiCounts:
     """Return what emoji the posts have, sequences counted whole."""
     text = posts["text"].cast(pl.String).drop_nulls()
     # A text of Latin letters and plain signs alone has no emoji but for keycaps: most need no closer look.
@@ -126,7 +126,9 @@ def emojis(posts: pl.DataFrame) -> Emoji:
     counted = Counter(emoji.plain(one) for found in each for one in found)
     per_post = pl.Series([len(found) for found in each] + [0] * (len(text) - len(each)), dtype=pl.Int64)
     with_one = sum(bool(found) for found in each)
-    return Emoji(sum(counted.values()), with_one, len(counted), Spread.of(per_post), counted.most_common(20))
+    return EmojiCounts(
+        sum(counted.values()), with_one, len(counted), LengthSpread.of(per_post), counted.most_common(20)
+    )
 
 
 def members(posts: pl.DataFrame, question: str) -> dict[str, pl.Series]:
@@ -137,10 +139,10 @@ def members(posts: pl.DataFrame, question: str) -> dict[str, pl.Series]:
     return {label: split.list.contains(label).fill_null(False) for label in labels}
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value without NaN and infinity, which JSON has no words for."""
     if isinstance(value, float):
         return value if value == value and abs(value) != float("inf") else None
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
-    return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key: plain_value(inner) for key, inner in value.items()}
+    return [plain_value(inner) for inner in value] if isinstance(value, list | tuple) else value

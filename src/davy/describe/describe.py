@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 
 from davy.core.scheme import Scheme
-from davy.describe import counts, words
-from davy.describe.topics import Topic, topics
+from davy.describe import counts, word_counts
+from davy.describe.topic_words import TopicWord, topic_words
 
 TOP = 20
 CLASSES = 12
@@ -23,7 +23,7 @@ EN_DE = ("en", "de")
 
 
 @dataclass(frozen=True)
-class Description:
+class CorpusStatistics:
     """What is in a corpus. `words` holds for every question the figures of words by label; `top` the most frequent."""
 
     name: str
@@ -33,17 +33,17 @@ class Description:
     repeated: int
     images: int
     data: str
-    levels: list[counts.Level]
+    levels: list[counts.LabelLevel]
     origins: dict[str, list[tuple[str, int]]]
     across: dict[str, list[tuple[str, str, int]]]
-    lengths: dict[str, dict[str, counts.Spread]]
+    lengths: dict[str, dict[str, counts.LengthSpread]]
     histogram: dict[str, list[int]]
-    emoji: counts.Emoji
-    emoji_by_class: dict[str, counts.Emoji]
+    emoji: counts.EmojiCounts
+    emoji_by_class: dict[str, counts.EmojiCounts]
     top: dict[str, dict[str, list[dict[str, Any]]]]
     words: dict[str, pl.DataFrame]
     pairs: pl.DataFrame
-    topics: list[Topic]
+    topics: list[TopicWord]
     least: int
     times: tuple[str, str] | None = None
     collected: tuple[str, str] | None = None
@@ -75,23 +75,23 @@ class Description:
             "pairs": self.pairs.to_dicts(),
             "topic_words": [asdict(topic) for topic in self.topics],
         }
-        return counts.plain(whole)  # type: ignore[no-any-return]
+        return counts.plain_value(whole)  # type: ignore[no-any-return]
 
 
 def describe(
     posts: pl.DataFrame, *, name: str, scheme: Scheme | None = None, least: int = 5, langs: tuple[str, ...] = EN_DE
-) -> Description:
+) -> CorpusStatistics:
     """Return what is in a frame of posts; words in fewer than `least` posts are left out of all word figures."""
     text = posts["text"].cast(pl.String)
     given = counts.levels(posts, scheme)
     questions = [level.question for level in given if 0 < sum(n > 0 for n in level.labels.values()) <= CLASSES]
     classes = {question: counts.members(posts, question) for question in questions}
-    held = words.holding(text, langs)
-    figured = {q: words.by_class(held, found, len(posts), least=least) for q, found in classes.items()}
+    held = word_counts.words_by_post(text, langs)
+    figured = {q: word_counts.words_by_class(held, found, len(posts), least=least) for q, found in classes.items()}
     shares = {q: {label: float(m.mean() or 0.0) for label, m in found.items()} for q, found in classes.items()}  # type: ignore[arg-type]
     every = _named(posts, classes)
     columns = [c for c in ("split", "source", "platform", "sampler") if c in posts.columns and posts[c].n_unique() > 1]
-    return Description(
+    return CorpusStatistics(
         name=name,
         posts=len(posts),
         texts=int(text.is_not_null().sum()),
@@ -101,15 +101,15 @@ def describe(
         data=_digest(posts),
         levels=given,
         origins=counts.origins(posts),
-        across={f"{q} by {c}": counts.across(posts, q, c) for q in questions for c in columns},
+        across={f"{q} by {c}": counts.cross_counts(posts, q, c) for q in questions for c in columns},
         lengths={n: _spreads(part) for n, part in every.items()},
         histogram={n: _lengths(part) for n, part in every.items()},
         emoji=counts.emojis(posts),
         emoji_by_class={n: counts.emojis(part) for n, part in every.items() if n != "all posts"},
         top={q: {label: _top(frame, label) for label in classes[q]} for q, frame in figured.items()},
         words=figured,
-        pairs=words.pairs(held, len(posts), least=least),
-        topics=[topic for q, frame in figured.items() for topic in topics(frame, q, shares[q])],
+        pairs=word_counts.word_pairs(held, len(posts), least=least),
+        topics=[topic for q, frame in figured.items() for topic in topic_words(frame, q, shares[q])],
         least=least,
         times=_span(posts, "time"),
         collected=_span(posts, "collected_at"),
@@ -126,9 +126,9 @@ def _named(posts: pl.DataFrame, classes: Mapping[str, Mapping[str, pl.Series]]) 
     return parts
 
 
-def _spreads(posts: pl.DataFrame) -> dict[str, counts.Spread]:
+def _spreads(posts: pl.DataFrame) -> dict[str, counts.LengthSpread]:
     measured = counts.lengths(posts)
-    return {column: counts.Spread.of(measured[column]) for column in measured.columns}
+    return {column: counts.LengthSpread.of(measured[column]) for column in measured.columns}
 
 
 def _lengths(posts: pl.DataFrame) -> list[int]:

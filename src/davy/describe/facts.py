@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from davy.describe.describe import Description
+from davy.describe.describe import CorpusStatistics
 
 
-def facts(found: Description, columns: list[str]) -> dict[str, str]:
+def facts(found: CorpusStatistics, columns: list[str]) -> dict[str, str]:
     """Return fact → sentence; an empty sentence means not known."""
     words, emoji = found.lengths["all posts"]["words"], found.emoji
     unanswered = [
@@ -47,13 +47,13 @@ def facts(found: Description, columns: list[str]) -> dict[str, str]:
     return told
 
 
-def _found(found: Description) -> str:
+def _found(found: CorpusStatistics) -> str:
     """Return the ways that `davy collect` noted; a mere file name does not say how posts were found."""
     ways = [(way, n) for way, n in found.found if re.match("(search|profiles|trend|corpus)[:,]|everything", way)]
     return "; ".join(f"{way} ({n:,})" for way, n in ways[:8])
 
 
-def _listed(found: Description, column: str) -> str:
+def _listed(found: CorpusStatistics, column: str) -> str:
     values = [(value, n) for value, n in found.origins.get(column, []) if value != "(none)"]
     return ", ".join(f"{value} ({n:,})" for value, n in values)
 
@@ -63,14 +63,14 @@ def _labels(question: str, labels: dict[str, int], answered: int) -> str:
     return f"{question}: {given}"
 
 
-def _sources(found: Description) -> str:
+def _sources(found: CorpusStatistics) -> str:
     sources, licences = _listed(found, "source"), _listed(found, "licence")
     if not sources:
         return ""
     return f"Sources: {sources}. Licences: {licences}." if licences else f"Sources: {sources}. Licences not recorded."
 
 
-def _topics(found: Description) -> str:
+def _topics(found: CorpusStatistics) -> str:
     """Return how many topic words give a class away; the words themselves stay in the report."""
     if not found.words:
         return ""

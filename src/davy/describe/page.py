@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from davy.describe.cloud import Cloud, cloud
-from davy.describe.counts import Level, Spread
-from davy.describe.describe import Description
-from davy.describe.papers import Papers
+from davy.describe.counts import LabelLevel, LengthSpread
+from davy.describe.describe import CorpusStatistics
+from davy.describe.documents import CorpusDocuments
 from davy.measure.intervals import proportion
 from davy.report import Column, Page, Provenance, Table
 from davy.report.plots import bars, heat, histogram
@@ -16,7 +16,7 @@ SHOWN = 20
 """Topic words that are shown before the fold."""
 
 
-def page(found: Description, papers: Papers, *, command: str = "") -> Page:
+def page(found: CorpusStatistics, papers: CorpusDocuments, *, command: str = "") -> Page:
     """Return the page of a description."""
     made = Page(
         found.name,
@@ -35,7 +35,7 @@ def page(found: Description, papers: Papers, *, command: str = "") -> Page:
     return made
 
 
-def clouds(found: Description) -> dict[tuple[str, str], Cloud]:
+def clouds(found: CorpusStatistics) -> dict[tuple[str, str], Cloud]:
     """Return the word cloud of each class, size by NPMI."""
     return {
         (question, label): cloud(
@@ -46,7 +46,7 @@ def clouds(found: Description) -> dict[tuple[str, str], Cloud]:
     }
 
 
-def overview(found: Description) -> Table:
+def overview(found: CorpusStatistics) -> Table:
     """Return the corpus in a few counts."""
     rows: list[tuple[str, object]] = [
         ("posts", found.posts), ("with an image", found.images), ("empty", found.empty),
@@ -56,7 +56,7 @@ def overview(found: Description) -> Table:
     return Table.of([Column("what"), Column("n", "count")], rows)
 
 
-def label_table(found: Description, level: Level) -> Table:
+def label_table(found: CorpusStatistics, level: LabelLevel) -> Table:
     """Return a question's labels with their share of the posts that have an answer, and of all posts."""
     rows = [
         (label, n, n / level.answered if level.answered else None, n / found.posts if found.posts else None)
@@ -68,7 +68,7 @@ def label_table(found: Description, level: Level) -> Table:
     return Table.of(columns, rows, note=f"{note} Asked under {level.under}." if level.under else note)
 
 
-def _overview(made: Page, found: Description) -> None:
+def _overview(made: Page, found: CorpusStatistics) -> None:
     made.section("What is in it")
     made.table(overview(found))
     for column, values in found.origins.items():
@@ -82,7 +82,7 @@ def _overview(made: Page, found: Description) -> None:
         made.say(f"Written between {found.times[0]} and {found.times[1]}.")
 
 
-def _level(made: Page, found: Description, level: Level) -> None:
+def _level(made: Page, found: CorpusStatistics, level: LabelLevel) -> None:
     made.section(f"Answers: {level.question}")
     made.table(label_table(found, level))
     if len(level.labels) > 1:
@@ -104,7 +104,7 @@ def _level(made: Page, found: Description, level: Level) -> None:
             )
 
 
-def _texts(made: Page, found: Description) -> None:
+def _texts(made: Page, found: CorpusStatistics) -> None:
     made.section("Lengths and emoji")
     columns = [Column("posts"), Column("n", "count"), *(Column(c, "number", digits=1) for c in _SPREAD)]
     for unit in ("words", "characters"):
@@ -136,11 +136,11 @@ def _bins(lengths: list[int]) -> int:
 _SPREAD = ("mean", "sd", "least", "lower quarter", "median", "upper quarter", "most")
 
 
-def _cells(s: Spread) -> tuple[float | None, ...]:
+def _cells(s: LengthSpread) -> tuple[float | None, ...]:
     return (s.n, s.mean, s.sd, s.least, s.lower, s.median, s.upper, s.most)
 
 
-def _words(made: Page, found: Description) -> None:
+def _words(made: Page, found: CorpusStatistics) -> None:
     if not found.words:
         return
     made.section(
@@ -189,7 +189,7 @@ def _folded(made: Page, summary: str, *tables: Table) -> None:
     made.part(f"<details><summary>{escape(summary)}</summary>{inner}</details>\n", texts=texts)
 
 
-def _topics(made: Page, found: Description) -> None:
+def _topics(made: Page, found: CorpusStatistics) -> None:
     made.section(
         "Topic words that give a class away",
         "These words are not hurtful by themselves, yet posts that hold them are in the class far more often than "
@@ -213,7 +213,7 @@ def _topics(made: Page, found: Description) -> None:
         _folded(made, f"{len(rows) - SHOWN} more", Table.of(columns, rows[SHOWN:]))
 
 
-def _papers(made: Page, papers: Papers) -> None:
+def _papers(made: Page, papers: CorpusDocuments) -> None:
     for title, text in (
         ("Data statement", papers.statement), ("Datasheet", papers.datasheet), ("Possible harm and misuse", papers.harm)
     ):  # fmt: skip

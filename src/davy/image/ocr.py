@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
-    from davy.image.read import Picture
+    from davy.image.picture import Picture
 
-SURE = 0.6
+MIN_CONFIDENCE = 0.6
 """Finds below this confidence are mostly pieces of the drawing."""
-SURE_ALONE = 0.95
+MIN_CONFIDENCE_ALONE = 0.95
 """A single letter is more often a shape than a word, so it takes more."""
 MOST_SIDE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OcrLine:
     """One line of text on a picture, with how sure the reader is and where it stands (left, top, right, bottom)."""
 
     text: str
@@ -39,7 +39,7 @@ def reader() -> Any:
     return RapidOCR(params={"Global.log_level": "critical"})
 
 
-def read_lines(picture: Picture, engine: Any = None) -> list[Line]:
+def read_lines(picture: Picture, engine: Any = None) -> list[OcrLine]:
     """Return the lines on a picture in reading order; `engine` is a `reader()` that is there already."""
     import numpy as np
 
@@ -48,7 +48,7 @@ def read_lines(picture: Picture, engine: Any = None) -> list[Line]:
         image = image.copy()
         image.thumbnail((MOST_SIDE, MOST_SIDE))
     if image.mode == "RGBA":
-        from davy.image.read import on_white
+        from davy.image.picture import on_white
 
         image = on_white(image)
     pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
@@ -56,19 +56,19 @@ def read_lines(picture: Picture, engine: Any = None) -> list[Line]:
     if found.boxes is None:
         return []
     lines = [
-        Line(text.strip(), float(score), _bounds(np.asarray(box)))
+        OcrLine(text.strip(), float(score), _bounds(np.asarray(box)))
         for text, score, box in zip(found.txts, found.scores, found.boxes, strict=True)
     ]
     return _in_order([line for line in lines if _likely(line)])
 
 
-def text_of(lines: list[Line]) -> str:
+def text_of(lines: list[OcrLine]) -> str:
     """Return the lines as one text, with a line break between rows and a space within one."""
     return "\n".join(" ".join(line.text for line in row) for row in _rows(lines))
 
 
-def _likely(line: Line) -> bool:
-    return bool(line.text) and line.confidence >= (SURE_ALONE if len(line.text) == 1 else SURE)
+def _likely(line: OcrLine) -> bool:
+    return bool(line.text) and line.confidence >= (MIN_CONFIDENCE_ALONE if len(line.text) == 1 else MIN_CONFIDENCE)
 
 
 def _bounds(corners: Any) -> tuple[float, float, float, float]:
@@ -77,13 +77,13 @@ def _bounds(corners: Any) -> tuple[float, float, float, float]:
     return left, top, right, bottom
 
 
-def _in_order(lines: list[Line]) -> list[Line]:
+def _in_order(lines: list[OcrLine]) -> list[OcrLine]:
     return [line for row in _rows(lines) for line in row]
 
 
-def _rows(lines: list[Line]) -> list[list[Line]]:
+def _rows(lines: list[OcrLine]) -> list[list[OcrLine]]:
     """Return lines that stand beside each other as one row, rows from top to bottom, each from left to right."""
-    rows: list[list[Line]] = []
+    rows: list[list[OcrLine]] = []
     for line in sorted(lines, key=lambda it: it.box[1] + it.box[3]):
         middle = (line.box[1] + line.box[3]) / 2
         last = rows[-1][0].box if rows else None

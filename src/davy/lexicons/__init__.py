@@ -1,5 +1,5 @@
 """Word lists: the masking lexicon that we ship, encoded, and plain text files that users bring."""
 
-from davy.lexicons.read import Entry, Lexicon, load
+from davy.lexicons.read import Lexicon, LexiconEntry, load
 
-__all__ = ["Entry", "Lexicon", "load"]
+__all__ = ["Lexicon", "LexiconEntry", "load"]

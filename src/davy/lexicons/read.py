@@ -22,7 +22,7 @@ LARGEST_FILE = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LexiconEntry:
     """One term. `mode` says where in a longer word it may match; `harmless` entries protect words that contain others.
 
     `inflect` names the endings that count as the same word: `s`, `noun`,
@@ -45,18 +45,18 @@ class Lexicon:
     """Entries under a name. Compared by identity, so that what was compiled from one can be kept beside it."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[LexiconEntry, ...]
 
     def __len__(self) -> int:
         return len(self.entries)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[LexiconEntry]:
         return iter(self.entries)
 
     @staticmethod
-    def of(*terms: str | Entry, name: str = "made here") -> Lexicon:
+    def of(*terms: str | LexiconEntry, name: str = "made here") -> Lexicon:
         """Return a lexicon of whole words, or of the entries given."""
-        return Lexicon(name, tuple(term if isinstance(term, Entry) else Entry(term) for term in terms))
+        return Lexicon(name, tuple(term if isinstance(term, LexiconEntry) else LexiconEntry(term) for term in terms))
 
 
 def load(name_or_path: str | Path) -> Lexicon:
@@ -75,7 +75,7 @@ def load(name_or_path: str | Path) -> Lexicon:
 def _shipped(name: str) -> Lexicon:
     from davy.lexicons.codec import decode_line
 
-    entries: list[Entry] = []
+    entries: list[LexiconEntry] = []
     for lang in SHIPPED if name == "masking" else (name,):
         text = resources.files("davy.lexicons").joinpath(f"{lang}.lexicon").read_text("ascii")
         lines = (decode_line(line) for line in text.splitlines() if line and not line.startswith("#"))
@@ -83,16 +83,16 @@ def _shipped(name: str) -> Lexicon:
     return Lexicon(name, tuple(entries))
 
 
-def parse_entry(line: str, lang: str) -> Entry:
+def parse_entry(line: str, lang: str) -> LexiconEntry:
     """Return the entry of a decoded line: term, kind, mode, inflection, only; tabs between, the last three optional."""
     term, kind, mode, inflect, only = (*line.split("\t"), "", "", "", "")[:5]
     mode = mode or "word"
     if not term or kind not in KINDS or mode not in MODES:
         raise ValueError(f"entry with kind {kind!r} and mode {mode!r}: kinds are {KINDS}, modes {MODES}")
-    return Entry(term, kind, lang, mode, inflect, only)
+    return LexiconEntry(term, kind, lang, mode, inflect, only)
 
 
-def _plain(path: Path) -> Iterator[Entry]:
+def _plain(path: Path) -> Iterator[LexiconEntry]:
     """Yield the entries of a text file: a term a line, `#` comments, then a weight and a label after tabs."""
     found = 0
     for number, line in enumerate(_lines(path), 1):
@@ -105,7 +105,7 @@ def _plain(path: Path) -> Iterator[Entry]:
         if len(term) > LONGEST_TERM:
             raise UserError(f"{where}: a term of {len(term)} characters; at most {LONGEST_TERM}. One term a line.")
         found += 1
-        yield Entry(term, weight=_weight(rest[0] if rest else "", where), label=rest[1] if len(rest) > 1 else "")
+        yield LexiconEntry(term, weight=_weight(rest[0] if rest else "", where), label=rest[1] if len(rest) > 1 else "")
     if not found:
         raise UserError(f"{path} has no terms. Write one term a line; lines that start with # are comments.")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from davy.core import Metric, UserError
 from davy.measure.intervals import Bootstrap, Floats, Ints, proportion
-from davy.measure.ratings import in_order
+from davy.measure.ratings import order_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Confusion:
         return hit, false_alarms, missed, self.n - hit - false_alarms - missed
 
 
-def coded(labels: Sequence[str], *columns: Sequence[str | None]) -> tuple[list[Ints], tuple[str, ...]]:
+def encode_labels(labels: Sequence[str], *columns: Sequence[str | None]) -> tuple[list[Ints], tuple[str, ...]]:
     """Return each column's label codes, and the labels: those given, else all that occur, in order.
 
     Columns of different lengths, missing labels and labels that are not among those given are errors.
@@ -50,7 +50,7 @@ def coded(labels: Sequence[str], *columns: Sequence[str | None]) -> tuple[list[I
     missing = sum(label is None for column in columns for label in column)
     if missing:
         raise UserError(f"{missing} labels are missing. Drop those rows, or fill them in, before measuring")
-    names = tuple(labels) or in_order({str(label) for column in columns for label in column})
+    names = tuple(labels) or order_labels({str(label) for column in columns for label in column})
     known = {name: i for i, name in enumerate(names)}
     try:
         codes = [np.array([known[str(label)] for label in column], dtype=np.int64) for column in columns]
@@ -61,7 +61,7 @@ def coded(labels: Sequence[str], *columns: Sequence[str | None]) -> tuple[list[I
 
 def confusion(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str] = ()) -> Confusion:
     """Return the confusion matrix of two columns of labels."""
-    (rows, columns), names = coded(labels, gold, predicted)
+    (rows, columns), names = encode_labels(labels, gold, predicted)
     width = len(names)
     flat = np.bincount(rows * width + columns, minlength=width * width)
     return Confusion(flat.reshape(width, width).astype(np.int64), names)
@@ -132,7 +132,7 @@ def figure(name: str) -> Callable[[Floats], Floats]:
     return FIGURES[name]
 
 
-def measured(
+def metric_with_interval(
     name: str,
     gold: Sequence[str],
     predicted: Sequence[str],

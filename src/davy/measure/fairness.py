@@ -16,7 +16,7 @@ from davy.core import Metric, UserError
 from davy.measure.classification import Confusion, rates
 from davy.measure.groups import memberships
 from davy.measure.intervals import Bootstrap, Floats, Ints, distinct_rows, proportion
-from davy.measure.ranking import Ranked, checked
+from davy.measure.ranking import Ranked, check_scores
 
 Masks = Mapping[str, NDArray[np.bool_]]
 
@@ -74,7 +74,7 @@ def auc_by_group(
     detector takes harmless mentions of the group for hate. BNSP: the background's negatives and the group's positives;
     low where it misses hate against the group. The background is every item that is not about the group.
     """
-    yes, values = checked(gold, scores)
+    yes, values = check_scores(gold, scores)
     found = {}
     for name, mask in _masks(groups, len(yes)).items():
         parts = {

@@ -80,7 +80,7 @@ class Ranked:
     @classmethod
     def of(cls, yes: ArrayLike, scores: ArrayLike) -> Ranked:
         """Return the items of a yes/no column and a score column, lowest score first."""
-        flags, values = checked(yes, scores)
+        flags, values = check_scores(yes, scores)
         distinct, place = np.unique(values, return_inverse=True)
         kinds, copies = np.unique(place * 2 + flags, return_counts=True)
         starts = np.searchsorted(kinds, np.arange(len(distinct)) * 2)
@@ -122,7 +122,7 @@ def area(positives: Floats, negatives: Floats) -> Floats:
     return np.where(pairs > 0, (positives * below).sum(axis=1) / np.where(pairs > 0, pairs, 1), np.nan)
 
 
-def checked(yes: ArrayLike, scores: ArrayLike) -> tuple[Flags, Floats]:
+def check_scores(yes: ArrayLike, scores: ArrayLike) -> tuple[Flags, Floats]:
     """Return the two columns as arrays; different lengths and scores that are not numbers are errors."""
     flags, values = np.asarray(yes, dtype=bool), np.asarray(scores, dtype=np.float64)
     if flags.shape != values.shape:
@@ -137,7 +137,7 @@ def checked(yes: ArrayLike, scores: ArrayLike) -> tuple[Flags, Floats]:
 
 def _falling(yes: ArrayLike, scores: ArrayLike) -> tuple[Floats, Floats, Floats]:
     """Return hits and false alarms at each threshold from above, beginning with none chosen at infinity."""
-    flags, values = checked(yes, scores)
+    flags, values = check_scores(yes, scores)
     thresholds, place = np.unique(values, return_inverse=True)
     hits = np.bincount(place, weights=flags, minlength=len(thresholds))[::-1].cumsum()
     alarms = np.bincount(place, weights=~flags, minlength=len(thresholds))[::-1].cumsum()

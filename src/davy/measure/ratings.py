@@ -59,11 +59,11 @@ class Ratings:
             {"item": items, "annotator": annotators, "label": labels}, schema=dict.fromkeys(_ROW, pl.String)
         )
         rows = rows.filter(pl.col("label").is_not_null())
-        names = tuple(among) or in_order(rows["label"].unique().to_list())
+        names = tuple(among) or order_labels(rows["label"].unique().to_list())
         strange = set(rows["label"].unique().to_list()) - set(names)
         if strange:
             raise UserError(
-                f"Label {quoted(min(strange))} is not among the labels given: {', '.join(names)}. "
+                f"Label {quote_label(min(strange))} is not among the labels given: {', '.join(names)}. "
                 "Add it, or correct the file"
             )
         item, item_names = _codes(rows["item"])
@@ -112,7 +112,7 @@ class Ratings:
 
     def members(self) -> tuple[str, ...]:
         """Return the single labels: those of a question with one answer, or the parts of joined ones (`a|b`)."""
-        return in_order({part for label in self.labels for part in split_labels(label)})
+        return order_labels({part for label in self.labels for part in split_labels(label)})
 
     def against_rest(self, label: str) -> Ratings:
         """Return the same answers as yes (code 0) or no to one single label."""
@@ -151,7 +151,7 @@ class Ratings:
             )
 
 
-def quoted(label: str) -> str:
+def quote_label(label: str) -> str:
     """Return a label as an error names it; a long one is no label but somebody's post, which errors never quote."""
     return repr(label) if len(label) <= 40 else f"of {len(label)} characters"
 
@@ -161,7 +161,7 @@ def split_labels(joined: str | None) -> tuple[str, ...]:
     return tuple(sorted({part.strip() for part in (joined or "").split(SEPARATOR)} - {""}))
 
 
-def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+def order_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct labels: by value where all are numbers, else by name."""
     names = set(labels)
     try:

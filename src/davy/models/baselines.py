@@ -18,8 +18,8 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scores
 from davy.models import folder as folders
-from davy.models.asked import Asked
 from davy.models.gold import gold_questions
+from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,7 +116,7 @@ class Uniform:
         return Scores(self.questions, blocks)
 
 
-def majority(asked: Asked) -> Majority:
+def majority(asked: ModelName) -> Majority:
     """Return `majority`, fitted on a file where one is named."""
     scorer = Majority(asked.questions(), name=asked.name)
     if not asked.argument:
@@ -125,7 +125,7 @@ def majority(asked: Asked) -> Majority:
     return Majority(fitted.questions, fitted.answers_, asked.name)
 
 
-def uniform(asked: Asked) -> Uniform:
+def uniform(asked: ModelName) -> Uniform:
     """Return `uniform`, with the seed that the name gives."""
     try:
         seed = int(asked.argument or 0)

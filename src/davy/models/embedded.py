@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores
-from davy.models.asked import Asked
 from davy.models.baselines import content_hash
-from davy.models.screen import screened
-from davy.models.second_opinion import Later, SecondOpinion
+from davy.models.cascade_screen import as_cascade
+from davy.models.model_name import ModelName
+from davy.models.second_opinion import LazyScorer, SecondOpinion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ ROUTES: Mapping[str, str] = {"en": "embedded-en", "de": "embedded-de"}
 
 
 @dataclass(frozen=True)
-class Routed:
+class LanguageRouter:
     """Asks one scorer for each language; posts in a language that has none go to `fallback`.
 
     Where the scorer for a post does not answer a question that another one does, the post has no answer to it.
@@ -72,9 +72,9 @@ class Routed:
         """Whether one of the scorers has a screen that clears posts without reading them."""
         return any(getattr(scorer, "cascaded", False) for scorer in self.scorers.values())
 
-    def screened(self) -> Routed:
+    def screened(self) -> LanguageRouter:
         """Return the same with each scorer that has a screen as a cascade."""
-        return replace(self, scorers={lang: screened(scorer) for lang, scorer in self.scorers.items()})
+        return replace(self, scorers={lang: as_cascade(scorer) for lang, scorer in self.scorers.items()})
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scores of each post by the scorer for its language: its `lang`, or what is detected."""
@@ -119,28 +119,28 @@ class Routed:
         return np.array([lang if lang in self.scorers else self.fallback for lang in languages])
 
 
-def embedded(asked: Asked) -> Scorer:
+def load_embedded(asked: ModelName) -> Scorer:
     """Return the routed detector over those that this package holds."""
     from davy.models.load import open_folder
 
     held = {lang: open_folder(WEIGHTS / name) for lang, name in ROUTES.items() if (WEIGHTS / name).is_dir()}
     if not held:
         raise _absent(asked.name)
-    return Routed(held, detected, fallback=next(iter(held)))
+    return LanguageRouter(held, detect_languages, fallback=next(iter(held)))
 
 
-def careful(asked: Asked) -> Scorer:
+def load_careful(asked: ModelName) -> Scorer:
     """Return the routed detector whose English part asks the large one about what the small one is unsure of."""
-    routed = embedded(asked)
-    assert isinstance(routed, Routed)
+    routed = load_embedded(asked)
+    assert isinstance(routed, LanguageRouter)
     large = WEIGHTS / "embedded-en-large"
     if "en" not in routed.scorers or not large.is_dir():
         raise _absent(asked.name)
-    english = SecondOpinion(routed.scorers["en"], Later(large))
+    english = SecondOpinion(routed.scorers["en"], LazyScorer(large))
     return replace(routed, scorers={**routed.scorers, "en": english}, name="embedded-careful")
 
 
-def one(asked: Asked) -> Scorer:
+def load_single(asked: ModelName) -> Scorer:
     """Return one embedded detector by its name."""
     from davy.models.load import open_folder
 
@@ -149,12 +149,12 @@ def one(asked: Asked) -> Scorer:
     return open_folder(WEIGHTS / asked.kind)
 
 
-def shipped() -> list[str]:
+def shipped_names() -> list[str]:
     """Return the names of the detectors whose weights are in this package."""
     return sorted(path.parent.name for path in WEIGHTS.glob("*/manifest.json"))
 
 
-def detected(texts: list[str]) -> list[str]:
+def detect_languages(texts: list[str]) -> list[str]:
     """Return each text's language code; nothing where `davy.text.language` is not sure of it.
 
     Names and links are left out: they are of no language, and most of some posts.
@@ -168,7 +168,7 @@ def detected(texts: list[str]) -> list[str]:
 
 
 def _absent(name: str) -> UserError:
-    held = shipped()
+    held = shipped_names()
     there = f"It holds {', '.join(held)}." if held else "It holds no embedded detector yet."
     return UserError(
         f"The weights of {name!r} are not in this installation. {there} "

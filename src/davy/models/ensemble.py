@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores
-from davy.models.asked import Asked
 from davy.models.baselines import content_hash
+from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +64,7 @@ class Ensemble:
         return Scores(self.questions, blocks, thresholds, answered=answered)
 
 
-def ensemble(asked: Asked) -> Ensemble:
+def ensemble(asked: ModelName) -> Ensemble:
     """Return the ensemble that a name such as `ensemble:mean:A+B` describes."""
     from davy.models.load import load
 
@@ -77,10 +77,10 @@ def ensemble(asked: Asked) -> Ensemble:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UserError(f"{asked.name!r} names {twice!r} twice. Name each member once.")
-    return combined([load(name, read=asked.read) for name in names], method, asked.name)
+    return combine([load(name, read=asked.read) for name in names], method, asked.name)
 
 
-def combined(members: Sequence[Scorer], method: str, name: str) -> Ensemble:
+def combine(members: Sequence[Scorer], method: str, name: str) -> Ensemble:
     """Return an ensemble of loaded scorers; they must share a question, with the same labels."""
     others = [{question.name: question for question in member.questions} for member in members[1:]]
     shared = []

@@ -16,16 +16,16 @@ from davy.core.errors import UserError
 SECONDS = 5.0
 
 
-def options(name: str) -> dict[str, bool]:
+def download_options(name: str) -> dict[str, bool]:
     """Return what to tell `from_pretrained` about a folder or hub name; one that can't be had is an error."""
-    if Path(name).expanduser().is_dir() or reachable():
+    if Path(name).expanduser().is_dir() or is_reachable():
         return {}
-    if not cached(name):
+    if not is_cached(name):
         raise UserError(f"{name!r} is no folder, not in the cache, and the hub can't be reached. Name a folder.")
     return {"local_files_only": True}
 
 
-def cached(name: str) -> bool:
+def is_cached(name: str) -> bool:
     """Return whether the hub's cache on this machine has a model's config."""
     from huggingface_hub import try_to_load_from_cache
 
@@ -35,7 +35,7 @@ def cached(name: str) -> bool:
         return False
 
 
-def reachable() -> bool:
+def is_reachable() -> bool:
     """Return whether the hub answers; behind a proxy only its client can tell."""
     from huggingface_hub import constants
 

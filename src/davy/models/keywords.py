@@ -15,8 +15,8 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scores
 from davy.lexicons.read import Lexicon, load
-from davy.models.asked import Asked
 from davy.models.baselines import content_hash
+from davy.models.model_name import ModelName
 from davy.text.inflect import forms
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Keywords:
         return weights
 
 
-def keywords(asked: Asked) -> Keywords:
+def keywords(asked: ModelName) -> Keywords:
     """Return the scorer of a word list, a file or a shipped one, for the first yes/no question of its scheme."""
     question = next((q for q in asked.questions() if q.positive is not None and len(q.labels) == 2), None)
     if question is None:

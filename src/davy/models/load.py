@@ -13,31 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError, nearest
 from davy.models import folder as folders
-from davy.models.asked import Asked
+from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
-    from davy.models.asked import Reader
+    from davy.models.model_name import Reader
 
 DEFAULT = "embedded"
 
 # Name → the function that takes an `Asked` and returns the scorer.
 MAKERS: Mapping[str, str] = {
-    "embedded": "davy.models.embedded:embedded",
-    "embedded-careful": "davy.models.embedded:careful",
-    "embedded-en": "davy.models.embedded:one",
-    "embedded-en-large": "davy.models.embedded:one",
-    "embedded-de": "davy.models.embedded:one",
+    "embedded": "davy.models.embedded:load_embedded",
+    "embedded-careful": "davy.models.embedded:load_careful",
+    "embedded-en": "davy.models.embedded:load_single",
+    "embedded-en-large": "davy.models.embedded:load_single",
+    "embedded-de": "davy.models.embedded:load_single",
     "majority": "davy.models.baselines:majority",
     "uniform": "davy.models.baselines:uniform",
     "keywords": "davy.models.keywords:keywords",
     "tfidf": "davy.models.tfidf:tfidf",
-    "xgboost": "davy.models.boosted:boosted",
+    "xgboost": "davy.models.gradient_boosting:load_boosted",
     "perspective": "davy.models.remote:perspective",
     "openai": "davy.models.remote:openai",
     "url": "davy.models.remote:url",
-    "hf": "davy.models.transformer:from_hub",
-    "llm": "davy.models.prompted:prompted",
+    "hf": "davy.models.transformer:load_from_hub",
+    "llm": "davy.models.language_model:load_prompted",
     "ensemble": "davy.models.ensemble:ensemble",
 }
 
@@ -46,7 +46,7 @@ ENGINES: Mapping[str, str] = {
     "onnx": "davy.models.onnx:OnnxScorer",
     "majority": "davy.models.baselines:Majority",
     "tfidf": "davy.models.tfidf:Tfidf",
-    "xgboost": "davy.models.boosted:Boosted",
+    "xgboost": "davy.models.gradient_boosting:GradientBoosting",
     "transformer": "davy.models.transformer:TransformerScorer",
 }
 
@@ -75,7 +75,7 @@ NAMES: Mapping[str, str] = {
 def load(name: str = DEFAULT, *, read: Reader | None = None) -> Scorer:
     """Return the scorer called `name`; `read` turns a file into frames for names that learn from one."""
     name = name.strip()
-    asked = Asked.parse(name, read=read)
+    asked = ModelName.parse(name, read=read)
     if asked.kind in MAKERS:
         scorer: Scorer = _found(MAKERS[asked.kind])(asked)
         return scorer

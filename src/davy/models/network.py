@@ -93,10 +93,10 @@ def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Modul
     """
     from transformers import AutoConfig, AutoModel
 
-    hush()
+    silence_transformers()
     if (Path(name).expanduser() / MANIFEST).is_file() and not (random or changes):
         return _trained_encoder(Path(name).expanduser())
-    where = hub.options(name)
+    where = hub.download_options(name)
     config = AutoConfig.from_pretrained(name, **changes, **where)
     if random:
         return AutoModel.from_config(config)  # type: ignore[no-any-return,no-untyped-call]
@@ -107,7 +107,7 @@ def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Modul
     return model  # type: ignore[no-any-return]
 
 
-def hush() -> None:
+def silence_transformers() -> None:
     """Silence transformers: its bars are over before they are seen, and heads without use read like a fault."""
     from transformers.utils import logging
 
@@ -127,7 +127,7 @@ def check_complete(name: str, missing: Iterable[str]) -> None:
         )
 
 
-def no_encoder(name: str, error: Exception) -> UserError:
+def encoder_error(name: str, error: Exception) -> UserError:
     """Return the line that says why an encoder can't be loaded, and what to do about it."""
     pickled = sorted(path for path in Path(name).expanduser().glob("*.bin"))
     if pickled:

@@ -24,7 +24,7 @@ LONGEST = 20_000
 
 
 @dataclass(frozen=True)
-class Pieces:
+class NgramHasher:
     """What a text is cut into: character n-grams and runs of words of these lengths, hashed into 2**bits buckets."""
 
     characters: tuple[int, int] = (2, 5)
@@ -67,7 +67,7 @@ def inverse_frequencies(buckets: Array, size: int, n: int) -> Array:
     return np.log((1 + n) / (1 + np.bincount(buckets, minlength=size))) + 1
 
 
-def weighted(rows: Array, buckets: Array, counts: Array, rarity: Array, n: int) -> Array:
+def weigh(rows: Array, buckets: Array, counts: Array, rarity: Array, n: int) -> Array:
     """Return TF-IDF values: (1 + ln count) × rarity, each row scaled to length 1."""
     import numpy as np
 

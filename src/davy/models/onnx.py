@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scores
-from davy.models import exit as exits
+from davy.models import early_exit as exits
 from davy.models import folder as folders
-from davy.models.exit import Exit
-from davy.models.pieces import Pieces
-from davy.models.prepare import STEPS, prepared
-from davy.models.rows import Rows, cores, spread
-from davy.models.screen import Screen
+from davy.models.cached_tokenizer import CachedTokenizer
+from davy.models.cascade_screen import Screen
+from davy.models.early_exit import EarlyExit
+from davy.models.text_steps import STEPS, prepare_text
+from davy.models.token_batches import TokenRows, cores, map_threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,13 +64,13 @@ class OnnxScorer:
         self._steps = _steps(folder, manifest)
         self._tail = manifest.settings.get("truncate", "head+tail") == "head+tail"
         tokenizer, self._padding = _tokenizer(folder)
-        self._pieces = Pieces(tokenizer)
+        self._pieces = CachedTokenizer(tokenizer)
         self._workers = threads or cores()
         self._session = _session(folder / "model.onnx")
         self.at_once = 8192 if (folder / "model.onnx").stat().st_size < SMALL else 1024
         self._inputs = {given.name for given in self._session.get_inputs()}
         self._screen = Screen.open(folder, manifest.settings, _session)
-        self._exit: Exit | None = None
+        self._exit: EarlyExit | None = None
         self.cascaded = False
         self._check_graph()
 
@@ -86,7 +86,7 @@ class OnnxScorer:
         twin = copy.copy(self)
         twin.cascaded, twin.version = True, f"{self.version}+screen"
         # Opened here, so that one text, which is never screened, does not wait for it.
-        twin._exit = Exit.open(self.folder, self.manifest, _session)
+        twin._exit = EarlyExit.open(self.folder, self.manifest, _session)
         twin._check_asked(twin._exit)
         # The exit's two parts are the whole network once more; its own file need not stay in memory.
         twin._session = self._session if twin._exit is None else None
@@ -104,7 +104,7 @@ class OnnxScorer:
         # Parts must not depend on the number of cores: what is in a batch moves int8 scores a little.
         size = min(PART, max(8, len(texts) // 16))
         parts = [order[i : i + size] for i in range(0, len(texts), size)]
-        done = spread(lambda part: self._part([texts[i] for i in part]), parts, self._workers)
+        done = map_threads(lambda part: self._part([texts[i] for i in part]), parts, self._workers)
         for places, (some, seen) in zip(parts, done, strict=True):
             read[places] = seen
             for name, block in some.items():
@@ -115,7 +115,7 @@ class OnnxScorer:
         """Return the probabilities of some texts, a block for each question, and which of them were read."""
         import numpy as np
 
-        rows = Rows.of(self._encoded(texts))
+        rows = TokenRows.of(self._encoded(texts))
         blocks = {q.name: np.zeros((len(rows), len(q.labels)), dtype=np.float32) for q in self.questions}
         read = np.ones(len(rows), dtype=bool)
         if self._screen is not None and self.cascaded:
@@ -130,7 +130,7 @@ class OnnxScorer:
             blocks[question.name][read] = self._probabilities(question, blocks[question.name][read])
         return blocks, read
 
-    def _left(self, way_out: Exit, rows: Rows, places: Array, blocks: dict[str, Array]) -> Array:
+    def _left(self, way_out: EarlyExit, rows: TokenRows, places: Array, blocks: dict[str, Array]) -> Array:
         """Put the logits of posts that are read to the end into `blocks`; return which of all posts these are."""
         import numpy as np
 
@@ -166,7 +166,7 @@ class OnnxScorer:
     def _encoded(self, texts: list[str]) -> list[Sequence[int]]:
         """Return the token ids of each text, special tokens and all, cut to the model's length."""
         limit = self._length * CHARACTERS_PER_TOKEN
-        cut = [prepared(_cut(text, limit, self._tail, " "), self._steps) for text in texts]
+        cut = [prepare_text(_cut(text, limit, self._tail, " "), self._steps) for text in texts]
         return [_cut(ids, self._length, self._tail) for ids in self._pieces.ids(cut)]
 
     def _run(self, ids: Array, mask: Array) -> list[Array]:
@@ -208,7 +208,7 @@ class OnnxScorer:
         if unknown:
             raise UserError(f"{self.folder}/model.onnx wants {', '.join(sorted(unknown))}, which Davy does not give.")
 
-    def _check_asked(self, cheap: Screen | Exit | None) -> None:
+    def _check_asked(self, cheap: Screen | EarlyExit | None) -> None:
         """Raise where a screen or an exit asks what the model does not."""
         yes_or_no = {question.name for question in self.questions if question.positive}
         for name in cheap.questions if cheap else ():

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
 from davy.core.scorer import Scores
-from davy.models.asked import Asked
 from davy.models.cache import DiskCache, cache_folder
 from davy.models.http import NO_ANSWER, Service
+from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ Numbers = dict[str, list[float] | None]
 """Question name → probabilities in the order of its labels; None where the service did not answer it."""
 
 
-class Shape(Protocol):
+class ApiShape(Protocol):
     """How a service is spoken to: which questions it answers, and how a request and its answer look."""
 
     questions: tuple[Question, ...]
@@ -50,7 +50,7 @@ class RemoteScorer:
     """Scores by asking a service, several requests at a time. `cache=None` keeps nothing."""
 
     def __init__(
-        self, name: str, service: Service, shape: Shape, *, cache: DiskCache | None = None, parallel: int = 4
+        self, name: str, service: Service, shape: ApiShape, *, cache: DiskCache | None = None, parallel: int = 4
     ) -> None:
         self.name = name
         self.version = shape.version
@@ -202,20 +202,20 @@ class DavyShape:
         ]
 
 
-def perspective(asked: Asked) -> RemoteScorer:
+def perspective(asked: ModelName) -> RemoteScorer:
     """Return Perspective, with the key from PERSPECTIVE_API_KEY."""
     key = _key("PERSPECTIVE_API_KEY", asked.name)
     service = Service(PERSPECTIVE, params={"key": key}, passes_over=OTHER_LANGUAGE)
     return _remote(asked.name, service, PerspectiveShape())
 
 
-def openai(asked: Asked) -> RemoteScorer:
+def openai(asked: ModelName) -> RemoteScorer:
     """Return OpenAI moderation, with the key from OPENAI_API_KEY."""
     key = _key("OPENAI_API_KEY", asked.name)
     return _remote(asked.name, Service(OPENAI, headers={"Authorization": f"Bearer {key}"}), OpenAiShape())
 
 
-def url(asked: Asked) -> RemoteScorer:
+def url(asked: ModelName) -> RemoteScorer:
     """Return a scorer for an address, which ends as its shape does; its key, if it needs one, is in DAVY_API_KEY."""
     address = asked.argument
     if not address.startswith(("http://", "https://")):
@@ -237,7 +237,7 @@ def url(asked: Asked) -> RemoteScorer:
     )
 
 
-def _remote(name: str, service: Service, shape: Shape) -> RemoteScorer:
+def _remote(name: str, service: Service, shape: ApiShape) -> RemoteScorer:
     return RemoteScorer(
         name, service, shape, cache=DiskCache(cache_folder() / "remote", f"{service.url} {shape.version}")
     )

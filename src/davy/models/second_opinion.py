@@ -16,7 +16,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
-from davy.models.screen import screened
+from davy.models.cascade_screen import as_cascade
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ NEAR = 0.2
 
 
 @dataclass
-class Later:
+class LazyScorer:
     """A saved detector whose network is opened when it is first asked."""
 
     folder: Path
@@ -103,7 +103,7 @@ class SecondOpinion:
 
     def screened(self) -> SecondOpinion:
         """Return the same with the first one as a cascade."""
-        return replace(self, first=screened(self.first))
+        return replace(self, first=as_cascade(self.first))
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scores of each post by the one that was sure of it, or was asked last."""

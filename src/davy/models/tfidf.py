@@ -15,10 +15,10 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scores
 from davy.models import folder as folders
-from davy.models.asked import Asked
 from davy.models.baselines import content_hash
 from davy.models.gold import targets
-from davy.models.ngrams import Pieces, inverse_frequencies, weighted
+from davy.models.model_name import ModelName
+from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,7 @@ class Tfidf:
     """Scores by weights for pieces of the text. `strength` is the inverse of the regularisation (sklearn's C)."""
 
     questions: tuple[Question, ...]
-    pieces: Pieces = field(default_factory=Pieces)
+    pieces: NgramHasher = field(default_factory=NgramHasher)
     strength: float = 4.0
     name: str = "tfidf"
     version: str = "unfitted"
@@ -50,8 +50,8 @@ class Tfidf:
         texts = posts["text"].fill_null("").to_list()
         rows, buckets, counts = self.pieces.counts(texts)
         rarity = inverse_frequencies(buckets, 2**self.pieces.bits, len(texts)).astype(np.float16).astype(np.float64)
-        values = weighted(rows, buckets, counts, rarity, len(texts))
-        table = sparse(rows, buckets, values, (len(texts), 2**self.pieces.bits))
+        values = weigh(rows, buckets, counts, rarity, len(texts))
+        table = sparse_matrix(rows, buckets, values, (len(texts), 2**self.pieces.bits))
         weights, offsets = {}, {}
         for question, kept, gold in targets(self.questions, posts):
             weights[question.name], offsets[question.name] = _regressed(
@@ -104,7 +104,7 @@ class Tfidf:
                 f"{folder / ARRAYS} does not hold this model's weights. Train and save it again."
             ) from error
         pieces = manifest.settings["pieces"]
-        cut = Pieces(tuple(pieces["characters"]), tuple(pieces["words"]), int(pieces["bits"]))
+        cut = NgramHasher(tuple(pieces["characters"]), tuple(pieces["words"]), int(pieces["bits"]))
         strength = float(manifest.settings["strength"])
         return cls(manifest.questions, cut, strength, manifest.name, manifest.version, rarity, weights, offsets)
 
@@ -112,7 +112,7 @@ class Tfidf:
         import numpy as np
 
         rows, buckets, counts = self.pieces.counts(texts)
-        values = weighted(rows, buckets, counts, self.rarity_, len(texts))
+        values = weigh(rows, buckets, counts, self.rarity_, len(texts))
         found = {}
         for name, weights in self.weights_.items():
             columns = [np.bincount(rows, values * weights[buckets, c], len(texts)) for c in range(weights.shape[1])]
@@ -120,13 +120,13 @@ class Tfidf:
         return found
 
 
-def tfidf(asked: Asked) -> Tfidf:
+def tfidf(asked: ModelName) -> Tfidf:
     """Return the scorer, fitted on a file where one is named."""
     scorer = Tfidf(asked.questions(), name=asked.name)
     return scorer.fit(asked.labelled_posts(), seed=0) if asked.argument else scorer
 
 
-def sparse(rows: Array, buckets: Array, values: Array, shape: tuple[int, int]) -> Any:
+def sparse_matrix(rows: Array, buckets: Array, values: Array, shape: tuple[int, int]) -> Any:
     """Return the table as scipy's compressed rows."""
     from scipy.sparse import csr_matrix
 

@@ -17,9 +17,9 @@ from davy.core.scheme import Label, Question
 from davy.core.scorer import Scores
 from davy.models import folder as folders
 from davy.models import hub
-from davy.models.asked import Asked
 from davy.models.baselines import content_hash
-from davy.models.prepare import prepared
+from davy.models.model_name import ModelName
+from davy.models.text_steps import prepare_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ CHARACTERS_PER_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextTokenizer:
     """How texts become token ids: the tokenizer, the longest sequence, what it pads with, and steps before it."""
 
     tokenizer: Tokenizer
@@ -47,7 +47,7 @@ class Reading:
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return each text's ids with special tokens; a long text keeps its first three quarters and its end."""
         limit = self.max_length * CHARACTERS_PER_TOKEN  # a megabyte costs no more than a page
-        cut = [prepared(_ends(text, limit, " "), self.steps) for text in texts]
+        cut = [prepare_text(_ends(text, limit, " "), self.steps) for text in texts]
         rows = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(cut)]
         return [_ends(ids, self.max_length, []) for ids in rows]
 
@@ -67,7 +67,7 @@ def heads_of(questions: Sequence[Question]) -> tuple[Head, ...]:
     return tuple(Head(question.name, question.kind, len(question.labels)) for question in questions)
 
 
-def many_within(questions: Sequence[Question]) -> dict[int, tuple[int, int]]:
+def parent_gates(questions: Sequence[Question]) -> dict[int, tuple[int, int]]:
     """Return the `many` questions under one label of a parent that is there: place → (parent's place, label)."""
     places = {question.name: i for i, question in enumerate(questions)}
     return {
@@ -82,7 +82,7 @@ class TransformerScorer:
     """A network with its questions and its reading. `device` is where it scores."""
 
     network: Network
-    reading: Reading
+    reading: TextTokenizer
     questions: tuple[Question, ...]
     name: str = "transformer"
     version: str = "unsaved"
@@ -115,7 +115,7 @@ class TransformerScorer:
                 logits = network(ids.to(self.device), mask.to(self.device))
             out[batch] = probabilities(logits, heads, self.temperatures).cpu().numpy()
         blocks = {name: out[:, columns] for name, columns in columns_of(heads).items()}
-        for child, (parent, label) in many_within(self.questions).items():
+        for child, (parent, label) in parent_gates(self.questions).items():
             blocks[self.questions[child].name] *= blocks[self.questions[parent].name][:, label : label + 1]
         return Scores(self.questions, blocks, dict(self.thresholds or {}))
 
@@ -165,7 +165,9 @@ class TransformerScorer:
         except (OSError, KeyError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0][:160]
             raise UserError(f"{folder} can't be loaded ({reason}). Train or get the model again.") from error
-        reading = Reading(tokenizer, int(settings["max_length"]), int(settings["pad"]), tuple(settings["prepare"]))
+        reading = TextTokenizer(
+            tokenizer, int(settings["max_length"]), int(settings["pad"]), tuple(settings["prepare"])
+        )
         return cls(
             network.eval(),
             reading,
@@ -190,7 +192,7 @@ def load_tokenizer(name: str) -> tuple[Tokenizer, int]:
             found = [tokenizer.token_to_id(it) for it in ("[PAD]", "<pad>", "<|pad|>")]
             pad = next((it for it in found if it is not None), 0)
         else:
-            loaded = AutoTokenizer.from_pretrained(name, **hub.options(name))
+            loaded = AutoTokenizer.from_pretrained(name, **hub.download_options(name))
             tokenizer, pad = getattr(loaded, "backend_tokenizer", None), loaded.pad_token_id or 0
     except UserError:
         raise
@@ -209,22 +211,24 @@ def _offline(name: str, error: Exception) -> str:
     return "it is no folder, not in the cache, and the hub can't be reached or does not know it. Name a folder."
 
 
-def from_hub(asked: Asked) -> HubClassifier:
+def load_from_hub(asked: ModelName) -> HubClassifier:
     """Return the classifier `hf:NAME`, from the hub, its cache or a folder."""
     if not asked.argument:
         raise UserError("hf: needs a name, such as hf:org/name, or a folder.")
     from transformers import AutoModelForSequenceClassification
 
-    from davy.models.network import hush
+    from davy.models.network import silence_transformers
 
-    hush()
+    silence_transformers()
     name = asked.argument
     path = Path(name).expanduser()
     if path.is_dir():
         folders.refuse_pickles(path)
     tokenizer, pad = load_tokenizer(name)
     try:
-        model = AutoModelForSequenceClassification.from_pretrained(name, use_safetensors=True, **hub.options(name))
+        model = AutoModelForSequenceClassification.from_pretrained(
+            name, use_safetensors=True, **hub.download_options(name)
+        )
     except UserError:
         raise
     except Exception as error:  # the hub's client raises many kinds
@@ -234,7 +238,7 @@ def from_hub(asked: Asked) -> HubClassifier:
     many = getattr(model.config, "problem_type", None) == "multi_label_classification"
     question = _question(labels, many=many)
     version = content_hash((question,), {"name": name, "weights": _fingerprint(model)})
-    return HubClassifier(model.eval(), Reading(tokenizer, longest, pad), (question,), asked.name, version)
+    return HubClassifier(model.eval(), TextTokenizer(tokenizer, longest, pad), (question,), asked.name, version)
 
 
 @dataclass(frozen=True)
@@ -242,7 +246,7 @@ class HubClassifier:
     """A sequence classifier from the hub: one question, whose labels are the model's own."""
 
     model: Any
-    reading: Reading
+    reading: TextTokenizer
     questions: tuple[Question, ...]
     name: str
     version: str

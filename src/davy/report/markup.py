@@ -9,16 +9,16 @@ from collections.abc import Callable
 from html import escape
 
 from davy.core.metric import Metric
-from davy.text.mask import mask, veil
+from davy.text.mask import mask, mask_segments
 
 
-def veiled(text: str) -> str:
+def hidden_text(text: str) -> str:
     """Return a text with every hurtful word behind a button that shows it: a click, Enter or Space, and again to hide.
 
     Without a script the words stay masked: the plain word is in the page only as the button's data.
     """
     pieces = []
-    for piece in veil(text):
+    for piece in mask_segments(text):
         if not piece.hurtful:
             pieces.append(escape(piece.text))
             continue
@@ -33,7 +33,7 @@ def veiled(text: str) -> str:
 WIDTH, HEIGHT = 96, 12
 
 
-def interval(metric: Metric, scale: tuple[float, float], number: Callable[[float], str]) -> str:
+def interval_picture(metric: Metric, scale: tuple[float, float], number: Callable[[float], str]) -> str:
     """Return a metric's interval as a small picture with its words, then its n; a note where there is no interval."""
     n = f'<span class="n">n = {metric.n:,}</span>'
     if metric.value is None or metric.low is None or metric.high is None:

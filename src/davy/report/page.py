@@ -22,7 +22,7 @@ from pathlib import Path
 from davy import __version__
 from davy.core.errors import UserError
 from davy.core.metric import Report
-from davy.report.markup import veiled
+from davy.report.markup import hidden_text
 from davy.report.tables import Column, Table
 from davy.report.theme import Plot
 
@@ -117,7 +117,7 @@ class Page:
     def post(self, text: str) -> None:
         """Add one post, veiled."""
         self._texts = True
-        self._body.append(f"<blockquote>{veiled(text)}</blockquote>\n")
+        self._body.append(f"<blockquote>{hidden_text(text)}</blockquote>\n")
 
     def table(self, table: Table) -> None:
         """Add a table; one with texts makes the page open with a warning."""

@@ -119,14 +119,16 @@ class Table:
 
     def html(self) -> str:
         """Return an HTML table that scrolls on its own on a narrow screen; all texts escaped and veiled."""
-        from davy.report.markup import interval, veiled
+        from davy.report.markup import hidden_text, interval_picture
 
         def cell(column: Column, value: Any, best: bool) -> str:
             after = ""
-            inner = veiled(str(value)) if column.kind == "text" and value is not None else escape(column.shown(value))
+            inner = (
+                hidden_text(str(value)) if column.kind == "text" and value is not None else escape(column.shown(value))
+            )
             if isinstance(value, Metric):
                 inner = MISSING if value.value is None else escape(column.number(value.value))
-                after = interval(value, column.scale, column.number)
+                after = interval_picture(value, column.scale, column.number)
             inner = f"<strong>{inner}</strong>" if best else inner
             return f'<td class="{_css(column)}">{inner}{after}</td>'
 

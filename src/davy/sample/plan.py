@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from davy.core.errors import UserError
-from davy.recipes import named
+from davy.files import yaml_objects
+from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlText
 from davy.sample.samplers import SAMPLERS, Sampler
-from davy.schemes.nodes import List, Map, Problems, Text
 
 PACKAGE = "davy.plans.sampling"
 _KEYS = ("name", "version", "title", "source", "by", "judges", "pools", "samplers")
@@ -37,7 +37,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SamplingPlan:
     """Samplers in their order; each takes its quota from every source that `by` tells apart."""
 
     name: str
@@ -61,34 +61,36 @@ class Plan:
 
 def names() -> list[str]:
     """Return the names of the plans that ship with Davy."""
-    return named.shipped(PACKAGE)
+    return yaml_objects.shipped_names(PACKAGE)
 
 
-def load(name_or_path: str) -> Plan:
+def load(name_or_path: str) -> SamplingPlan:
     """Return a shipped plan by its name, or the one in a YAML file."""
     folder = None if name_or_path in names() else Path(name_or_path).parent
-    return parse(named.text_of(name_or_path, PACKAGE, "plan"), name_or_path, folder)
+    return parse(yaml_objects.read_shipped_or_file(name_or_path, PACKAGE, "plan"), name_or_path, folder)
 
 
-def parse(raw: bytes, file: str, folder: Path | None = None) -> Plan:
+def parse(raw: bytes, file: str, folder: Path | None = None) -> SamplingPlan:
     """Return the plan in a file's bytes; the first problem becomes a `UserError`."""
     problems = Problems(file, what="plan", example="davy sample --plan edos --show")
-    root = named.root_of(raw, problems, _KEYS)
+    root = yaml_objects.read_root(raw, problems, _KEYS)
     listed = root.get("samplers")
-    if not isinstance(listed, List) or not listed:
+    if not isinstance(listed, YamlList) or not listed:
         raise UserError(f"{file}:{root.line_of('samplers')}: A plan needs `samplers:`, a list with at least one.")
-    samplers = [named.part(node, SAMPLERS, "sampler", problems, root.line_of("samplers")) for node in listed]
+    samplers = [
+        yaml_objects.build_part(node, SAMPLERS, "sampler", problems, root.line_of("samplers")) for node in listed
+    ]
     pools = {}
     for name, node in _map(root, "pools", problems).items():
-        inner = node if isinstance(node, Map) else Map()
-        pools[str(name)] = named.built(Pool, inner, f"pool {str(name)!r}", problems, root.line_of("pools"))
+        inner = node if isinstance(node, YamlMap) else YamlMap()
+        pools[str(name)] = yaml_objects.build(Pool, inner, f"pool {str(name)!r}", problems, root.line_of("pools"))
     judges = {str(name): str(model) for name, model in _map(root, "judges", problems).items()}
-    named.refuse(problems)
+    yaml_objects.raise_first(problems)
     by = root.get("by")
-    return Plan(
+    return SamplingPlan(
         str(root.get("name") or file),
         _named(samplers, file),
-        str(by) if isinstance(by, Text) else None,
+        str(by) if isinstance(by, YamlText) else None,
         judges,
         pools,
         folder,
@@ -96,11 +98,11 @@ def parse(raw: bytes, file: str, folder: Path | None = None) -> Plan:
     )
 
 
-def _map(root: Map, key: str, problems: Problems) -> Map:
+def _map(root: YamlMap, key: str, problems: Problems) -> YamlMap:
     node = root.get(key)
-    if node is not None and not isinstance(node, Map):
+    if node is not None and not isinstance(node, YamlMap):
         problems.add(root.line_of(key), f"{key!r} should be a mapping of names.")
-    return node if isinstance(node, Map) else Map()
+    return node if isinstance(node, YamlMap) else YamlMap()
 
 
 def _named(samplers: list[Sampler], file: str) -> tuple[Sampler, ...]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def pooled(
+def select_pool(
     pool: Pool, communities: pl.Series | None, rows: Array, chance: np.random.Generator
 ) -> tuple[Array, list[str]]:
     """Return the rows of a pool, and what it fell short of; `communities` names the community of each row."""

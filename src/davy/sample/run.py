@@ -15,15 +15,15 @@ import numpy as np
 
 from davy.core.errors import UserError
 from davy.sample import words
-from davy.sample.plan import Plan
-from davy.sample.pools import pooled
+from davy.sample.plan import SamplingPlan
+from davy.sample.pools import select_pool
 from davy.split.groups import column_of
 from davy.text import duplicates
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.text.terms import Terms
+    from davy.text.column_match import ColumnMatcher
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,7 +32,7 @@ Judge = Callable[["pl.DataFrame"], "pl.Series"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SampleRow:
     """What one sampler did in one source."""
 
     source: str
@@ -60,7 +60,7 @@ class Sample:
     """What a plan took: the sampler's name for each post, null for those that stay."""
 
     samplers: pl.Series
-    rows: tuple[Row, ...]
+    rows: tuple[SampleRow, ...]
     pools: dict[str, tuple[int, int, tuple[str, ...]]]
     """For each source: how many posts it has, how many are in its pool, what the pool fell short of."""
 
@@ -77,7 +77,7 @@ class Sample:
 class _View:
     """What samplers may ask about one source's posts; every answer is kept."""
 
-    def __init__(self, posts: pl.DataFrame, lists: Mapping[str, Terms], judges: Mapping[str, Judge]) -> None:
+    def __init__(self, posts: pl.DataFrame, lists: Mapping[str, ColumnMatcher], judges: Mapping[str, Judge]) -> None:
         self._posts = posts
         self._lists = lists
         self._judges = judges
@@ -87,7 +87,7 @@ class _View:
     def holds(self, name: str, rows: Array) -> Array:
         """Return which of the rows hold a word of a list."""
         if name not in self._held:
-            self._held[name] = words.found(self._posts["text"], self._lists[name]).to_numpy()
+            self._held[name] = words.contains_words(self._posts["text"], self._lists[name]).to_numpy()
         return self._held[name][rows]
 
     def scores(self, judge: str, rows: Array) -> Array:
@@ -120,7 +120,7 @@ class _View:
         return scores.to_numpy()
 
 
-def sample(posts: pl.DataFrame, plan: Plan, judges: Mapping[str, Judge], *, seed: int = 0) -> Sample:
+def sample(posts: pl.DataFrame, plan: SamplingPlan, judges: Mapping[str, Judge], *, seed: int = 0) -> Sample:
     """Return what a plan takes of the posts. `judges` are asked by the names that the plan gives them.
 
     Posts that a judge has no answer to are no candidates of its samplers.
@@ -132,7 +132,7 @@ def sample(posts: pl.DataFrame, plan: Plan, judges: Mapping[str, Judge], *, seed
         raise UserError(f"The plan asks the judge {missing[0]!r}. Say who that is: --judge '{missing[0]}=MODEL'.")
     lists = {name: words.load(name, plan.folder) for name in plan.lists}
     chosen: list[str | None] = [None] * len(posts)
-    report: list[Row] = []
+    report: list[SampleRow] = []
     pools: dict[str, tuple[int, int, tuple[str, ...]]] = {}
     for number, (source, rows) in enumerate(_sources(posts, plan)):
         pool, notes = _pool(posts, plan, source, rows, np.random.default_rng([seed, number]))
@@ -145,11 +145,11 @@ def sample(posts: pl.DataFrame, plan: Plan, judges: Mapping[str, Judge], *, seed
             free = np.setdiff1d(free, taken.rows, assume_unique=True)
             for row in pool[taken.rows].tolist():
                 chosen[row] = sampler.name
-            report.append(Row(source, sampler.name, sampler.n, taken.candidates, len(taken.rows), taken.notes))
+            report.append(SampleRow(source, sampler.name, sampler.n, taken.candidates, len(taken.rows), taken.notes))
     return Sample(pl.Series("sampler", chosen, dtype=pl.String), tuple(report), pools)
 
 
-def _sources(posts: pl.DataFrame, plan: Plan) -> list[tuple[str, Array]]:
+def _sources(posts: pl.DataFrame, plan: SamplingPlan) -> list[tuple[str, Array]]:
     """Return the rows of each source, in order of its name; a plan that tells none apart has one."""
     import polars as pl
 
@@ -166,7 +166,7 @@ def _sources(posts: pl.DataFrame, plan: Plan) -> list[tuple[str, Array]]:
 
 
 def _pool(
-    posts: pl.DataFrame, plan: Plan, source: str, rows: Array, chance: np.random.Generator
+    posts: pl.DataFrame, plan: SamplingPlan, source: str, rows: Array, chance: np.random.Generator
 ) -> tuple[Array, list[str]]:
     import polars as pl
 
@@ -176,4 +176,4 @@ def _pool(
     communities = None
     if pool.at_least or pool.categories:
         communities = column_of(posts, pool.communities).cast(pl.String).gather(rows)
-    return pooled(pool, communities, rows, chance)
+    return select_pool(pool, communities, rows, chance)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BINS = 10
 
 
-class View(Protocol):
+class SourceView(Protocol):
     """One source's posts. Rows are places in the source; what is asked for comes in the order of the rows given."""
 
     def holds(self, words: str, rows: Array) -> Array: ...
@@ -30,7 +30,7 @@ class View(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class SampledRows:
     """What a sampler took. `candidates` is how many posts fitted; `notes` say where it fell short within itself."""
 
     rows: Array
@@ -59,22 +59,22 @@ class Sampler:
         """The word lists that the sampler needs."""
         return ()
 
-    def take(self, view: View, free: Array, chance: np.random.Generator) -> Taken:
+    def take(self, view: SourceView, free: Array, chance: np.random.Generator) -> SampledRows:
         """Return which of the free rows are taken."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Random(Sampler):
+class RandomSampler(Sampler):
     """Any posts."""
 
-    def take(self, view: View, free: Array, chance: np.random.Generator) -> Taken:  # noqa: ARG002
+    def take(self, view: SourceView, free: Array, chance: np.random.Generator) -> SampledRows:  # noqa: ARG002
         """Return a random choice."""
-        return Taken(_some(free, self.n, chance), len(free))
+        return SampledRows(_some(free, self.n, chance), len(free))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keyword(Sampler):
+class KeywordSampler(Sampler):
     """Posts with a word of `words`, and where `and` is given with one of that list too."""
 
     words: str
@@ -85,15 +85,15 @@ class Keyword(Sampler):
         """The word lists that the sampler needs."""
         return (self.words, self.and_) if self.and_ else (self.words,)
 
-    def take(self, view: View, free: Array, chance: np.random.Generator) -> Taken:
+    def take(self, view: SourceView, free: Array, chance: np.random.Generator) -> SampledRows:
         """Return a random choice of the posts with the words."""
         for words in self.lists:
             free = free[view.holds(words, free)]
-        return Taken(_some(free, self.n, chance), len(free))
+        return SampledRows(_some(free, self.n, chance), len(free))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deciles(Sampler):
+class DecileSampler(Sampler):
     """A tenth of `n` from each tenth of a judge's range (0 to 0.1, …), or of its ranking with `of: rank`."""
 
     judge: str
@@ -109,7 +109,7 @@ class Deciles(Sampler):
         """The judge that the sampler asks."""
         return (self.judge,)
 
-    def take(self, view: View, free: Array, chance: np.random.Generator) -> Taken:
+    def take(self, view: SourceView, free: Array, chance: np.random.Generator) -> SampledRows:
         """Return a random choice from each tenth; what one lacks is not made up from another."""
         free, scores = _judged(view, self.judge, free)
         if self.of == "rank":
@@ -123,11 +123,11 @@ class Deciles(Sampler):
             rows.append(_some(here, want, chance))
             if len(here) < want:
                 notes.append(f"tenth {place + 1}: {len(here)} of {want}")
-        return Taken(np.sort(np.concatenate(rows)), len(free), tuple(notes))
+        return SampledRows(np.sort(np.concatenate(rows)), len(free), tuple(notes))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disagreement(Sampler):
+class DisagreementSampler(Sampler):
     """Posts that two judges score differently, by at least `by`."""
 
     judges: tuple[str, ...]
@@ -143,18 +143,18 @@ class Disagreement(Sampler):
         """The judges that the sampler asks."""
         return self.judges
 
-    def take(self, view: View, free: Array, chance: np.random.Generator) -> Taken:
+    def take(self, view: SourceView, free: Array, chance: np.random.Generator) -> SampledRows:
         """Return a random choice of the posts that the judges disagree on."""
         free, _ = _judged(view, self.judges[0], free)
         free, two = _judged(view, self.judges[1], free)
         one = view.scores(self.judges[0], free)
         # Scores are rounded to six digits in files: 0.9 and 0.1 differ by 0.8, whatever their binary neighbours do.
         free = free[np.abs(one - two) >= self.by - 1e-9]
-        return Taken(_some(free, self.n, chance), len(free))
+        return SampledRows(_some(free, self.n, chance), len(free))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Topic(Sampler):
+class TopicSampler(Sampler):
     """Posts with a topical word that a judge scores `at-least` so high; every judge brings an equal share."""
 
     words: str
@@ -171,7 +171,7 @@ class Topic(Sampler):
         """The word list that the sampler needs."""
         return (self.words,)
 
-    def take(self, view: View, free: Array, chance: np.random.Generator) -> Taken:
+    def take(self, view: SourceView, free: Array, chance: np.random.Generator) -> SampledRows:
         """Return a random choice for each judge; what one has too few of, the others make up."""
         free = free[view.holds(self.words, free)]
         high = []
@@ -188,11 +188,11 @@ class Topic(Sampler):
                 notes.append(f"{judge}: {len(mine)} of {want}")
         left = np.setdiff1d(every, rows, assume_unique=True)
         rows = np.union1d(rows, _some(left, self.n - len(rows), chance))
-        return Taken(rows, len(every), tuple(notes))
+        return SampledRows(rows, len(every), tuple(notes))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uncertainty(Sampler):
+class UncertaintySampler(Sampler):
     """Posts that a judge is least sure about: those whose score is nearest to `around`."""
 
     judge: str
@@ -203,25 +203,25 @@ class Uncertainty(Sampler):
         """The judge that the sampler asks."""
         return (self.judge,)
 
-    def take(self, view: View, free: Array, chance: np.random.Generator) -> Taken:
+    def take(self, view: SourceView, free: Array, chance: np.random.Generator) -> SampledRows:
         """Return the posts nearest to the line; chance decides between equal ones."""
         free, scores = _judged(view, self.judge, free)
         mixed = chance.permutation(len(free))
         order = mixed[np.argsort(np.abs(scores[mixed] - self.around), kind="stable")]
-        return Taken(np.sort(free[order[: self.n]]), len(free))
+        return SampledRows(np.sort(free[order[: self.n]]), len(free))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diversity(Sampler):
+class DiversitySampler(Sampler):
     """Posts that have little in common: each is the least like those before it, of `among` random ones."""
 
     among: int = 20_000
 
-    def take(self, view: View, free: Array, chance: np.random.Generator) -> Taken:
+    def take(self, view: SourceView, free: Array, chance: np.random.Generator) -> SampledRows:
         """Return posts chosen one after the other, each as far from all chosen ones as there is."""
         pool = _some(free, self.among, chance)
         if len(pool) <= self.n:
-            return Taken(pool, len(free))
+            return SampledRows(pool, len(free))
         bits = view.sketches(pool)
         nearest = np.zeros(len(pool))
         chosen = [int(chance.integers(len(pool)))]
@@ -229,21 +229,21 @@ class Diversity(Sampler):
             nearest = np.maximum(nearest, (bits == bits[chosen[-1]]).mean(axis=1))
             nearest[chosen[-1]] = 2.0
             chosen.append(int(np.argmin(nearest)))
-        return Taken(np.sort(pool[chosen[: self.n]]), len(free))
+        return SampledRows(np.sort(pool[chosen[: self.n]]), len(free))
 
 
 SAMPLERS: dict[str, type[Sampler]] = {
-    "random": Random,
-    "keyword": Keyword,
-    "deciles": Deciles,
-    "disagreement": Disagreement,
-    "topic": Topic,
-    "uncertainty": Uncertainty,
-    "diversity": Diversity,
+    "random": RandomSampler,
+    "keyword": KeywordSampler,
+    "deciles": DecileSampler,
+    "disagreement": DisagreementSampler,
+    "topic": TopicSampler,
+    "uncertainty": UncertaintySampler,
+    "diversity": DiversitySampler,
 }
 
 
-def _judged(view: View, judge: str, rows: Array) -> tuple[Array, Array]:
+def _judged(view: SourceView, judge: str, rows: Array) -> tuple[Array, Array]:
     """Return the rows that the judge has a score for, and the scores."""
     scores = view.scores(judge, rows)
     known = ~np.isnan(scores)

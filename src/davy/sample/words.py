@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from davy.core.errors import UserError, nearest
 from davy.lexicons import read
 from davy.lexicons.codec import decode_line
-from davy.text.terms import Terms
+from davy.text.column_match import ColumnMatcher
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,28 +20,28 @@ PACKAGE = "davy.plans.sampling"
 _PART = 20_000
 
 
-def load(name: str, folder: Path | None = None) -> Terms:
+def load(name: str, folder: Path | None = None) -> ColumnMatcher:
     """Return a word list: one that ships with the plans, a lexicon's name, or a file, from the plan's folder first."""
     shipped = {file.name.rsplit(".", 1)[0]: file for file in resources.files(PACKAGE).iterdir() if "-" in file.name}
     if name in shipped:
         file = shipped[name]
         if file.name.endswith(".lexicon"):
             lines = file.read_text("ascii").splitlines()
-            return Terms(read.parse_entry(decode_line(line), "en") for line in lines if line and line[0] != "#")
+            return ColumnMatcher(read.parse_entry(decode_line(line), "en") for line in lines if line and line[0] != "#")
         with resources.as_file(file) as path:
-            return Terms(read.load(path))
+            return ColumnMatcher(read.load(path))
     near = folder / name if folder is not None else None
     if near is not None and near.is_file():
-        return Terms(read.load(near))
+        return ColumnMatcher(read.load(near))
     known = [*shipped, *read.SHIPPED, "masking"]
     if name not in known and not Path(name).is_file():
         raise UserError(
             f"There is no word list {name!r}: give a file or one of {', '.join(known)}.{nearest(name, known)}"
         )
-    return Terms(read.load(name))
+    return ColumnMatcher(read.load(name))
 
 
-def found(texts: pl.Series, terms: Terms) -> pl.Series:
+def contains_words(texts: pl.Series, terms: ColumnMatcher) -> pl.Series:
     """Return whether each text holds one of the words; polars lets Python's lock go while it searches."""
     import polars as pl
 

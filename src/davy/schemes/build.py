@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import cast
 
 from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
-from davy.schemes.nodes import List, Map, Node
+from davy.files.yaml_nodes import YamlList, YamlMap, YamlNode
 from davy.schemes.rules import parent_of, parts, words
-from davy.schemes.shape import FLAGS
+from davy.schemes.scheme_fields import FLAGS
 
 
-def scheme(root: Map) -> Scheme:
+def scheme(root: YamlMap) -> Scheme:
     """Return the scheme."""
     known = {str(question["name"]): question for question in parts(root, "questions")}
     return Scheme(
@@ -25,13 +25,13 @@ def scheme(root: Map) -> Scheme:
     )
 
 
-def _question(question: Map, known: dict[str, Map]) -> Question:
+def _question(question: YamlMap, known: dict[str, YamlMap]) -> Question:
     under = parent_of(question, known)
     derived = question.get("derived")
     table = None
-    if isinstance(derived, Map):
+    if isinstance(derived, YamlMap):
         origin, pairs = next(iter(derived.items()))
-        table = (str(origin), {str(label): str(mine) for label, mine in cast(Map, pairs).items()})
+        table = (str(origin), {str(label): str(mine) for label, mine in cast(YamlMap, pairs).items()})
     return Question(
         name=str(question["name"]),
         labels=tuple(_label(label) for label in parts(question, "labels")),
@@ -47,13 +47,13 @@ def _question(question: Map, known: dict[str, Map]) -> Question:
     )
 
 
-def _label(label: Map) -> Label:
+def _label(label: YamlMap) -> Label:
     return Label(
         name=str(label["name"]),
         title=_wording(label.get("title")),
         definition=_wording(label.get("definition")),
         code=_text(label.get("code")),
-        examples=tuple(_wording(example) for example in cast(List, label.get("examples") or List())),
+        examples=tuple(_wording(example) for example in cast(YamlList, label.get("examples") or YamlList())),
         aliases=_texts(label, "aliases"),
         under=_texts(label, "under"),
         group=_text(label.get("group")),
@@ -63,8 +63,8 @@ def _label(label: Map) -> Label:
     )
 
 
-def _guideline(guideline: Map) -> Guideline:
-    notes = cast(Map, guideline.get("notes") or Map())
+def _guideline(guideline: YamlMap) -> Guideline:
+    notes = cast(YamlMap, guideline.get("notes") or YamlMap())
     return Guideline(
         version=int(str(guideline["version"])),
         text=_wording(guideline["text"]),
@@ -73,19 +73,19 @@ def _guideline(guideline: Map) -> Guideline:
     )
 
 
-def _wording(value: Node) -> Wording:
-    if isinstance(value, Map):
+def _wording(value: YamlNode) -> Wording:
+    if isinstance(value, YamlMap):
         return Wording({str(lang): str(said) for lang, said in value.items()})
     return Wording(str(value or ""))
 
 
-def _text(value: Node) -> str | None:
+def _text(value: YamlNode) -> str | None:
     return None if value is None else str(value)
 
 
-def _texts(part: Map, key: str) -> tuple[str, ...]:
+def _texts(part: YamlMap, key: str) -> tuple[str, ...]:
     return tuple(str(word) for word in words(part, key))
 
 
-def _flag(value: Node) -> bool:
+def _flag(value: YamlNode) -> bool:
     return FLAGS[str(value).lower()] if value else False

@@ -17,8 +17,9 @@ from typing import Any
 
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
-from davy.schemes import build, nodes, rules, shape
-from davy.schemes.nodes import LARGEST, Map, Problem, Problems
+from davy.files import yaml_nodes
+from davy.files.yaml_nodes import LARGEST, Problem, Problems, YamlMap
+from davy.schemes import build, rules, scheme_fields
 
 
 def names() -> list[str]:
@@ -40,7 +41,7 @@ def read(path: str | Path) -> Scheme:
 def check(path: str | Path) -> list[Problem]:
     """Return everything that is wrong with a scheme file, from its top to its end."""
     problems = Problems(str(path))
-    _parsed(nodes.decode(_bytes(Path(path)), problems), problems)
+    _parsed(yaml_nodes.decode(_bytes(Path(path)), problems), problems)
     return problems.sorted()
 
 
@@ -87,10 +88,10 @@ def parse(text: str, name: str = "stored scheme") -> Scheme:
 
 def _scheme(raw: bytes, file: str) -> Scheme:
     problems = Problems(file)
-    return _built(_parsed(nodes.decode(raw, problems), problems), problems)
+    return _built(_parsed(yaml_nodes.decode(raw, problems), problems), problems)
 
 
-def _built(root: Map | None, problems: Problems) -> Scheme:
+def _built(root: YamlMap | None, problems: Problems) -> Scheme:
     if problems.found or root is None:
         first, *more = problems.sorted()
         rest = f" ({len(more)} more: davy scheme check {problems.file})" if more else ""
@@ -98,21 +99,21 @@ def _built(root: Map | None, problems: Problems) -> Scheme:
     return build.scheme(root)
 
 
-def _parsed(text: str | None, problems: Problems) -> Map | None:
+def _parsed(text: str | None, problems: Problems) -> YamlMap | None:
     """Return the cleaned mapping of a scheme, its included questions first, with every problem noted."""
-    root = nodes.tree(text, problems) if text is not None else None
+    root = yaml_nodes.parse_tree(text, problems) if text is not None else None
     if root is None:
         return None
-    fine = shape.shaped(root, problems)
+    fine = scheme_fields.check_fields(root, problems)
     included = _included(fine, problems)
     rules.apply(fine, included, problems)
-    fine["questions"] = nodes.List([*included, *rules.parts(fine, "questions")])
+    fine["questions"] = yaml_nodes.YamlList([*included, *rules.parts(fine, "questions")])
     return fine
 
 
-def _included(scheme: Map, problems: Problems) -> list[Map]:
+def _included(scheme: YamlMap, problems: Problems) -> list[YamlMap]:
     """Return the questions of the shipped schemes that `include:` names, in order."""
-    found: list[Map] = []
+    found: list[YamlMap] = []
     for name in rules.words(scheme, "include"):
         if name not in names():
             known = names()
@@ -121,11 +122,11 @@ def _included(scheme: Map, problems: Problems) -> list[Map]:
                 name.line, f"include names {str(name)!r}, which Davy does not ship; it has {', '.join(known)}.{hint}"
             )
             continue
-        theirs = nodes.tree(text_of(name).decode(), problems)
+        theirs = yaml_nodes.parse_tree(text_of(name).decode(), problems)
         if theirs is None or "include" in theirs:
             problems.add(name.line, f"include names {str(name)!r}, which itself includes others. Name those instead.")
             continue
-        for question in rules.parts(shape.shaped(theirs, problems), "questions"):
+        for question in rules.parts(scheme_fields.check_fields(theirs, problems), "questions"):
             question.source = str(name)
             if any(other["name"] == question["name"] for other in found):
                 problems.add(name.line, f"{str(name)!r} brings a second question called {str(question['name'])!r}.")

@@ -12,8 +12,8 @@ from typing import cast
 
 from davy.core.errors import nearest
 from davy.core.post import POST_COLUMNS
-from davy.core.scheme import KINDS, plain
-from davy.schemes.nodes import List, Map, Problems, Text, line_at
+from davy.core.scheme import KINDS, fold_spelling
+from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlText, line_at
 
 NAME = re.compile(r"[a-z][a-z0-9]*([ _-][a-z0-9]+)*")
 LONGEST = 120
@@ -21,14 +21,14 @@ TAKEN = (*POST_COLUMNS, "verdict")
 """Columns that every file of posts has; a question of that name would write over them."""
 
 
-def apply(scheme: Map, included: list[Map], problems: Problems) -> None:
+def apply(scheme: YamlMap, included: list[YamlMap], problems: Problems) -> None:
     """Note every broken rule. `included` are the questions that come from other schemes, before this one's own."""
     if name := scheme.get("name"):
-        _check_name(cast(Text, name), "A scheme's name", problems)
+        _check_name(cast(YamlText, name), "A scheme's name", problems)
     own = parts(scheme, "questions")
     if not own and not included and "questions" not in scheme:
         problems.add(scheme.line, "scheme lacks `questions:`. Add at least one.")
-    seen: dict[str, Map] = {str(question["name"]): question for question in included}
+    seen: dict[str, YamlMap] = {str(question["name"]): question for question in included}
     everything = [*included, *own]
     for question in own:
         if "name" in question:
@@ -37,30 +37,30 @@ def apply(scheme: Map, included: list[Map], problems: Problems) -> None:
     _check_versions(parts(scheme, "guidelines"), problems)
 
 
-def parts(part: Map, key: str) -> list[Map]:
+def parts(part: YamlMap, key: str) -> list[YamlMap]:
     """Return the mappings in a list field; none where it is missing."""
-    return [item for item in part.get(key) or [] if isinstance(item, Map)]
+    return [item for item in part.get(key) or [] if isinstance(item, YamlMap)]
 
 
-def words(part: Map, key: str) -> list[Text]:
+def words(part: YamlMap, key: str) -> list[YamlText]:
     """Return the texts in a list field; none where it is missing."""
-    return [item for item in cast(List, part.get(key) or List()) if isinstance(item, Text)]
+    return [item for item in cast(YamlList, part.get(key) or YamlList()) if isinstance(item, YamlText)]
 
 
-def label_names(question: Map) -> list[str]:
+def label_names(question: YamlMap) -> list[str]:
     """Return the names of a question's labels."""
     return [str(label["name"]) for label in parts(question, "labels") if "name" in label]
 
 
-def parent_of(question: Map, known: dict[str, Map]) -> tuple[str, list[str]] | None:
+def parent_of(question: YamlMap, known: dict[str, YamlMap]) -> tuple[str, list[str]] | None:
     """Return the parent's name and the answers that lead here.
 
     `under: parent` alone means the parent's yes, or any of its labels where it is not yes/no.
     """
     under = question.get("under")
-    if isinstance(under, Map):
+    if isinstance(under, YamlMap):
         parent, labels = next(iter(under.items()))
-        return str(parent), [str(label) for label in cast(List, labels)]
+        return str(parent), [str(label) for label in cast(YamlList, labels)]
     if under is None:
         return None
     parent = str(under)
@@ -70,7 +70,7 @@ def parent_of(question: Map, known: dict[str, Map]) -> tuple[str, list[str]] | N
     return parent, [str(above["positive"])] if "positive" in above else label_names(above)
 
 
-def _check_name(name: Text, what: str, problems: Problems) -> None:
+def _check_name(name: YamlText, what: str, problems: Problems) -> None:
     if not NAME.fullmatch(name) or len(name) > LONGEST:
         problems.add(
             name.line,
@@ -78,8 +78,8 @@ def _check_name(name: Text, what: str, problems: Problems) -> None:
         )
 
 
-def _check_question(question: Map, seen: dict[str, Map], everything: list[Map], problems: Problems) -> None:
-    name = cast(Text, question["name"])
+def _check_question(question: YamlMap, seen: dict[str, YamlMap], everything: list[YamlMap], problems: Problems) -> None:
+    name = cast(YamlText, question["name"])
     _check_name(name, "A question's name", problems)
     if name in TAKEN:
         problems.add(name.line, f"A question can't be called {str(name)!r}: posts have a column of that name.")
@@ -87,7 +87,7 @@ def _check_question(question: Map, seen: dict[str, Map], everything: list[Map], 
         where = _where(seen[name])
         problems.add(name.line, f"Two questions are called {str(name)!r}; the first is {where}. Rename one.")
     kind = question.get("kind")
-    if isinstance(kind, Text) and kind not in KINDS:
+    if isinstance(kind, YamlText) and kind not in KINDS:
         hint = nearest(kind, list(KINDS))
         line = question.line_of("kind")
         problems.add(line, f"question {str(name)!r} has kind {str(kind)!r}; known: {', '.join(KINDS)}.{hint}")
@@ -96,18 +96,18 @@ def _check_question(question: Map, seen: dict[str, Map], everything: list[Map], 
     _check_derived(question, seen, everything, problems)
 
 
-def _check_labels(question: Map, problems: Problems) -> None:
+def _check_labels(question: YamlMap, problems: Problems) -> None:
     name, labels = str(question["name"]), [label for label in parts(question, "labels") if "name" in label]
     known = label_names(question)
     spelt: dict[str, tuple[str, int]] = {}
     for label in labels:
-        mine = cast(Text, label["name"])
+        mine = cast(YamlText, label["name"])
         if re.search(r"[|;\n\r\t]| > ", mine) or len(mine) > LONGEST:
             problems.add(mine.line, f"label {str(mine)!r} of {name!r} can't have | ; > or line breaks in its name.")
         for spelling in (mine, label.get("code"), *words(label, "aliases")):
-            if not isinstance(spelling, Text):
+            if not isinstance(spelling, YamlText):
                 continue
-            owner, line = spelt.setdefault(plain(spelling), (str(mine), line_at(mine, label.line)))
+            owner, line = spelt.setdefault(fold_spelling(spelling), (str(mine), line_at(mine, label.line)))
             if owner != mine or (spelling is mine and line != mine.line):
                 problems.add(
                     spelling.line,
@@ -120,19 +120,19 @@ def _check_labels(question: Map, problems: Problems) -> None:
                     part.line, f"label {str(mine)!r} is `of` {str(part)!r}, which {name!r} does not list.{hint}"
                 )
     for spelling in words(question, "absent"):
-        if plain(spelling) in spelt:
+        if fold_spelling(spelling) in spelt:
             problems.add(spelling.line, f"{str(spelling)!r} can't be absent: it stands for a label of {name!r}.")
     _check_kind(question, known, problems)
 
 
-def _check_kind(question: Map, known: list[str], problems: Problems) -> None:
+def _check_kind(question: YamlMap, known: list[str], problems: Problems) -> None:
     name, kind = str(question["name"]), str(question.get("kind", "one"))
     is_open = str(question.get("open", "no")).lower() in ("yes", "true")
     if "labels" in question and kind in ("one", "scale") and len(set(known)) < 2 and not is_open:
         line = question.line_of("labels")
         problems.add(line, f"question {name!r} has {len(set(known))} label; kind `{kind}` needs at least two.")
     positive = question.get("positive")
-    if isinstance(positive, Text):
+    if isinstance(positive, YamlText):
         if positive not in known:
             problems.add(
                 positive.line,
@@ -143,7 +143,7 @@ def _check_kind(question: Map, known: list[str], problems: Problems) -> None:
             problems.add(positive.line, f"question {name!r} of kind `{kind}` can't have a positive; only `one` can.")
 
 
-def _check_parent(question: Map, seen: dict[str, Map], everything: list[Map], problems: Problems) -> None:
+def _check_parent(question: YamlMap, seen: dict[str, YamlMap], everything: list[YamlMap], problems: Problems) -> None:
     name, line = str(question["name"]), question.line_of("under")
     found = parent_of(question, seen)
     bound = [(label, under) for label in parts(question, "labels") for under in words(label, "under")]
@@ -179,7 +179,7 @@ def _check_parent(question: Map, seen: dict[str, Map], everything: list[Map], pr
         _check_reach(question, [answer for answer in needed if answer in known], problems)
 
 
-def _check_reach(question: Map, needed: list[str], problems: Problems) -> None:
+def _check_reach(question: YamlMap, needed: list[str], problems: Problems) -> None:
     """Note a parent's answer that leads to the question but leaves no label to choose."""
     labels = parts(question, "labels")
     if not labels or any("under" not in label for label in labels):
@@ -191,9 +191,9 @@ def _check_reach(question: Map, needed: list[str], problems: Problems) -> None:
             problems.add(line, f"question {str(question['name'])!r} has no label under {answer!r}. Add one.")
 
 
-def _check_derived(question: Map, seen: dict[str, Map], everything: list[Map], problems: Problems) -> None:
+def _check_derived(question: YamlMap, seen: dict[str, YamlMap], everything: list[YamlMap], problems: Problems) -> None:
     derived = question.get("derived")
-    if not isinstance(derived, Map):
+    if not isinstance(derived, YamlMap):
         return
     name, line = str(question["name"]), question.line_of("derived")
     origin, table = next(iter(derived.items()))
@@ -203,8 +203,8 @@ def _check_derived(question: Map, seen: dict[str, Map], everything: list[Map], p
     theirs, mine = label_names(seen[origin]), label_names(question)
     if str(seen[origin].get("kind")) == "many" and str(question.get("kind", "one")) != "many":
         problems.add(line, f"{name!r} takes one label, so it can't follow from {str(origin)!r}, which takes several.")
-    for label, here in cast(Map, table).items():
-        for spelling, known, owner in ((label, theirs, str(origin)), (cast(Text, here), mine, name)):
+    for label, here in cast(YamlMap, table).items():
+        for spelling, known, owner in ((label, theirs, str(origin)), (cast(YamlText, here), mine, name)):
             if spelling not in known:
                 problems.add(
                     line_at(spelling, line),
@@ -213,7 +213,7 @@ def _check_derived(question: Map, seen: dict[str, Map], everything: list[Map], p
                 )
 
 
-def _missing(role: str, name: str, wanted: str, seen: dict[str, Map], everything: list[Map]) -> str:
+def _missing(role: str, name: str, wanted: str, seen: dict[str, YamlMap], everything: list[YamlMap]) -> str:
     """Return what to do about a parent or origin that does not come earlier in the file."""
     if wanted == name:
         return f"question {name!r} names itself as its {role}."
@@ -232,16 +232,16 @@ def _missing(role: str, name: str, wanted: str, seen: dict[str, Map], everything
 _AN = {"parent": "a parent", "origin": "an origin"}
 
 
-def _where(question: Map) -> str:
+def _where(question: YamlMap) -> str:
     return f"in scheme {question.source!r}" if question.source else f"on line {question.line}"
 
 
-def _check_versions(guidelines: list[Map], problems: Problems) -> None:
+def _check_versions(guidelines: list[YamlMap], problems: Problems) -> None:
     last = 0
     for guideline in guidelines:
         if "version" not in guideline:
             continue
-        version = int(cast(Text, guideline["version"]))
+        version = int(cast(YamlText, guideline["version"]))
         if version <= last:
             line = guideline.line_of("version")
             problems.add(line, f"guideline {version} comes after guideline {last}; list them from oldest to newest.")

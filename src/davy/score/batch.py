@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scorer import NotANumber, Scorer, Scores
-from davy.score.memory import Memory, keys_of
+from davy.score.score_cache import ScoreCache, keys_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +26,7 @@ BATCH = 256
 
 
 @dataclass(frozen=True)
-class Settings:
+class ScoreSettings:
     """How a stream is scored. `text` is the column to read; `window` and `memory` are in posts.
 
     `batch` is how many posts the scorer gets at once (None: as many as it likes best, or 256); `prefix` goes before
@@ -48,13 +48,13 @@ class Settings:
 def score_frames(
     frames: Iterable[pl.DataFrame],
     scorer: Scorer,
-    settings: Settings | None = None,
+    settings: ScoreSettings | None = None,
     *,
     progress: Progress | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Yield frames of posts with the scorer's columns added; `progress` hears how many more rows are done."""
-    settings = settings or Settings()
-    memory = Memory(settings.memory)
+    settings = settings or ScoreSettings()
+    memory = ScoreCache(settings.memory)
     before = 0
     for window in windows(frames, settings.window):
         check_columns(window.columns, scorer, settings)
@@ -106,7 +106,7 @@ def added_columns(scorer: Scorer, prefix: str = "") -> list[str]:
     return [prefix + name for name in names]
 
 
-def check_columns(columns: Sequence[str], scorer: Scorer, settings: Settings) -> None:
+def check_columns(columns: Sequence[str], scorer: Scorer, settings: ScoreSettings) -> None:
     """Raise where posts have no text, or where scoring would write over what they hold."""
     if settings.text not in columns:
         raise UserError(f"There is no column {settings.text!r} to score; the columns are {', '.join(columns)}.")
@@ -119,7 +119,7 @@ def check_columns(columns: Sequence[str], scorer: Scorer, settings: Settings) ->
 
 
 def _scored(
-    window: pl.DataFrame, scorer: Scorer, settings: Settings, memory: Memory, progress: Progress
+    window: pl.DataFrame, scorer: Scorer, settings: ScoreSettings, memory: ScoreCache, progress: Progress
 ) -> pl.DataFrame:
     import numpy as np
     import polars as pl
@@ -151,7 +151,7 @@ def _scored(
     return kept.with_columns([pl.Series(name, columns[name], dtype=_type_of(name, names)) for name in names])
 
 
-def _distinct_scored(posts: pl.DataFrame, scorer: Scorer, batch: int, memory: Memory, tell: Progress) -> Scores:
+def _distinct_scored(posts: pl.DataFrame, scorer: Scorer, batch: int, memory: ScoreCache, tell: Progress) -> Scores:
     """Return the scores of posts in their order, asking the scorer once for each that is new."""
     import numpy as np
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores
-from davy.score.result import repaired
+from davy.score.result import repair_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ _UNITS = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class SpanWeight:
     """How much of the chosen label's probability is lost without `text[start:end]`; below zero, it spoke against."""
 
     start: int
@@ -45,9 +45,9 @@ class Explanation:
     question: str
     label: str
     base: float
-    weights: tuple[Weight, ...]
+    weights: tuple[SpanWeight, ...]
 
-    def strongest(self, n: int = 5, least: float = 0.01) -> list[Weight]:
+    def strongest(self, n: int = 5, least: float = 0.01) -> list[SpanWeight]:
         """Return the spans that carried the decision, the strongest first."""
         found = [weight for weight in self.weights if weight.weight >= least]
         return sorted(found, key=lambda weight: -weight.weight)[:n]
@@ -59,7 +59,7 @@ def explain(
     """Return what each part of a text did for the answer; without `question`, for the one that decided the verdict."""
     import polars as pl
 
-    text = repaired(text)
+    text = repair_text(text)
     if not lang and hasattr(scorer, "language_of"):
         lang = scorer.language_of(text)  # a word less must not send the text to another language's detector
     spans = _spans(text, most)
@@ -68,17 +68,17 @@ def explain(
         {"text": variants, "lang": [lang] * len(variants)}, schema={"text": pl.String, "lang": pl.String}
     )
     scores = scorer.score(frame)
-    asked = scores.question(question) if question else deciding(scores)
+    asked = scores.question(question) if question else deciding_question(scores)
     label, column = _label(asked, scores)
     base = float(column[0])
     weights = tuple(
-        Weight(start, end, round(base - float(without), 6))
+        SpanWeight(start, end, round(base - float(without), 6))
         for (start, end), without in zip(spans, column[1:], strict=True)
     )
     return Explanation(text, asked.name, label, round(base, 6), weights)
 
 
-def with_reasons(
+def add_reasons(
     frames: Iterable[pl.DataFrame], scorer: Scorer, *, text: str = "text", name: str = "why"
 ) -> Iterator[pl.DataFrame]:
     """Yield frames with one more column: the strongest words of each post as JSON, `[["word", weight], …]`."""
@@ -101,7 +101,7 @@ def _words(explanation: Explanation) -> list[tuple[str, float]]:
     return [(explanation.text[it.start : it.end], it.weight) for it in explanation.strongest()]
 
 
-def deciding(scores: Scores, row: int = 0) -> Question:
+def deciding_question(scores: Scores, row: int = 0) -> Question:
     """Return the root question that decided a post's verdict: the surest yes, or else the nearest to one."""
     names = {question.name for question in scores.questions}
     roots = [q for q in scores.questions if not q.under or q.under[0] not in names]

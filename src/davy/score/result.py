@@ -17,10 +17,10 @@ def one_post(text: str, lang: str | None = None) -> pl.DataFrame:
     """Return a frame with one post; halves of surrogate pairs, which are no characters, become U+FFFD."""
     import polars as pl
 
-    return pl.DataFrame({"text": [repaired(text)], "lang": [lang]}, schema={"text": pl.String, "lang": pl.String})
+    return pl.DataFrame({"text": [repair_text(text)], "lang": [lang]}, schema={"text": pl.String, "lang": pl.String})
 
 
-def repaired(text: str) -> str:
+def repair_text(text: str) -> str:
     """Return text that can be encoded: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STATE = "state.json"
 
 
-class Parts:
+class ScoreParts:
     """The scored rows so far, in a folder beside the output. Open it with `opened`."""
 
     def __init__(self, folder: Path) -> None:
@@ -58,7 +58,7 @@ class Parts:
 
 
 @contextmanager
-def opened(out: Path, run: Mapping[str, Any], *, resume: bool | None = None) -> Iterator[Parts]:
+def open_parts(out: Path, run: Mapping[str, Any], *, resume: bool | None = None) -> Iterator[ScoreParts]:
     """Yield the parts of an output, emptied unless they belong to this very run; one process at a time.
 
     `run` says what the rows depend on (input hash, model and version, options).
@@ -77,7 +77,7 @@ def opened(out: Path, run: Mapping[str, Any], *, resume: bool | None = None) -> 
         except OSError:
             raise UserError(f"Another davy is writing {out}. Wait for it or give another --out.") from None
         _settle(folder, run, resume)
-        parts = Parts(folder)
+        parts = ScoreParts(folder)
         try:
             yield parts
         finally:
@@ -85,7 +85,7 @@ def opened(out: Path, run: Mapping[str, Any], *, resume: bool | None = None) -> 
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def finish(parts: Parts, write: Writer) -> None:
+def write_parts(parts: ScoreParts, write: Writer) -> None:
     """Write all parts to the output, then remove them."""
     write(parts.frames())
     shutil.rmtree(parts.folder)
@@ -97,7 +97,7 @@ def input_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def skipped(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+def skip_rows(frames: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
     """Yield frames without their first `rows` rows; the first frame is kept, even when empty, for its columns."""
     for i, frame in enumerate(frames):
         rest = frame[min(rows, len(frame)) :]

@@ -16,24 +16,24 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from davy import __version__
-from davy.serve import demo, errors, exchange_jobs, files, render
-from davy.serve.access import Count
+from davy.serve import demo, errors, exchange_jobs, job_files, render
+from davy.serve.agreement_watcher import KIND as MEASURE_AGREEMENT
+from davy.serve.agreement_watcher import AgreementWatcher, measure_agreement
 from davy.serve.context import Context
 from davy.serve.detector import Detector
 from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
-from davy.serve.jobs import Kind, Worker
+from davy.serve.jobs import JobFunction, JobWorker
 from davy.serve.pages import ROUTERS
 from davy.serve.passwords import check_password
-from davy.serve.settings import Settings
-from davy.serve.watcher import KIND as MEASURE_AGREEMENT
-from davy.serve.watcher import Watcher, measure
+from davy.serve.request_log import RequestLog
+from davy.serve.settings import ServerSettings
 from davy.store import open_store
 
-JOB_KINDS: dict[str, Kind] = {MEASURE_AGREEMENT: measure}
+JOB_KINDS: dict[str, JobFunction] = {MEASURE_AGREEMENT: measure_agreement}
 """What runs in the background; stages that have long work add their function here by name."""
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: ServerSettings) -> FastAPI:
     """Return the app; its database exists and its detector is loaded."""
     from davy.models.load import load
 
@@ -54,8 +54,8 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
         middleware=[
             Middleware(SecurityHeaders, https=settings.https),
-            Middleware(Count, metrics=context.metrics),
-            Middleware(errors.Catch),
+            Middleware(RequestLog, metrics=context.metrics),
+            Middleware(errors.ErrorLayer),
             Middleware(HostCheck, allowed=settings.allowed_hosts),
             Middleware(BodyLimit, limit=settings.max_body, upload=settings.max_upload),
         ],
@@ -72,9 +72,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     await to_thread.run_sync(_warm_up)
     await context.detector.start()
-    kinds = {**JOB_KINDS, **exchange_jobs.kinds(files.folder_of(context.settings))}
-    worker = Worker(context.store, kinds).start() if kinds else None
-    watcher = Watcher(context.store).start()
+    kinds = {**JOB_KINDS, **exchange_jobs.job_kinds(job_files.folder_of(context.settings))}
+    worker = JobWorker(context.store, kinds).start() if kinds else None
+    watcher = AgreementWatcher(context.store).start()
     try:
         yield
     finally:

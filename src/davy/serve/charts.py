@@ -14,14 +14,14 @@ from datetime import datetime
 from typing import Any
 
 from davy.core import Metric
-from davy.serve.i18n import Words
+from davy.serve.i18n import Translator
 
 STYLES = 6
 """Line styles in davy.css; further lines begin again with the first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """One question's line: its path, the band of its interval, its dots, and its newest value in words."""
 
     name: str
@@ -36,7 +36,7 @@ class Line:
 class Chart:
     """A line chart. `ticks` are the words beside the axis from top to bottom, `mark` the height of a gate."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     ticks: tuple[str, ...]
     grid: tuple[float, ...]
     first: datetime
@@ -45,10 +45,10 @@ class Chart:
     mark: float | None = None
 
 
-def over_time(
+def line_chart(
     series: Sequence[Mapping[str, Any]],
     coefficient: str,
-    words: Words,
+    words: Translator,
     *,
     gate: float | None = None,
     titles: Mapping[str, str] | None = None,
@@ -76,7 +76,7 @@ def over_time(
     )
     return Chart(
         lines,
-        tuple(decimal(words, step, 2) for step in steps),
+        tuple(decimal_text(words, step, 2) for step in steps),
         tuple(place.y(step) for step in steps),
         min(times),
         max(times),
@@ -85,7 +85,7 @@ def over_time(
     )
 
 
-def decimal(words: Words, value: float | None, digits: int = 3) -> str:
+def decimal_text(words: Translator, value: float | None, digits: int = 3) -> str:
     """Return a figure in the reader's language, with a true minus."""
     if value is None:
         return "–"
@@ -93,14 +93,15 @@ def decimal(words: Words, value: float | None, digits: int = 3) -> str:
     return text.replace(".", ",") if words.lang == "de" else text
 
 
-def figure(words: Words, metric: Metric | None) -> str:
+def metric_text(words: Translator, metric: Metric | None) -> str:
     """Return a metric with its interval, such as "0.612 [0.540, 0.671]"."""
     if metric is None or metric.value is None:
         return "–"
-    value = decimal(words, metric.value)
+    value = decimal_text(words, metric.value)
     if metric.low is None or metric.high is None:
         return value
-    return f"{value} [{decimal(words, metric.low)}{';' if words.lang == 'de' else ','} {decimal(words, metric.high)}]"
+    comma = ";" if words.lang == "de" else ","
+    return f"{value} [{decimal_text(words, metric.low)}{comma} {decimal_text(words, metric.high)}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,8 @@ class _Place:
 
 
 def _line(
-    name: str, number: int, points: Sequence[tuple[datetime, list[float | None]]], place: _Place, words: Words
-) -> Line:
+    name: str, number: int, points: Sequence[tuple[datetime, list[float | None]]], place: _Place, words: Translator
+) -> ChartLine:
     dots = tuple((place.x(at), place.y(f[0])) for at, f in points if f[0] is not None)
     ends = [(place.x(at), f[1], f[2]) for at, f in points if f[1] is not None and f[2] is not None]
     if len(ends) == 1:  # a single moment: its interval is a narrow band around it
@@ -127,11 +128,11 @@ def _line(
     edge = [f"{x} {place.y(high)}" for x, _, high in ends] + [f"{x} {place.y(low)}" for x, low, _ in reversed(ends)]
     value, low, high, n = points[-1][1]
     newest = Metric(name, value, int(n or 0), low, high, note="–")
-    return Line(
+    return ChartLine(
         name,
         number % STYLES,
         "M" + " L".join(f"{x} {y}" for x, y in dots),
         f"M{' L'.join(edge)} Z" if edge else "",
         dots,
-        figure(words, newest),
+        metric_text(words, newest),
     )

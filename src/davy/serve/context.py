@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from davy.serve.limits import Limiter
 from davy.serve.metrics import Metrics
-from davy.serve.settings import Settings
+from davy.serve.settings import ServerSettings
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -27,7 +27,7 @@ ANSWERING_AT_ONCE = 4
 class Context:
     """The parts that pages use. Nothing here is global: two apps in one process don't meet."""
 
-    settings: Settings
+    settings: ServerSettings
     store: Store
     detector: Detector
     templates: Environment

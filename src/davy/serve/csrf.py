@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from davy.serve import cookies
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 
 
 def token_for(request: Request) -> str:
@@ -30,12 +30,12 @@ def token_for(request: Request) -> str:
 def check(request: Request, token: str | None) -> None:
     """Refuse a request that another site or an old page sent."""
     if not _own_origin(request):
-        raise Refused("foreign", status=403)
+        raise LocalizedError("foreign", status=403)
     bound_to = _bound_to(request)
     if bound_to is None or not token:
-        raise Refused("stale_form", status=403)
+        raise LocalizedError("stale_form", status=403)
     if not hmac.compare_digest(_signed(request, bound_to).encode(), token.encode("utf-8", "surrogatepass")):
-        raise Refused("stale_form", status=403)
+        raise LocalizedError("stale_form", status=403)
 
 
 def _bound_to(request: Request) -> str | None:

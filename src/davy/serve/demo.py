@@ -22,7 +22,7 @@ WORD_LIST = "demo word list"
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class DemoAccount:
     """An account of the demo, with the password that its sign-in page shows."""
 
     login: str
@@ -31,10 +31,10 @@ class Person:
     name: str
 
 
-PEOPLE: tuple[Person, ...] = (
-    Person("humphry", "three warm lamps", "admin", "Humphry"),
-    Person("jane", "seven quiet rooms", "expert", "Jane"),
-    Person("michael", "one small candle", "annotator", "Michael"),
+PEOPLE: tuple[DemoAccount, ...] = (
+    DemoAccount("humphry", "three warm lamps", "admin", "Humphry"),
+    DemoAccount("jane", "seven quiet rooms", "expert", "Jane"),
+    DemoAccount("michael", "one small candle", "annotator", "Michael"),
 )
 
 

@@ -43,10 +43,10 @@ def _project(
 ) -> None:
     import polars as pl
 
-    from davy.annotate import create, project_file
+    from davy.annotate import project_creation, project_file
     from davy.store import events, members, messages
 
-    plan = project_file.read(file)
+    plan = project_file.read_plan(file)
     # Their second calibration passes, so the German team needs no third.
     plan = replace(plan, phases=tuple(phase for phase in plan.phases if phase.name != "2c"))
     mine = [row for row in rows if row["project"] == plan.name]
@@ -56,7 +56,7 @@ def _project(
             for row in mine
         ]
     )
-    project = create.create(db, plan, by=people["humphry"], posts_in=[frame]).project
+    project = project_creation.create_project(db, plan, by=people["humphry"], posts_in=[frame]).project
     team = [
         members.add(db, project.id, user, ["annotator"], by=people["humphry"], pool="trained") for user in colleagues
     ]
@@ -78,7 +78,7 @@ _WELCOME = {
 
 def _work(db: Connection, project: Project, team: list[Member], truth: Mapping[str, Answers], manager: str) -> None:
     """Let the colleagues work: what comes before production in full, of production a part."""
-    from davy.annotate import together, watch
+    from davy.annotate import consensus, monitoring
     from davy.store import items, phases
 
     chance = random.Random(project.id)  # noqa: S311 — made-up people, not secrets
@@ -86,7 +86,7 @@ def _work(db: Connection, project: Project, team: list[Member], truth: Mapping[s
         phase = phases.open_phase(db, phase.id, by=manager)
         if phase.kind == "discussion":
             for item in items.of_phase(db, phase.id):
-                together.save_shared(db, project, phase, item, truth[item.post], "", by=manager)
+                consensus.save_shared(db, project, phase, item, truth[item.post], "", by=manager)
         # They err more in their first set; in production they have done only a part.
         slips = {"2a": 0.2, "2b": 0.05, "try-out": 0.04}.get(phase.name, 0.15)
         for place, member in enumerate(team):
@@ -96,7 +96,7 @@ def _work(db: Connection, project: Project, team: list[Member], truth: Mapping[s
         if phase.kind != "production":
             phases.close_phase(db, phase.id, by=manager)
         if phase.kind != "discussion":
-            watch.keep(db, phase.id)
+            monitoring.save_snapshot(db, phase.id)
 
 
 def _answer(
@@ -110,14 +110,14 @@ def _answer(
     slips: float,
     most: int,
 ) -> None:
-    from davy.annotate import work
+    from davy.annotate import labelling
     from davy.store.columns import new_id
 
     for _ in range(most):
-        sheet = work.next_sheet(db, project, member, phase_id=phase.id)
+        sheet = labelling.next_sheet(db, project, member, phase_id=phase.id)
         if sheet is None:
             return
         said = truth[sheet.post.id]
         if chance.random() < slips:
             said = chance.choice([other for other in truth.values() if other != said])
-        work.save(db, sheet, said, annotation_id=new_id(), seconds=round(chance.uniform(4, 30), 1))
+        labelling.save(db, sheet, said, annotation_id=new_id(), seconds=round(chance.uniform(4, 30), 1))

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from davy.core.scheme import Question
-from davy.core.scorer import Scorer, Scores, led_to
-from davy.score.result import model_of, repaired
+from davy.core.scorer import Scorer, Scores, applicable_questions
+from davy.score.result import model_of, repair_text
 from davy.serve.batching import Batcher
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerView:
     """One question's answer: `value` is the probability of `of`, None where there is no single one to show."""
 
     title: str
@@ -59,40 +59,40 @@ class Detector:
         if self._batcher is None:
             raise RuntimeError("the detector has not started")
         frame = pl.DataFrame(
-            {"text": [repaired(text) for text in texts], "lang": list(langs or [None] * len(texts))},
+            {"text": [repair_text(text) for text in texts], "lang": list(langs or [None] * len(texts))},
             schema={"text": pl.String, "lang": pl.String},
         )
         return await self._batcher.score(frame)
 
 
-def answers(scores: Scores, row: int, lang: str) -> list[Answer]:
+def answer_views(scores: Scores, row: int, lang: str) -> list[AnswerView]:
     """Return one post's answers for display, in the order of the questions; children only where they apply."""
     picked = {question.name: scores.chosen(question.name)[row] for question in scores.questions}
-    asked = led_to(scores.questions, picked)
+    asked = applicable_questions(scores.questions, picked)
     chosen = {name: labels if name in asked else () for name, labels in picked.items()}
     return [_answer(scores, question, row, lang, chosen) for question in scores.questions]
 
 
-def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dict[str, tuple[str, ...]]) -> Answer:
+def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dict[str, tuple[str, ...]]) -> AnswerView:
     import numpy as np
 
     title = question.title.said_in(lang) or question.name
     labels = chosen[question.name]
     if not labels:
-        return Answer(title, ())
+        return AnswerView(title, ())
     said = tuple(_said(question, label, lang) for label in labels)
     yes = scores.positive(question.name)
     if yes is not None and question.positive is not None:
         cut = float(np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(scores))[row])
         of = _said(question, question.positive, lang)
-        return Answer(title, said, of, float(yes[row]), cut, question.positive in labels)
+        return AnswerView(title, said, of, float(yes[row]), cut, question.positive in labels)
     if len(labels) != 1:
-        return Answer(title, said)
+        return AnswerView(title, said)
     value = float(scores.probabilities[question.name][row, question.label_names.index(labels[0])])
-    return Answer(title, said, said[0], value, None, False)
+    return AnswerView(title, said, said[0], value, None, False)
 
 
-def verdict_said(scores: Scores, row: int, lang: str) -> str:
+def verdict_text(scores: Scores, row: int, lang: str) -> str:
     """Return one post's verdict in a language, such as `Sexist › Derogation`; empty where nothing was found."""
     found = scores.verdicts()[row]
     if found is None or found == "none":
@@ -109,6 +109,6 @@ def _said(question: Question, label: str, lang: str) -> str:
     return question.label(label).title.said_in(lang) or label
 
 
-def as_json(model: dict[str, str], records: list[dict[str, Any]]) -> dict[str, Any]:
+def response_body(model: dict[str, str], records: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the API's answer: the model first, then a record a text."""
     return {"model": model, "results": records}

@@ -27,19 +27,19 @@ from davy.serve import render
 log = logging.getLogger("davy.serve")
 
 
-class Refused(UserError):
+class LocalizedError(UserError):
     """A `UserError` in the reader's language: `error.KEY` in the catalogues, filled with `values`."""
 
     def __init__(self, key: str, *, status: int = 400, wait: float = 0.0, **values: object) -> None:
-        from davy.serve.i18n import Words
+        from davy.serve.i18n import Translator
 
-        super().__init__(Words("en")(f"error.{key}", **values), status=status)
+        super().__init__(Translator("en")(f"error.{key}", **values), status=status)
         self.key = key
         self.values = values
         self.wait = wait
 
 
-class SignInNeeded(Refused):
+class SignInRequired(LocalizedError):
     """Nobody is signed in; a page sends the reader to the sign-in page and back."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ async def _handle(request: Request, error: Exception) -> Response:
     return respond(request, error)
 
 
-class Catch:
+class ErrorLayer:
     """Answers what is raised outside the routes (Host, body size) and every bug. Layers outside add headers."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -95,7 +95,7 @@ def respond(request: Request, error: Exception) -> Response:
         if answer.id:
             body["id"] = answer.id
         return JSONResponse(body, answer.status, answer.headers)
-    if isinstance(error, SignInNeeded) and request.method in ("GET", "HEAD") and not is_htmx(request):
+    if isinstance(error, SignInRequired) and request.method in ("GET", "HEAD") and not is_htmx(request):
         return RedirectResponse(f"/sign-in?next={render.quoted_path(request)}", 303)
     template = "parts/error.html" if is_htmx(request) else "error.html"
     return render.page(
@@ -123,10 +123,10 @@ def is_htmx(request: Request) -> bool:
 
 
 def _answer(request: Request, error: Exception) -> _Answer:
-    words = render.words_of(request)
-    if isinstance(error, Refused):
+    words = render.translator_of(request)
+    if isinstance(error, LocalizedError):
         headers = {"Retry-After": str(int(error.wait) + 1)} if error.wait else {}
-        if isinstance(error, SignInNeeded) and wants_json(request):
+        if isinstance(error, SignInRequired) and wants_json(request):
             headers["WWW-Authenticate"] = "Bearer"
         message = error.message if wants_json(request) else words(f"error.{error.key}", **error.values)
         return _Answer(error.status, message, headers)
@@ -149,7 +149,7 @@ def _wrong_fields(error: RequestValidationError) -> str:
 
 
 def _http_message(request: Request, error: HTTPException) -> str:
-    words = render.words_of(request)
+    words = render.translator_of(request)
     special = {"host": "error.host", "body": "error.body", "length": "error.length"}.get(str(error.detail))
     key = special or f"error.{error.status_code}"
     return words(key) if words.has(key) else words("error.other", code=error.status_code)
@@ -168,4 +168,4 @@ def _bug(request: Request, error: Exception) -> _Answer:
         type(error).__name__,
         details,
     )
-    return _Answer(500, render.words_of(request)("error.500", id=number), id=number)
+    return _Answer(500, render.translator_of(request)("error.500", id=number), id=number)

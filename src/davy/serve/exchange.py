@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.annotate.exchange.formats import Format, ending_of, find
-from davy.annotate.exchange.rows import About, Answered
+from davy.annotate.exchange.formats import ExchangeFormat, ending_of, find_format
+from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.annotate.exchange.fit import Plan
-    from davy.annotate.exchange.place import Placed
+    from davy.annotate.exchange.import_checks import ImportPlan
+    from davy.annotate.exchange.row_import import ImportSummary
     from davy.core import Scheme
     from davy.store import Connection, Store
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ExportRequest:
     """What somebody asks an export for. `phases` is `all`, names, or None: what enters the corpus."""
 
     project: str
@@ -43,7 +43,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportSummary:
     """What an export wrote."""
 
     posts: int
@@ -54,7 +54,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Bring:
+class ImportRequest:
     """What somebody asks an import for. Without `phase`, each answer goes into the phase that its file names."""
 
     project: str
@@ -70,27 +70,27 @@ Progress = Callable[[int, int], object]
 """Called with how many posts are done, of how many at most."""
 
 
-def export(
-    store: Store, wish: Wish, out: Path, *, statement: Path | None = None, progress: Progress | None = None
-) -> Exported:
+def export_project(
+    store: Store, wish: ExportRequest, out: Path, *, statement: Path | None = None, progress: Progress | None = None
+) -> ExportSummary:
     """Write a project to `out`, and its data statement where asked; return what was written.
 
     The store is read at one moment.
     """
-    from davy.annotate.current import scheme_of
-    from davy.annotate.exchange.gather import choose_phases, gather, size_of
-    from davy.collect.writing import atomic
-    from davy.serve.statement import Statement
+    from davy.annotate.exchange.row_export import choose_phases, gather_rows, size_of
+    from davy.annotate.project_scheme import scheme_of
+    from davy.files.output_file import atomic_path
+    from davy.serve.statement import DataStatement
     from davy.store import projects
 
-    format = find(wish.format)
+    format = find_format(wish.format)
     if not format.folder:
         ending_of(format, out)
     with store.read() as db:
         project = projects.get(db, wish.project)
         scheme = scheme_of(db, project)
         chosen = choose_phases(db, project, wish.phases)
-        told = Statement.of_project(db, project, scheme, chosen)
+        told = DataStatement.of_project(db, project, scheme, chosen)
         about = about_files(
             scheme,
             project=project.id,
@@ -100,51 +100,53 @@ def export(
             statement=told.text,
         )
         count = _Count(progress, size_of(chosen))
-        rows = gather(db, project, scheme, chosen, comments=wish.comments)
+        rows = gather_rows(db, project, scheme, chosen, comments=wish.comments)
         with _room_for(out):
             _write(format, count.through(told.through(rows)), out, about)
         if statement is not None:
-            with atomic(statement) as hidden:
+            with atomic_path(statement) as hidden:
                 hidden.write_text(told.text(), encoding="utf-8")
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
 
 
-Writing = Callable[[], AbstractContextManager["Connection"]]
+OpenTransaction = Callable[[], AbstractContextManager["Connection"]]
 
 
-def bring_in(
+def import_file(
     store: Store,
-    wish: Bring,
+    wish: ImportRequest,
     file: Path,
     *,
     by: str,
     progress: Progress | None = None,
-    writing: Writing | None = None,
-    written: Callable[[Connection, Placed], object] | None = None,
-) -> Placed:
+    writing: OpenTransaction | None = None,
+    written: Callable[[Connection, ImportSummary], object] | None = None,
+) -> ImportSummary:
     """Read a file into a project and return what came in; a file with anything wrong in it changes nothing.
 
     It is read through once before the database is locked, and a second time to write. `writing` gives the
     write transaction and `written` is called at its end: a background job keeps its own record there.
     """
-    from davy.annotate.exchange.place import check, place
+    from davy.annotate.exchange.row_import import check_rows, place_rows
 
-    format = find(wish.format)
+    format = find_format(wish.format)
     with _unpacked(format, file) as source:
         with store.read() as db:
             plan, about = _plan(db, wish, format, file)
-        total = check(format.read(source, about), plan, progress)
+        total = check_rows(format.read(source, about), plan, progress)
         with (writing or store.write)() as db:
             plan, about = _plan(db, wish, format, file)
-            came = place(db, format.read(source, about), plan, total, by=by, progress=progress)
+            came = place_rows(db, format.read(source, about), plan, total, by=by, progress=progress)
             if written is not None:
                 written(db, came)
             return came
 
 
-def _plan(db: Connection, wish: Bring, format: Format, file: Path) -> tuple[Plan, About]:
-    from davy.annotate.current import scheme_of
-    from davy.annotate.exchange.fit import Plan
+def _plan(
+    db: Connection, wish: ImportRequest, format: ExchangeFormat, file: Path
+) -> tuple[ImportPlan, ExchangeContext]:
+    from davy.annotate.exchange.import_checks import ImportPlan
+    from davy.annotate.project_scheme import scheme_of
     from davy.store import phases, projects
 
     project = projects.get(db, wish.project)
@@ -155,14 +157,14 @@ def _plan(db: Connection, wish: Bring, format: Format, file: Path) -> tuple[Plan
     chosen = None if wish.phase is None else phases.by_name(db, project.id, wish.phase)
     kind = None if format.folder or file.is_dir() or file.suffix.lower() == ".zip" else ending_of(format, file)
     about = about_files(scheme, project=project.id, question=wish.question, raw=wish.raw, kind=kind)
-    return Plan(project, scheme, every, chosen, wish.prefix, wish.posts_only), about
+    return ImportPlan(project, scheme, every, chosen, wish.prefix, wish.posts_only), about
 
 
 @contextmanager
-def _unpacked(format: Format, file: Path) -> Iterator[Path]:
+def _unpacked(format: ExchangeFormat, file: Path) -> Iterator[Path]:
     """Yield what a format reads: the file itself, or the folder that a zip holds."""
-    from davy.serve.contents import check
-    from davy.serve.uploads import Limits
+    from davy.serve.upload_checks import check_contents
+    from davy.serve.uploads import UploadLimits
 
     if not file.exists():
         raise UserError(f"{file} does not exist.")
@@ -176,7 +178,7 @@ def _unpacked(format: Format, file: Path) -> Iterator[Path]:
         return
     if not format.folder and format.name != "doccano":
         raise UserError(f"{file.name} is a zip, which {format.name} is not. Unpack it and name the file.")
-    check(file, file.name, Limits())
+    check_contents(file, file.name, UploadLimits())
     with tempfile.TemporaryDirectory(prefix="davy-import-", ignore_cleanup_errors=True) as folder:
         with zipfile.ZipFile(file) as archive:
             archive.extractall(folder)
@@ -189,17 +191,17 @@ def _top(folder: Path) -> Path:
     return inside[0] if len(inside) == 1 and inside[0].is_dir() and inside[0].name != "default" else folder
 
 
-def about_files(scheme: Scheme, **more: Any) -> About:
+def about_files(scheme: Scheme, **more: Any) -> ExchangeContext:
     """Return what formats need to know, with tables read and written by `collect.files`."""
-    from davy.collect import files
+    from davy.files import tables
 
     def read_table(path: Path, kind: str | None) -> Iterator[pl.DataFrame]:
-        return files.batches(path, format=kind)
+        return tables.batches(path, format=kind)
 
     def write_table(frames: Iterable[pl.DataFrame], path: Path, kind: str | None) -> None:
-        files.write(frames, path, format=kind)
+        tables.write(frames, path, format=kind)
 
-    return About(scheme=scheme, read_table=read_table, write_table=write_table, **more)
+    return ExchangeContext(scheme=scheme, read_table=read_table, write_table=write_table, **more)
 
 
 @contextmanager
@@ -218,17 +220,17 @@ def _room_for(out: Path) -> Iterator[None]:
         raise
 
 
-def _write(format: Format, rows: Iterable[Answered], out: Path, about: About) -> None:
-    from davy.collect.writing import atomic
+def _write(format: ExchangeFormat, rows: Iterable[AnsweredPost], out: Path, about: ExchangeContext) -> None:
+    from davy.files.output_file import atomic_path
 
     if not format.folder:
-        with atomic(out) as hidden:
+        with atomic_path(out) as hidden:
             format.write(rows, hidden, replace(about, kind=ending_of(format, out)))
         return
     with _hidden_folder(out) as folder:
         format.write(rows, folder, about)
         if out.suffix.lower() == ".zip":
-            with atomic(out) as hidden:
+            with atomic_path(out) as hidden:
                 _pack(folder, hidden)
         elif out.exists():
             raise UserError(f"{out} is there already. Name a new folder, or a file that ends in .zip.")
@@ -269,12 +271,12 @@ class _Count:
     """Counts rows as they pass and says how far the export is."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
-        self.found = Exported(0, 0, 0, 0, ())
+        self.found = ExportSummary(0, 0, 0, 0, ())
         self.people: set[str] = set()
         self._progress = progress
         self._total = total
 
-    def through(self, rows: Iterable[Answered]) -> Iterator[Answered]:
+    def through(self, rows: Iterable[AnsweredPost]) -> Iterator[AnsweredPost]:
         posts = answers = settled = 0
         for row in rows:
             posts += 1
@@ -284,6 +286,6 @@ class _Count:
             if self._progress is not None and posts % 200 == 0:
                 self._progress(posts, max(posts, self._total))
             yield row
-        self.found = Exported(posts, answers, settled, 0, ())
+        self.found = ExportSummary(posts, answers, settled, 0, ())
         if self._progress is not None:
             self._progress(posts, posts)

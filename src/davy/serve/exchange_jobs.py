@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
-from davy.serve import files
-from davy.serve.exchange import Bring, Wish, bring_in, export
-from davy.serve.jobs import JobContext, Kind
+from davy.serve import job_files
+from davy.serve.exchange import ExportRequest, ImportRequest, export_project, import_file
+from davy.serve.jobs import JobContext, JobFunction
 from davy.store import jobs
 
 if TYPE_CHECKING:
-    from davy.annotate.exchange.place import Placed
+    from davy.annotate.exchange.row_import import ImportSummary
     from davy.store import Connection
 
 EXPORT = "export project"
@@ -28,7 +28,7 @@ IMPORT = "import into project"
 STATEMENT = "data-statement.md"
 
 
-def kinds(folder: Path | None) -> dict[str, Kind]:
+def job_kinds(folder: Path | None) -> dict[str, JobFunction]:
     """Return what this server runs in the background, where it has a folder for files."""
     if folder is None:
         return {}
@@ -37,14 +37,14 @@ def kinds(folder: Path | None) -> dict[str, Kind]:
 
 def _export(folder: Path, context: JobContext) -> dict[str, Any]:
     told = context.arguments
-    wish = Wish(**_known(told, Wish))
-    files.tidy(folder)
-    own = files.make(folder, context.job.id)
+    wish = ExportRequest(**_known(told, ExportRequest))
+    job_files.sweep(folder)
+    own = job_files.make_folder(folder, context.job.id)
     name = str(told["file"])
     try:
-        wrote = export(context.store, wish, own / name, statement=own / STATEMENT, progress=context.progress)
+        wrote = export_project(context.store, wish, own / name, statement=own / STATEMENT, progress=context.progress)
     except BaseException:  # cancelled, stopped or failed: nothing half-made stays
-        files.discard(folder, context.job.id)
+        job_files.discard(folder, context.job.id)
         raise
     return {
         "file": name,
@@ -61,10 +61,10 @@ def _import(folder: Path, context: JobContext) -> dict[str, Any]:
         return context.checkpoint  # it came through, and the worker died before it could say so
     told = context.arguments
     # The upload has a folder of its own: it is there before the job is.
-    source = files.kept(folder, str(told["upload"]), str(told["file"]))
+    source = job_files.find_file(folder, str(told["upload"]), str(told["file"]))
     if source is None:
         raise UserError(f"The upload {str(told['file'])[:100]!r} is no longer here. Upload it again.", status=410)
-    wish = Bring(**_known(told, Bring))
+    wish = ImportRequest(**_known(told, ImportRequest))
     writing = False
 
     def step(done: int, total: int) -> None:
@@ -80,15 +80,15 @@ def _import(folder: Path, context: JobContext) -> dict[str, Any]:
         writing = True
         return context.step({"begun": True})
 
-    def written(db: Connection, came: Placed) -> None:
+    def written(db: Connection, came: ImportSummary) -> None:
         jobs.save_checkpoint(db, context.job, _figures(came))
 
-    came = bring_in(context.store, wish, source, by=context.job.owner, progress=step, writing=write, written=written)
-    files.discard(folder, str(told["upload"]))
+    came = import_file(context.store, wish, source, by=context.job.owner, progress=step, writing=write, written=written)
+    job_files.discard(folder, str(told["upload"]))
     return _figures(came)
 
 
-def _figures(came: Placed) -> dict[str, Any]:
+def _figures(came: ImportSummary) -> dict[str, Any]:
     counts = {"posts": came.posts, "known": came.known, "answers": came.answers, "settled": came.settled}
     return {**counts, "people": len(came.people)}
 

@@ -28,7 +28,7 @@ def catalogue(lang: str) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Translator:
     """Speaks one language. Call it with a key: `words("home.title", name="Ada")`."""
 
     lang: str
@@ -61,7 +61,7 @@ class Words:
         return grouped.replace(",", ".") if self.lang == "de" else grouped
 
 
-def chosen_language(account: str | None, cookie: str | None, header: str | None) -> str:
+def choose_language(account: str | None, cookie: str | None, header: str | None) -> str:
     """Return the language to speak: the account's, else the cookie's, else the browser's, else English."""
     for wanted in (account, cookie):
         if wanted in LANGUAGES:

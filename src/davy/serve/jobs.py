@@ -114,16 +114,16 @@ class JobContext:
         self._written = time.monotonic()
 
 
-Kind = Callable[[JobContext], Any]
+JobFunction = Callable[[JobContext], Any]
 
 
-class Worker:
+class JobWorker:
     """Threads that lease jobs of the given kinds and run them until `stop`."""
 
     def __init__(
         self,
         store: Store,
-        kinds: Mapping[str, Kind],
+        kinds: Mapping[str, JobFunction],
         *,
         threads: int = 1,
         lease_seconds: float = 60,
@@ -145,7 +145,7 @@ class Worker:
         ]
         self._keeper = threading.Thread(target=self._keep, name="davy-job-keeper", daemon=True)
 
-    def start(self) -> Worker:
+    def start(self) -> JobWorker:
         """Start the threads and return the worker."""
         for thread in (*self._threads, self._keeper):
             thread.start()
@@ -168,7 +168,7 @@ class Worker:
                 thread.join(max(0, until - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> JobWorker:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
@@ -186,7 +186,7 @@ class Worker:
     def _next(self) -> jobs.Job | None:
         try:
             with self.store.read() as db:
-                if not jobs.anything_due(db, list(self.kinds)):
+                if not jobs.has_due(db, list(self.kinds)):
                     return None
             with self.store.write() as db:
                 return jobs.lease(db, list(self.kinds), worker=self.name, seconds=self.lease_seconds)
@@ -219,7 +219,7 @@ class Worker:
             raise
         except JobCancelled:
             with self.store.write() as db:
-                jobs.cancelled(db, job)
+                jobs.finish_cancelled(db, job)
         except JobStopped:
             with self.store.write() as db:
                 jobs.give_back(db, job)
@@ -266,7 +266,7 @@ class Worker:
         set back, that time may be hours away although the worker is dead.
         """
         with self.store.read() as db:
-            held = {job.id: job for job in jobs.held(db, list(self.kinds)) if job.id not in self._running}
+            held = {job.id: job for job in jobs.list_leased(db, list(self.kinds)) if job.id not in self._running}
         seen, self._seen = self._seen, {}
         for job in held.values():
             before, since = seen.get(job.id, (job, time.monotonic()))

@@ -17,10 +17,10 @@ from starlette.responses import Response
 from davy.core import Member, Project, Wording
 from davy.serve import cookies, render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused, SignInNeeded
-from davy.serve.marks import marks_of
-from davy.serve.visitor import recognised, touch, visitor
-from davy.store import Connection, places
+from davy.serve.errors import LocalizedError, SignInRequired
+from davy.serve.unread import unread_counts
+from davy.serve.visitor import find_visitor, set_visitor, touch
+from davy.store import Connection, requesters
 from davy.store.users import User
 
 PROJECT_MAY: dict[str, tuple[str, ...]] = {
@@ -100,64 +100,64 @@ def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
 
     # Not `Anyone`: who asks and where they are is one query and one turn in a worker thread.
     def check(request: Request, project_id: str) -> Place:
-        token = session_of(request)
+        token = session_token(request)
         with context_of(request).store.read() as db:
-            place = find(request, db, token, project_id)
-        touch(request, visitor(request))
-        return permitted(place, act, left=left)
+            place = find_place(request, db, token, project_id)
+        touch(request, find_visitor(request))
+        return require_permission(place, act, left=left)
 
     return check
 
 
-def session_of(request: Request) -> str:
+def session_token(request: Request) -> str:
     """Return the token of the request's session; without one, nobody is signed in."""
     token = cookies.read(request, "session")
     if not token:
-        recognised(request, None)
-        raise SignInNeeded
+        set_visitor(request, None)
+        raise SignInRequired
     return token
 
 
-def find(request: Request, db: Connection, token: str, project_id: str) -> Place:
+def find_place(request: Request, db: Connection, token: str, project_id: str) -> Place:
     """Return where the sender stands in a project; one that they have no part in is refused like one there isn't."""
-    found = places.standing(db, token, project_id)
-    who = recognised(request, found[:2] if found else None)
+    found = requesters.find_requester(db, token, project_id)
+    who = set_visitor(request, found[:2] if found else None)
     if found is None or who.account is None:
-        raise SignInNeeded
+        raise SignInRequired
     _, account, project, member = found
     if (project is None or member is None) and account.role != "admin":
-        raise Refused("not_in_project", status=403)
+        raise LocalizedError("not_in_project", status=403)
     if project is None:
-        raise Refused("no_project", status=404)
+        raise LocalizedError("no_project", status=404)
     return Place(project, member, account)
 
 
-def permitted(place: Place, act: str, *, left: bool = False) -> Place:
+def require_permission(place: Place, act: str, *, left: bool = False) -> Place:
     """Return the place if its person has the permission there; with `left`, past members too."""
     if place.may(act) or (left and place.left):
         return place
     if place.left and place.account.role != "admin":
-        raise Refused("left_project", status=403)
-    raise Refused("not_allowed_here", status=403)
+        raise LocalizedError("left_project", status=403)
+    raise LocalizedError("not_allowed_here", status=403)
 
 
 def project_page(request: Request, place: Place, template: str, *, status: int = 200, **values: Any) -> Response:
     """Return a page of a project: what `render.page` gives, with its navigation and its support contacts."""
-    lang = render.words_of(request).lang
+    lang = render.translator_of(request).lang
     return render.page(
         request,
         template,
         status=status,
         place=place,
         project=place.project,
-        rooms=rooms_of(place),
-        marks=marks_of(request, place),
+        rooms=navigation(place),
+        marks=unread_counts(request, place),
         support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
         **values,
     )
 
 
-def rooms_of(place: Place) -> list[tuple[str, str]]:
+def navigation(place: Place) -> list[tuple[str, str]]:
     """Return the pages of the project that this person may open, as (name, address)."""
     return [
         (room or "overview", f"{place.address}/{room}" if room else place.address)

@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from davy import __version__
 from davy.core.errors import UserError
 from davy.serve import cookies
-from davy.serve.i18n import LANGUAGES, Words, chosen_language
+from davy.serve.i18n import LANGUAGES, Translator, choose_language
 from davy.serve.permissions import may
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ def page(
     account = account_of(request)
     note = _read_note(request)
     html = context.templates.get_template(template).render(
-        t=words_of(request),
+        t=translator_of(request),
         account=account,
         may=lambda act: account is not None and may(account.role, act),
         csrf=csrf.token_for(request),
-        time=lambda at: _time(words_of(request), at),
+        time=lambda at: _time(translator_of(request), at),
         path=request.url.path,
         address=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         demo=context.settings.demo,
@@ -71,7 +71,7 @@ def page(
         **values,
     )
     response = HTMLResponse(html, status, dict(headers or {}))
-    response.headers["Content-Language"] = words_of(request).lang
+    response.headers["Content-Language"] = translator_of(request).lang
     response.headers["Vary"] = "Cookie, Accept-Language, HX-Request"
     fresh = getattr(request.state, "new_visitor", None)
     if fresh:
@@ -81,7 +81,9 @@ def page(
     return response
 
 
-def see(request: Request, path: str, key: str | None = None, *, undo: str | None = None, **values: str) -> Response:
+def redirect(
+    request: Request, path: str, key: str | None = None, *, undo: str | None = None, **values: str
+) -> Response:
     """Return a redirect after a change; the next page shows `note.KEY`, and a button that posts to `undo`."""
     response = RedirectResponse(path, 303)
     if key:
@@ -90,15 +92,15 @@ def see(request: Request, path: str, key: str | None = None, *, undo: str | None
     return response
 
 
-def words_of(request: Request) -> Words:
+def translator_of(request: Request) -> Translator:
     """Return the words in the language that this reader reads."""
     account = account_of(request)
-    lang = chosen_language(
+    lang = choose_language(
         account.language if account else None,
         cookies.read(request, "lang"),
         request.headers.get("accept-language"),
     )
-    return Words(lang)
+    return Translator(lang)
 
 
 def account_of(request: Request) -> User | None:
@@ -108,10 +110,10 @@ def account_of(request: Request) -> User | None:
     return account
 
 
-def said(request: Request, error: UserError) -> str:
+def error_text(request: Request, error: UserError) -> str:
     """Return an error's sentence in the reader's language where it is one of the pages' own."""
     key, values = getattr(error, "key", None), getattr(error, "values", {})
-    return words_of(request)(f"error.{key}", **values) if key else error.message
+    return translator_of(request)(f"error.{key}", **values) if key else error.message
 
 
 def route_of(request: Request) -> str:
@@ -150,7 +152,7 @@ def _read_note(request: Request) -> dict[str, Any] | None:
     return note
 
 
-def _time(words: Words, at: datetime | None) -> Markup:
+def _time(words: Translator, at: datetime | None) -> Markup:
     if at is None:
         return Markup("–")
     return Markup('<time datetime="{}">{}</time>').format(at.isoformat(timespec="seconds"), words.when(at))

@@ -21,7 +21,7 @@ _SHORTEST_SECRET = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServerSettings:
     """Everything that `create_app` needs; `base_url` is where people reach the server."""
 
     database: str

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError
 from davy.serve import demo as demo_room
-from davy.serve.settings import Settings, bracketed, is_loopback, secret_key_for
+from davy.serve.settings import ServerSettings, bracketed, is_loopback, secret_key_for
 
 if TYPE_CHECKING:
     from davy.store import Store
@@ -36,7 +36,7 @@ WORD_LIST = "keywords:masking"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ServeOptions:
     """The options of `davy serve`."""
 
     host: str = "127.0.0.1"
@@ -51,7 +51,7 @@ class Asked:
     verbose: bool = False
 
 
-def run(asked: Asked) -> None:
+def run(asked: ServeOptions) -> None:
     """Serve until Ctrl+C or a signal."""
     if asked.demo and not is_loopback(asked.host):
         raise UserError("The demo's passwords are public, so it is served on this machine only. Leave --host out.")
@@ -71,7 +71,7 @@ def run(asked: Asked) -> None:
 
 
 @contextmanager
-def _others(asked: Asked, settings: Settings, listening: socket.socket) -> Iterator[None]:
+def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.socket) -> Iterator[None]:
     """Run the other workers while the block runs: processes that take requests from the same socket."""
     from davy.store import open_store
 
@@ -93,7 +93,7 @@ def _others(asked: Asked, settings: Settings, listening: socket.socket) -> Itera
             process.join(15)
 
 
-def _worker(asked: Asked, settings: Settings, listening: socket.socket, parent: int) -> None:
+def _worker(asked: ServeOptions, settings: ServerSettings, listening: socket.socket, parent: int) -> None:
     """Serve beside the first process, and end with it, however it ends."""
 
     def watch() -> None:
@@ -107,7 +107,7 @@ def _worker(asked: Asked, settings: Settings, listening: socket.socket, parent: 
     _serve(asked, settings, listening, leads=False)
 
 
-def _serve(asked: Asked, settings: Settings, listening: socket.socket, *, leads: bool = True) -> None:
+def _serve(asked: ServeOptions, settings: ServerSettings, listening: socket.socket, *, leads: bool = True) -> None:
     """Run uvicorn on the socket; what people need to know is printed once it answers."""
     import uvicorn
 
@@ -161,14 +161,14 @@ def _cant_listen(host: str, port: int, error: OSError) -> UserError:
     return UserError(f"Can't listen on {host}: {error.strerror or error}. Name an address of this machine, or 0.0.0.0.")
 
 
-def settings_of(asked: Asked, port: int, demo_folder: Path | None = None) -> Settings:
+def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None) -> ServerSettings:
     """Return the server's settings; for the demo, over a fresh database filled with our content."""
     from davy.store import default_url
 
     everywhere = asked.host in ("0.0.0.0", "::")  # noqa: S104 — compared, not bound
     name = socket.gethostname() if everywhere else bracketed(asked.host)
     database = demo_room.build(demo_folder) if demo_folder else asked.database or default_url()
-    return Settings(
+    return ServerSettings(
         database=database,
         model=asked.model or default_model(demo=asked.demo),
         secret_key=secret_key_for(database),
@@ -186,12 +186,12 @@ def default_model(*, demo: bool) -> str:
     from davy.models import embedded
     from davy.models.load import DEFAULT
 
-    if embedded.shipped():
+    if embedded.shipped_names():
         return DEFAULT
     return demo_room.WORD_LIST if demo else WORD_LIST
 
 
-def announcement(asked: Asked, settings: Settings, store: Store) -> list[str]:
+def announcement(asked: ServeOptions, settings: ServerSettings, store: Store) -> list[str]:
     """Return the lines that say where the server is and what to do first."""
     lines = [f"Davy is at {settings.base_url}  (stop with Ctrl+C)"]
     if settings.model in (WORD_LIST, demo_room.WORD_LIST) and not asked.model:
@@ -208,14 +208,14 @@ def announcement(asked: Asked, settings: Settings, store: Store) -> list[str]:
     return lines
 
 
-def first_admin_link(settings: Settings, store: Store) -> str | None:
+def first_admin_link(settings: ServerSettings, store: Store) -> str | None:
     """Return a link to make the first admin, or None where there is an account; older such links stop working."""
     from davy.store import events, invitations, users
 
     with store.write() as db:
         if users.count(db):
             return None
-        for old in invitations.unused(db):
+        for old in invitations.list_unused(db):
             if old.invited_by == events.SYSTEM:
                 invitations.revoke(db, old.id, by=events.SYSTEM)
         _, token = invitations.create(db, role="admin", by=events.SYSTEM, lasts=timedelta(days=1))

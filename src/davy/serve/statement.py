@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from davy.annotate.exchange.rows import Answered
+from davy.annotate.exchange.rows import AnsweredPost
 
 if TYPE_CHECKING:
     from davy.core import Phase, Project, Scheme
@@ -21,7 +21,7 @@ MOST_COUNTED = 10_000
 """Different sources that are counted; some corpora have one for every post."""
 
 
-class Statement:
+class DataStatement:
     """Counts rows as they pass; `text` is the statement about all that passed."""
 
     def __init__(self, project: Project, scheme: Scheme, phases: Iterable[Phase], people: str, terms: str) -> None:
@@ -38,9 +38,9 @@ class Statement:
         self._bases: Counter[str] = Counter()
 
     @classmethod
-    def of_project(cls, db: Connection, project: Project, scheme: Scheme, phases: Iterable[Phase]) -> Statement:
+    def of_project(cls, db: Connection, project: Project, scheme: Scheme, phases: Iterable[Phase]) -> DataStatement:
         """Return a statement that knows who labelled; rows are still to pass."""
-        from davy.annotate.about_people import statement_counts
+        from davy.annotate.demographics import statement_counts
 
         lines = []
         for found in statement_counts(db, project):
@@ -48,7 +48,7 @@ class Statement:
             lines.append(f"{found.question.capitalize()}: {', '.join(told)}.")
         return cls(project, scheme, phases, " ".join(lines), _terms(project))
 
-    def through(self, rows: Iterable[Answered]) -> Iterator[Answered]:
+    def through(self, rows: Iterable[AnsweredPost]) -> Iterator[AnsweredPost]:
         """Yield the rows, counted."""
         for row in rows:
             self._posts += 1
@@ -70,7 +70,7 @@ class Statement:
 
     def text(self) -> str:
         """Return the statement in Markdown; what nobody can know but people is marked OPEN."""
-        from davy.describe.papers import statement
+        from davy.describe.documents import statement
 
         known = {
             "languages": _listed(self._counts["lang"]),

@@ -36,12 +36,12 @@ async def _form(request: Request) -> AsyncIterator[FormData]:
 UploadForm = Annotated[FormData, Depends(_form)]
 
 
-async def posts_of(request: Request, form: FormData, name: str = "file") -> pl.DataFrame | None:
+async def read_posts(request: Request, form: FormData, name: str = "file") -> pl.DataFrame | None:
     """Return the posts in a form's file, or None where none was chosen; what can't be read safely is refused."""
     file = form.get(name)
     if not isinstance(file, UploadFile) or not (file.filename or file.size):
         return None
-    limits = uploads.Limits(size=context_of(request).settings.max_upload)
+    limits = uploads.UploadLimits(size=context_of(request).settings.max_upload)
     kinds = (*uploads.TEXT_KINDS, "parquet")
     upload = await uploads.receive_async(_chunks(file), file.filename or "upload", kinds=kinds, limits=limits)
     try:
@@ -57,7 +57,7 @@ async def _chunks(file: UploadFile) -> AsyncIterator[bytes]:
 
 def _read(upload: uploads.Upload) -> pl.DataFrame:
     """Return an upload's posts, read under its own name, which errors and made-up ids show."""
-    from davy.collect.whole import posts_in
+    from davy.files.post_file import read_posts
 
     stem = upload.name.split(".")[0] or "upload"
     ending = f"{upload.kind}.gz" if upload.gzip else upload.kind
@@ -65,6 +65,6 @@ def _read(upload: uploads.Upload) -> pl.DataFrame:
         path = Path(folder) / f"{stem}.{ending}"
         path.symlink_to(upload.path)
         try:
-            return posts_in(path)
+            return read_posts(path)
         except UserError as error:
             raise UserError(error.message.replace(str(path), path.name), status=422) from None

@@ -22,7 +22,7 @@ from davy.core.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class UploadLimits:
     """How much is too much. Sizes are bytes; unpacked sizes count what an archive would grow to."""
 
     size: int = 200_000_000
@@ -58,7 +58,7 @@ KINDS: tuple[str, ...] = (*TEXT_KINDS, "parquet", "zip", "image")
 class _Receiver:
     """Writes chunks to a temporary file and stops at the size limit."""
 
-    limits: Limits
+    limits: UploadLimits
     path: Path
     size: int = 0
     digest: Any = field(default_factory=sha256)
@@ -76,11 +76,11 @@ def receive(
     name: str,
     *,
     kinds: tuple[str, ...] = KINDS,
-    limits: Limits | None = None,
+    limits: UploadLimits | None = None,
     folder: Path | None = None,
 ) -> Upload:
     """Store and check an upload that comes in chunks; raises `UserError` and leaves nothing when it is refused."""
-    limits = limits or Limits()
+    limits = limits or UploadLimits()
     with _kept_when_good(folder) as path:
         receiver = _Receiver(limits, path)
         with path.open("wb") as file:
@@ -94,13 +94,13 @@ async def receive_async(
     name: str,
     *,
     kinds: tuple[str, ...] = KINDS,
-    limits: Limits | None = None,
+    limits: UploadLimits | None = None,
     folder: Path | None = None,
 ) -> Upload:
     """The same for an asynchronous stream; the checks run in a thread, off the event loop."""
     import asyncio
 
-    limits = limits or Limits()
+    limits = limits or UploadLimits()
     with _kept_when_good(folder) as path:
         receiver = _Receiver(limits, path)
         with path.open("wb") as file:
@@ -122,12 +122,12 @@ def _kept_when_good(folder: Path | None) -> Iterator[Path]:
 
 
 def _checked(receiver: _Receiver, name: str, kinds: tuple[str, ...]) -> Upload:
-    from davy.serve.contents import check
+    from davy.serve.upload_checks import check_contents
 
     if not receiver.size:
         raise UserError("The upload is empty. Choose a file with content.", status=422)
     clean = safe_name(name)
-    kind, packed = check(receiver.path, clean, receiver.limits)
+    kind, packed = check_contents(receiver.path, clean, receiver.limits)
     if kind not in kinds:
         raise UserError(f"The upload is a {kind} file; expected {' or '.join(kinds)}.", status=415)
     return Upload(receiver.path, clean, kind, receiver.size, receiver.digest.hexdigest(), packed)

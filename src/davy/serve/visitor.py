@@ -21,10 +21,10 @@ from starlette.requests import Request
 from davy.core.errors import UserError
 from davy.serve import cookies, csrf
 from davy.serve.context import context_of
-from davy.serve.errors import Refused, SignInNeeded
+from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.permissions import may
 from davy.store import keys, sessions
-from davy.store.sessions import Session
+from davy.store.sessions import SignInSession
 from davy.store.users import User
 
 MOST_FIELDS = 100
@@ -40,22 +40,22 @@ class Visitor:
     """Whether it is time to note again that the session was used."""
 
 
-def visitor(request: Request) -> Visitor:
+def find_visitor(request: Request) -> Visitor:
     """Return who sent this request, by their session cookie. Pages read the language from it."""
     known: Visitor | None = getattr(request.state, "visitor", None)
     if known is not None:
         return known
     token = cookies.read(request, "session")
     if not token:
-        return recognised(request, None)
+        return set_visitor(request, None)
     with context_of(request).store.read() as db:
         found = sessions.find(db, token)
-    who = recognised(request, found)
+    who = set_visitor(request, found)
     touch(request, who)
     return who
 
 
-def recognised(request: Request, found: tuple[Session, User] | None) -> Visitor:
+def set_visitor(request: Request, found: tuple[SignInSession, User] | None) -> Visitor:
     """Note who sent a request, for whatever else looks at it, and return them."""
     who = Visitor()
     if found is not None:
@@ -73,7 +73,7 @@ def touch(request: Request, who: Visitor) -> None:
 
 
 def _visitor(request: Request) -> Visitor:
-    return visitor(request)
+    return find_visitor(request)
 
 
 Anyone = Annotated[Visitor, Depends(_visitor)]
@@ -84,15 +84,15 @@ def allowed(act: str) -> Callable[[Visitor], User]:
 
     def check(who: Anyone) -> User:
         if who.account is None:
-            raise SignInNeeded
+            raise SignInRequired
         if not may(who.account.role, act):
-            raise Refused("not_allowed", status=403)
+            raise LocalizedError("not_allowed", status=403)
         return who.account
 
     return check
 
 
-async def fields_of(request: Request) -> FormData:
+async def read_fields(request: Request) -> FormData:
     """Return a form's fields as they were sent, before any check."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
@@ -114,7 +114,7 @@ def check_form(request: Request, fields: FormData) -> None:
 
 
 async def _form(request: Request) -> FormData:
-    fields = await fields_of(request)
+    fields = await read_fields(request)
     check_form(request, fields)
     return fields
 
@@ -127,23 +127,23 @@ def field(form: FormData, name: str, *, most: int = 500) -> str:
     value = form.get(name)
     text = value.strip() if isinstance(value, str) else ""
     if len(text) > most:
-        raise Refused("too_long", status=413, most=most, got=len(text))
+        raise LocalizedError("too_long", status=413, most=most, got=len(text))
     return text
 
 
-def address(request: Request) -> str:
+def client_address(request: Request) -> str:
     """Return where the request came from: the client's address, a network of 64 bits for IPv6."""
     host = request.client.host if request.client else "unknown"
     return ":".join(host.split(":")[:4]) if ":" in host else host
 
 
-def limit(request: Request, kind: str, name: str, cost: float = 1.0) -> None:
+def check_rate(request: Request, kind: str, name: str, cost: float = 1.0) -> None:
     """Take from a rate limit; refuse with 429 and the seconds to wait when it is used up."""
     context = context_of(request)
     wait = context.limiter.take(kind, name, cost)
     if wait:
         context.metrics.count("rate_limited")
-        raise Refused("too_many", status=429, wait=wait, seconds=int(wait) + 1)
+        raise LocalizedError("too_many", status=429, wait=wait, seconds=int(wait) + 1)
 
 
 def key_or_session(scope: str, act: str) -> Callable[..., User]:
@@ -154,17 +154,17 @@ def key_or_session(scope: str, act: str) -> Callable[..., User]:
 
     def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
         if authorization is None:
-            who = visitor(request)
+            who = find_visitor(request)
             if who.account is None:
-                raise SignInNeeded
+                raise SignInRequired
             if request.method not in ("GET", "HEAD"):
                 csrf.check(request, request.headers.get("x-csrf-token"))
             if not may(who.account.role, act):
-                raise Refused("not_allowed", status=403)
+                raise LocalizedError("not_allowed", status=403)
             return who.account
         kind, _, secret = authorization.partition(" ")
         if kind.lower() != "bearer" or not secret.strip():
-            raise Refused("bearer", status=401)
+            raise LocalizedError("bearer", status=401)
         return _by_key(request, secret.strip(), scope, act)
 
     return check
@@ -177,11 +177,11 @@ def _by_key(request: Request, secret: str, scope: str, act: str) -> User:
             key, owner = keys.check(db, secret, scope)
     except UserError:
         # Only refusals count here, so that guessing keys is slow and using one is not.
-        limit(request, "api refused", address(request))
+        check_rate(request, "api refused", client_address(request))
         raise
-    limit(request, "api key", key.id)
+    check_rate(request, "api key", key.id)
     if not may(owner.role, act):
-        raise Refused("not_allowed", status=403)
+        raise LocalizedError("not_allowed", status=403)
     if keys.needs_touch(key):
         with context.store.write() as db:
             keys.touch(db, key.id)

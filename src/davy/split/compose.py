@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from davy.split.plan import ASIDE, Composition, _whole
+from davy.split.plan import ASIDE, Composition, whole_number
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -42,7 +42,7 @@ def compose(
     short: list[Shortfall] = []
     for part in sorted(rule.of, key=lambda name: -sizes[name]):
         total = sum(rule.shares.values())
-        asked = _whole({kind: sizes[part] * share / total for kind, share in rule.shares.items()}, sizes[part])
+        asked = whole_number({kind: sizes[part] * share / total for kind, share in rule.shares.items()}, sizes[part])
         need = Counter(asked)
         free = _fill(part, need, free, members, kinds, chosen)
         short += [Shortfall(part, kind, asked[kind], asked[kind] - n) for kind, n in need.items() if n > 0]

@@ -37,7 +37,7 @@ class Links:
         return len(self.first)
 
 
-def links(posts: pl.DataFrame, columns: Sequence[str] | None, near: float) -> list[Links]:
+def find_links(posts: pl.DataFrame, columns: Sequence[str] | None, near: float) -> list[Links]:
     """Return the links for each reason: the columns given (`parent` where None and there is one), near duplicates."""
     if columns is None:
         columns = [PARENT] if PARENT in posts.columns and posts[PARENT].null_count() < len(posts) else []
@@ -49,7 +49,7 @@ def links(posts: pl.DataFrame, columns: Sequence[str] | None, near: float) -> li
     return found
 
 
-def groups(n: int, found: Sequence[Links]) -> Array:
+def group_rows(n: int, found: Sequence[Links]) -> Array:
     """Return the number of the group that each of n posts is in, groups by their first post.
 
     Every post takes on the lowest number among those it is linked to, until none changes: a few rounds, whatever n is.

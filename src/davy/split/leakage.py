@@ -39,7 +39,7 @@ class Leak:
         }
 
 
-def leaks(parts: pl.Series, found: Sequence[Links]) -> list[Leak]:
+def find_leaks(parts: pl.Series, found: Sequence[Links]) -> list[Leak]:
     """Return for each reason the pairs that straddle; a post without a part, or set aside, is in none."""
     names = _named(parts)
     report = []
@@ -52,7 +52,7 @@ def leaks(parts: pl.Series, found: Sequence[Links]) -> list[Leak]:
     return report
 
 
-def straddling(posts: pl.DataFrame, parts: pl.Series, found: Sequence[Links]) -> pl.DataFrame:
+def leaking_posts(posts: pl.DataFrame, parts: pl.Series, found: Sequence[Links]) -> pl.DataFrame:
     """Return the pairs that straddle, by their ids: why, which post in which part, how alike. No texts."""
     import polars as pl
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from davy.core.errors import UserError
-from davy.recipes import named
-from davy.schemes.nodes import Map, Problems
+from davy.files import yaml_objects
+from davy.files.yaml_nodes import Problems, YamlMap
 
 PACKAGE = "davy.plans.splitting"
 ASIDE = "aside"
@@ -35,7 +35,7 @@ class Composition:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SplitPlan:
     """Parts with their sizes: a share (0.7), a number of posts (500), or None for the rest."""
 
     parts: Mapping[str, float | int | None]
@@ -57,7 +57,7 @@ class Plan:
             raise UserError(f"The parts ask for {fixed:,} posts, and there are {n:,}. Ask for fewer.")
         open_ = [name for name, size in self.parts.items() if size is None]
         if not open_ and not fixed and abs(sum(s for s in self.parts.values() if s) - 1) < 1e-9:
-            return _whole(wanted, n)
+            return whole_number(wanted, n)
         sizes = {name: round(size) for name, size in wanted.items()}
         if open_:
             sizes[open_[0]] = n - sum(size for name, size in sizes.items() if name != open_[0])
@@ -66,7 +66,7 @@ class Plan:
         return sizes
 
 
-def _whole(wanted: Mapping[str, float], n: int) -> dict[str, int]:
+def whole_number(wanted: Mapping[str, float], n: int) -> dict[str, int]:
     """Return whole numbers that add up to n, the largest remainders rounded up."""
     sizes = {name: int(size) for name, size in wanted.items()}
     by_rest = sorted(wanted, key=lambda name: sizes[name] - wanted[name])
@@ -77,16 +77,16 @@ def _whole(wanted: Mapping[str, float], n: int) -> dict[str, int]:
 
 def names() -> list[str]:
     """Return the names of the plans that ship with Davy."""
-    return named.shipped(PACKAGE)
+    return yaml_objects.shipped_names(PACKAGE)
 
 
-def load(asked: str) -> Plan:
+def load(asked: str) -> SplitPlan:
     """Return the plan that `70/10/20`, `train=8000,dev=500,test=1000`, a name or a YAML file stands for."""
     if re.fullmatch(r"[\d.]+(?:/[\d.]+)+", asked):
-        return Plan(_ratios(asked), asked)
+        return SplitPlan(_ratios(asked), asked)
     if "=" in asked:
-        return Plan(_sizes(asked), asked)
-    return parse(named.text_of(asked, PACKAGE, "plan"), asked)
+        return SplitPlan(_sizes(asked), asked)
+    return parse(yaml_objects.read_shipped_or_file(asked, PACKAGE, "plan"), asked)
 
 
 def _ratios(asked: str) -> dict[str, float | int | None]:
@@ -138,25 +138,25 @@ def _checked(parts: dict[str, float | int | None], where: str) -> dict[str, floa
     return parts
 
 
-def parse(raw: bytes, file: str) -> Plan:
+def parse(raw: bytes, file: str) -> SplitPlan:
     """Return the plan in a file's bytes; the first problem becomes a `UserError`."""
     problems = Problems(file, what="plan", example="davy split --plan edos --show")
-    root = named.root_of(raw, problems, _KEYS)
+    root = yaml_objects.read_root(raw, problems, _KEYS)
     listed = root.get("parts")
-    if not isinstance(listed, Map) or not listed:
+    if not isinstance(listed, YamlMap) or not listed:
         raise UserError(f"{file}:{root.line_of('parts')}: A plan needs `parts:`, such as {{train: 80%, test: 20%}}.")
     parts = {str(name): _size(str(size), f"{file}:{listed.line_of(name)}") for name, size in listed.items()}
     composed = root.get("composition")
     composition = None
-    if isinstance(composed, Map):
-        composition = named.built(Composition, composed, "composition", problems, composed.line)
+    if isinstance(composed, YamlMap):
+        composition = yaml_objects.build(Composition, composed, "composition", problems, composed.line)
         for name in composition.of if composition else ():
             if name not in parts:
                 problems.add(composed.line, f"composition names the part {name!r}; the parts are {', '.join(parts)}.")
-    options = Map({key: root[key] for key in ("stratify", "groups", "near-duplicates") if key in root})
-    made = named.built(_Options, options, "the plan", problems, root.line)
-    named.refuse(problems)
-    return Plan(
+    options = YamlMap({key: root[key] for key in ("stratify", "groups", "near-duplicates") if key in root})
+    made = yaml_objects.build(_Options, options, "the plan", problems, root.line)
+    yaml_objects.raise_first(problems)
+    return SplitPlan(
         _checked(parts, file),
         str(root.get("name") or file),
         made.stratify,

@@ -11,9 +11,9 @@ import numpy as np
 from davy.core.errors import UserError
 from davy.split.assign import assign
 from davy.split.compose import Shortfall, compose
-from davy.split.groups import Links, column_of, groups, links
-from davy.split.leakage import Leak, leaks
-from davy.split.plan import REST, Plan
+from davy.split.groups import Links, column_of, find_links, group_rows
+from davy.split.leakage import Leak, find_leaks
+from davy.split.plan import REST, SplitPlan
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,11 +22,11 @@ _MOST_VALUES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitResult:
     """The part of each post, and how it came about."""
 
     parts: pl.Series
-    plan: Plan
+    plan: SplitPlan
     asked: dict[str, int]
     strata: pl.DataFrame
     tied: int
@@ -52,7 +52,7 @@ class Split:
             "got": self.sizes(),
             "in groups": self.tied,
             "largest group": self.largest,
-            "shortfalls": [vars_of(s) for s in self.shortfalls],
+            "shortfalls": [shortfall_dict(s) for s in self.shortfalls],
             "labels": counts,
             "leakage": [leak.to_dict() for leak in self.leaks],
         }
@@ -65,17 +65,17 @@ class Split:
         return {value: dict(counts[value]) for value in sorted(counts)}
 
 
-def vars_of(short: Shortfall) -> dict[str, Any]:
+def shortfall_dict(short: Shortfall) -> dict[str, Any]:
     """Return a shortfall as plain values."""
     return {"part": short.part, "kind": short.kind, "asked": short.asked, "got": short.got}
 
 
-def split(posts: pl.DataFrame, plan: Plan) -> Split:
+def split(posts: pl.DataFrame, plan: SplitPlan) -> SplitResult:
     """Return posts split by a plan; `posts` have `id` and `text`."""
     import polars as pl
 
-    found = links(posts, plan.groups, plan.near_duplicates)
-    tied = groups(len(posts), found)
+    found = find_links(posts, plan.groups, plan.near_duplicates)
+    tied = group_rows(len(posts), found)
     strata = strata_of(posts, plan.stratify)
     sizes = plan.sizes(len(posts))
     parts, short = _composed(posts, plan, tied, sizes) if plan.composition else ([None] * len(posts), [])
@@ -87,7 +87,7 @@ def split(posts: pl.DataFrame, plan: Plan) -> Split:
             parts[row] = part
     column = pl.Series("split", parts, dtype=pl.String)
     counts = np.bincount(tied)
-    return Split(
+    return SplitResult(
         column,
         plan,
         sizes,
@@ -115,7 +115,7 @@ def strata_of(posts: pl.DataFrame, named: tuple[str, ...] | None) -> pl.DataFram
 
 
 def _composed(
-    posts: pl.DataFrame, plan: Plan, tied: Any, sizes: dict[str, int]
+    posts: pl.DataFrame, plan: SplitPlan, tied: Any, sizes: dict[str, int]
 ) -> tuple[list[str | None], list[Shortfall]]:
     import polars as pl
 
@@ -128,7 +128,7 @@ def _composed(
     return compose(kinds, tied, sizes, rule, plan.seed)
 
 
-def _left(plan: Plan, sizes: dict[str, int], free: int) -> dict[str, int]:
+def _left(plan: SplitPlan, sizes: dict[str, int], free: int) -> dict[str, int]:
     """Return the sizes of the parts that no composition filled, for the posts that are free."""
     if plan.composition is None:
         return sizes
@@ -145,7 +145,7 @@ def _left(plan: Plan, sizes: dict[str, int], free: int) -> dict[str, int]:
 
 def _proved(parts: pl.Series, found: list[Links]) -> list[Leak]:
     """Return the leakage of our own split: nothing may straddle, and this is where it would show."""
-    report = leaks(parts, found)
+    report = find_leaks(parts, found)
     if any(leak.straddling for leak in report):
         raise AssertionError("a group was torn apart")
     return report

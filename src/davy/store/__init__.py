@@ -6,7 +6,7 @@ with open_store("sqlite:///davy.sqlite") as store, store.write() as db:
 
 from sqlalchemy import Connection
 
-from davy.store.open import open_store
+from davy.store.connection import open_store
 from davy.store.store import Store
 from davy.store.url import default_url
 

@@ -17,7 +17,7 @@ from davy.store.tables import agreements
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class AgreementSnapshot:
     """Agreement in a phase when it had so many answers."""
 
     id: str
@@ -29,23 +29,23 @@ class Snapshot:
 
 def add(
     db: Connection, phase_id: str, *, answers: int, content: Mapping[str, Any], at: datetime | None = None
-) -> Snapshot:
+) -> AgreementSnapshot:
     """Add a snapshot and return it."""
-    made = Snapshot(new_id(), phase_id, at or now(), answers, content)
+    made = AgreementSnapshot(new_id(), phase_id, at or now(), answers, content)
     db.execute(
         insert(agreements).values(id=made.id, phase=phase_id, at=made.at, answers=answers, content=dict(content))
     )
     return made
 
 
-def newest(db: Connection, phase_id: str) -> Snapshot | None:
+def newest(db: Connection, phase_id: str) -> AgreementSnapshot | None:
     """Return a phase's newest snapshot, or None."""
     query = select(agreements).where(agreements.c.phase == phase_id).order_by(agreements.c.id.desc()).limit(1)
     row = db.execute(query).one_or_none()
     return None if row is None else _snapshot(row)
 
 
-def newest_of(db: Connection, phase_ids: Sequence[str]) -> dict[str, Snapshot]:
+def newest_of(db: Connection, phase_ids: Sequence[str]) -> dict[str, AgreementSnapshot]:
     """Return the newest snapshot of each phase that has one."""
     found = ((phase, newest(db, phase)) for phase in phase_ids)
     return {phase: snapshot for phase, snapshot in found if snapshot is not None}
@@ -56,5 +56,5 @@ def count(db: Connection, phase_id: str, *, most: int = 10_000) -> int:
     return len(db.execute(select(agreements.c.id).where(agreements.c.phase == phase_id).limit(most)).all())
 
 
-def _snapshot(row: Row[Any]) -> Snapshot:
-    return Snapshot(row.id, row.phase, row.at, row.answers, row.content)
+def _snapshot(row: Row[Any]) -> AgreementSnapshot:
+    return AgreementSnapshot(row.id, row.phase, row.at, row.answers, row.content)

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Row
 from davy.core import Annotation, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.store import events
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import annotations, answers, guidelines, posts, schemes
 
 NONE = ""
@@ -64,8 +64,8 @@ def write(db: Connection, annotation: Annotation) -> None:
 _OWN = (
     "id post annotator scheme scheme_version guideline_version at seconds comment replaces project phase".split()  # noqa: SIM905
 )
-_ADD = Prepared(insert(annotations).values({name: bindparam(name) for name in (*_OWN, "flags")}))
-_ADD_ANSWER = Prepared(
+_ADD = PreparedStatement(insert(annotations).values({name: bindparam(name) for name in (*_OWN, "flags")}))
+_ADD_ANSWER = PreparedStatement(
     insert(answers).values({name: bindparam(name) for name in ("annotation", "question", "label", "position")})
 )
 
@@ -112,7 +112,7 @@ def ask_of_post(
 
 
 @cache
-def _of_post(*, replaced: bool) -> Prepared:
+def _of_post(*, replaced: bool) -> PreparedStatement:
     # By post alone: told the scheme too, SQLite takes that index and reads all of the scheme's answers through.
     query = (
         select(*(annotations.c[name] for name in (*_OWN, "flags")), answers.c.question, answers.c.label)
@@ -120,7 +120,7 @@ def _of_post(*, replaced: bool) -> Prepared:
         .where(annotations.c.post == bindparam("of"))
         .order_by(annotations.c.id, answers.c.question, answers.c.position)
     )
-    return Prepared(query if replaced else query.where(current()))
+    return PreparedStatement(query if replaced else query.where(current()))
 
 
 def of_annotator(db: Connection, annotator: str, *, before: str | None = None, limit: int = 50) -> list[Annotation]:

@@ -18,11 +18,11 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, case, func, insert, or_, select, text, update
 
 from davy.core import Assignment, Item, Phase, UserError
-from davy.store import events, picking, tallies
+from davy.store import events, item_selection, tallies
 from davy.store.columns import new_id
+from davy.store.item_selection import HeldAssignment
 from davy.store.items import ROOM
-from davy.store.picking import Held
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import annotations, answers, assignments, items, members, phases
 from davy.store.tallies import Tally
 
@@ -41,11 +41,11 @@ _HELD = (
 _RAN_OUT = _HELD.where(
     or_(assignments.c.leased_until <= bindparam("at"), assignments.c.leased_until > bindparam("far"))
 ).limit(100)
-_TAKE_ROOM = Prepared(update(items).where(items.c.id == bindparam("i"), ROOM).values(room=items.c.room - 1))
+_TAKE_ROOM = PreparedStatement(update(items).where(items.c.id == bindparam("i"), ROOM).values(room=items.c.room - 1))
 _GIVE_ROOM = (
     update(items).where(items.c.id == bindparam("i"), text("items.state <> 'dropped'")).values(room=items.c.room + 1)
 )
-_GIVEN = Prepared(
+_GIVEN = PreparedStatement(
     update(items)
     .where(items.c.id == bindparam("i"))
     .values(
@@ -62,19 +62,21 @@ _TAKEN_BACK = (
     .values(given=items.c.given - 1, state=case((items.c.state == "dropped", "dropped"), else_="open"))
 )
 _CHANGE = update(assignments).where(assignments.c.id == bindparam("i"), assignments.c.state == bindparam("was"))
-_DONE = Prepared(
+_DONE = PreparedStatement(
     _CHANGE.values(
         state=bindparam("to"), done_at=bindparam("done"), annotation=bindparam("by_annotation"), leased_until=None
     )
 )
-_HOLD = Prepared(
+_HOLD = PreparedStatement(
     _CHANGE.values(state="held", taken_at=bindparam("taken"), leased_until=bindparam("until"), done_at=None)
 )
-_ADD = Prepared(insert(assignments).values({name: bindparam(name) for name in Assignment.__dataclass_fields__}))
+_ADD = PreparedStatement(
+    insert(assignments).values({name: bindparam(name) for name in Assignment.__dataclass_fields__})
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedAssignment:
     """An item after an answer, whether this answer made it full, and the person's tally."""
 
     item: Item
@@ -92,7 +94,7 @@ def take(
     closed: Sequence[str] = (),
     quota: int | None = None,
     tally: Tally | None = None,
-) -> Held | None:
+) -> HeldAssignment | None:
     """Give a person their next item of a phase, for as long as `lease`, and return it; None where there is none.
 
     First one that they never had, in the phase's order from where they are, then from the top;
@@ -105,13 +107,13 @@ def take(
         return None
     if phase.answers is None and tally.given + tally.refused >= phase.size:
         return None
-    found = picking.fresh(db, tally, closed, after=tally.place)
+    found = item_selection.find_fresh(db, tally, closed, after=tally.place)
     if found is None:
         # What others let lapse or gave back lies behind; nobody needs it before they have come to the end.
-        lapse(db, at=at)
-        found = picking.fresh(db, tally, closed, after=tallies.NOWHERE)
+        expire_leases(db, at=at)
+        found = item_selection.find_fresh(db, tally, closed, after=tallies.NOWHERE)
     if found is None:
-        older = picking.left_over(db, phase.id, annotator, closed)
+        older = item_selection.find_left_over(db, phase.id, annotator, closed)
         return None if older is None else retake(db, older, lease=lease, at=at)
     item, post = found
     if phase.answers is not None:
@@ -119,10 +121,10 @@ def take(
         item = replace(item, room=item.room - 1)
     made = Assignment(new_id(), item.id, phase.id, annotator, "held", at, at + min(lease, LONGEST_LEASE))
     _ADD.send(db, {name: getattr(made, name) for name in Assignment.__dataclass_fields__})
-    return Held(made, item, post, phase, tally)
+    return HeldAssignment(made, item, post, phase, tally)
 
 
-def retake(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held | None:
+def retake(db: Connection, held: HeldAssignment, *, lease: timedelta, at: datetime) -> HeldAssignment | None:
     """Give a person back an item that they skipped, let lapse or refused; None where it has no room left."""
     was = held.assignment
     if held.phase.answers is not None and _TAKE_ROOM.run(db, {"i": was.item}) != 1:
@@ -135,7 +137,7 @@ def retake(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Hel
     return replace(held, assignment=replace(was, state="held", taken_at=at, leased_until=until, done_at=None))
 
 
-def renew(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held | None:
+def renew(db: Connection, held: HeldAssignment, *, lease: timedelta, at: datetime) -> HeldAssignment | None:
     """Make a lease last `lease` from now on, where less than half of it is left (so that not every look writes).
 
     None where another window dealt with the post in the meantime.
@@ -150,8 +152,8 @@ def renew(db: Connection, held: Held, *, lease: timedelta, at: datetime) -> Held
 
 
 def finish(
-    db: Connection, held: Held, annotation: str, *, wanted: int | None, seconds: float | None, at: datetime
-) -> Finished:
+    db: Connection, held: HeldAssignment, annotation: str, *, wanted: int | None, seconds: float | None, at: datetime
+) -> FinishedAssignment:
     """Note that a held item is answered, or looked at again; return what became of it.
 
     `wanted` is how many answers make it full; None where that can't be said.
@@ -159,7 +161,9 @@ def finish(
     was = held.assignment
     _done(db, held, "done", annotation, at=at)
     if was.state == "again":
-        return Finished(held.item, False, tallies.count(db, was.phase, was.annotator, at=at, seconds=seconds or 0.0))
+        return FinishedAssignment(
+            held.item, False, tallies.count(db, was.phase, was.annotator, at=at, seconds=seconds or 0.0)
+        )
     key = (db, was.phase, was.annotator)
     taken = _GIVEN.send(db, {"i": was.item, "wanted": wanted or NEVER})
     counted = tallies.send_count(*key, at=at, given=1, seconds=seconds or 0.0, place=held.item.position)
@@ -173,10 +177,10 @@ def finish(
     tally = counted()
     if filled:
         tally = tallies.count(*key, at=at, filled=1)
-    return Finished(replace(held.item, given=given, room=room, state=state), filled, tally)
+    return FinishedAssignment(replace(held.item, given=given, room=room, state=state), filled, tally)
 
 
-def refuse(db: Connection, held: Held, annotation: str, *, at: datetime) -> None:
+def refuse(db: Connection, held: HeldAssignment, annotation: str, *, at: datetime) -> None:
     """Note that a person declines an item; its place is free for someone else."""
     was = held.assignment
     _done(db, held, "refused", annotation, at=at)
@@ -189,7 +193,7 @@ def refuse(db: Connection, held: Held, annotation: str, *, at: datetime) -> None
         tallies.count(db, was.phase, was.annotator, at=at, refused=1, place=held.item.position)
 
 
-def skip(db: Connection, held: Held, *, at: datetime) -> None:
+def skip(db: Connection, held: HeldAssignment, *, at: datetime) -> None:
     """Put an item off: others may have it, and this person gets it again later, if it still has room.
 
     A second look is only put off: the answer that was given stays.
@@ -204,7 +208,7 @@ def skip(db: Connection, held: Held, *, at: datetime) -> None:
     tallies.count(db, was.phase, was.annotator, at=at, skipped=1, place=held.item.position)
 
 
-def reopen(db: Connection, held: Held) -> Held:
+def reopen(db: Connection, held: HeldAssignment) -> HeldAssignment:
     """Put an answered item before the person who answered it for another look; its answer counts until replaced."""
     was = held.assignment
     change = _CHANGE.values(state="again", leased_until=None)
@@ -212,7 +216,7 @@ def reopen(db: Connection, held: Held) -> Held:
     return replace(held, assignment=replace(was, state="again", leased_until=None))
 
 
-def last(db: Connection, annotator: str, open_phases: Sequence[str]) -> str | None:
+def last_assignment(db: Connection, annotator: str, open_phases: Sequence[str]) -> str | None:
     """Return the assignment that a person dealt with last in these phases, or None."""
     mine = select(assignments.c.id, assignments.c.done_at).where(
         assignments.c.annotator == annotator,
@@ -224,7 +228,7 @@ def last(db: Connection, annotator: str, open_phases: Sequence[str]) -> str | No
     return max(found, key=lambda row: row.done_at).id if found else None
 
 
-def in_batches(db: Connection, phase_id: str, annotator: str) -> dict[str, int]:
+def count_batches(db: Connection, phase_id: str, annotator: str) -> dict[str, int]:
     """Return how many items of each batch a person has or answered."""
     query = (
         select(items.c.batch, func.count())
@@ -236,7 +240,7 @@ def in_batches(db: Connection, phase_id: str, annotator: str) -> dict[str, int]:
     return {batch: int(n) for batch, n in db.execute(query)}
 
 
-def again(
+def request_second_look(
     db: Connection,
     project_id: str,
     *,
@@ -273,7 +277,7 @@ def again(
     return n
 
 
-def lapse(db: Connection, *, at: datetime) -> int:
+def expire_leases(db: Connection, *, at: datetime) -> int:
     """End leases that ran out, so that others can have the items; return how many ended."""
     return _end(db, _RAN_OUT, {"at": at, "far": at + LONGEST_LEASE})
 
@@ -305,7 +309,7 @@ def _release(db: Connection, taken: Sequence[tuple[str, int | None]]) -> None:
         db.execute(_GIVE_ROOM, freed)
 
 
-def _done(db: Connection, held: Held, state: str, annotation: str | None, *, at: datetime) -> None:
+def _done(db: Connection, held: HeldAssignment, state: str, annotation: str | None, *, at: datetime) -> None:
     was = held.assignment
     values = {"i": was.id, "was": was.state, "to": state, "done": at, "by_annotation": annotation}
     _DONE.send(db, values, changed=_changed)

@@ -35,15 +35,15 @@ from sqlalchemy.types import TypeEngine
 
 from davy import __version__
 from davy.core.errors import UserError
-from davy.store import versions
-from davy.store.columns import Moment, now
+from davy.store import schema_versions
+from davy.store.columns import TimeColumn, now
 from davy.store.store import Store
 
 FORMAT = "davy backup"
 FORMAT_VERSION = 1
 CHUNK = 2_000
 
-KINDS: dict[str, TypeEngine[Any]] = {"text": Text(), "time": Moment(), "integer": BigInteger(), "number": Float()}
+KINDS: dict[str, TypeEngine[Any]] = {"text": Text(), "time": TimeColumn(), "integer": BigInteger(), "number": Float()}
 """What a column can hold in a backup file, and the type that it is read and written with."""
 
 
@@ -98,18 +98,18 @@ def backup_of(manifest: dict[str, Any]) -> Backup:
 
 def row_counts(db: Connection) -> dict[str, int]:
     """Return how many rows each of a database's tables has, whatever its version."""
-    names = [name for name in versions.tables_in(db) if name != versions.VERSION_TABLE]
+    names = [name for name in schema_versions.tables_in(db) if name != schema_versions.VERSION_TABLE]
     return {name: db.execute(select(func.count()).select_from(named_table(name))).scalar_one() for name in names}
 
 
-def tables_as_they_are(db: Connection) -> list[Table]:
+def reflect_tables(db: Connection) -> list[Table]:
     """Return the tables of a database of any version, parents before children."""
     found = MetaData()
-    found.reflect(db, only=lambda name, _: name != versions.VERSION_TABLE)
+    found.reflect(db, only=lambda name, _: name != schema_versions.VERSION_TABLE)
     return found.sorted_tables
 
 
-def kind_of(column_type: TypeEngine[Any]) -> str:
+def column_kind(column_type: TypeEngine[Any]) -> str:
     """Return the kind that a backup file gives to a column of this type."""
     for kind, known in (("time", DateTime), ("number", Float), ("integer", Integer)):
         if isinstance(column_type, known):
@@ -118,10 +118,10 @@ def kind_of(column_type: TypeEngine[Any]) -> str:
 
 
 def _write_tables(db: Connection, archive: zipfile.ZipFile, progress: Callable[[int], object]) -> dict[str, Any]:
-    version = versions.version_of(db)
+    version = schema_versions.version_of(db)
     tables: dict[str, Any] = {}
-    for table in tables_as_they_are(db):
-        kinds = {column.name: kind_of(column.type) for column in table.columns}
+    for table in reflect_tables(db):
+        kinds = {column.name: column_kind(column.type) for column in table.columns}
         file, checksum, size, rows = f"tables/{table.name}.jsonl", hashlib.sha256(), 0, 0
         with archive.open(file, "w", force_zip64=True) as out:
             for lines in _lines(db, table, kinds):

@@ -34,7 +34,7 @@ from sqlalchemy.engine import Row
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import annotations, cases, posts
 
 CASE_KINDS: tuple[str, ...] = ("disagreement", "flag", "audit")
@@ -42,7 +42,7 @@ LEASE = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AdjudicationCase:
     """One case. `why` has a word for each of its `questions`, or one for all of them."""
 
     id: str
@@ -64,7 +64,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditFigures:
     """How audits went: posts sent back, still waiting, confirmed as they stood, overturned, dropped."""
 
     sent: int
@@ -114,7 +114,7 @@ def add(
     return str(row["id"])
 
 
-def get(db: Connection, case_id: str) -> Case:
+def get(db: Connection, case_id: str) -> AdjudicationCase:
     """Return the case with this id."""
     row = db.execute(select(cases).where(cases.c.id == case_id)).one_or_none()
     if row is None:
@@ -122,12 +122,12 @@ def get(db: Connection, case_id: str) -> Case:
     return _case(row)
 
 
-def of_item(db: Connection, item_id: str) -> list[Case]:
+def of_item(db: Connection, item_id: str) -> list[AdjudicationCase]:
     """Return an item's cases, oldest first."""
     return ask_item(db, item_id)()
 
 
-def ask_item(db: Connection, item_id: str) -> Callable[[], list[Case]]:
+def ask_item(db: Connection, item_id: str) -> Callable[[], list[AdjudicationCase]]:
     """Ask for an item's cases, oldest first, and return what gives them."""
     sent = _OF_ITEM.send(db, {"of": item_id})
     return lambda: [_case_from(row) for row in sent.rows()]
@@ -141,7 +141,7 @@ def take(
     at: datetime | None = None,
     kind: str | None = None,
     not_this: str | None = None,
-) -> Case | None:
+) -> AdjudicationCase | None:
     """Return the case that this expert holds, else lease them the next that they may settle; None if there is none."""
     at = at or now()
     held_first = case((cases.c.held_by == user, 0), else_=1)
@@ -169,21 +169,25 @@ def release(db: Connection, project: str, user: str, *, case_id: str | None = No
     return db.execute(query.values(held_by=None, leased_until=None)).rowcount
 
 
-def labelled(db: Connection, post: str, user: str) -> bool:
+def has_labelled(db: Connection, post: str, user: str) -> bool:
     """Return whether a person labelled a post, in any project, or wrote it: then they may not settle it."""
     labels = select(annotations.c.id).where(annotations.c.post == post, annotations.c.annotator == user)
     wrote = select(posts.c.id).where(posts.c.id == post, _wrote(user))
     return db.execute(labels.limit(1)).first() is not None or db.execute(wrote).first() is not None
 
 
-def waiting(db: Connection, project: str, user: str, *, limit: int = 50, at: datetime | None = None) -> list[Case]:
+def list_waiting(
+    db: Connection, project: str, user: str, *, limit: int = 50, at: datetime | None = None
+) -> list[AdjudicationCase]:
     """Return the cases that this expert may settle now, in the order that they are offered."""
     return [
         _case(row) for row in db.execute(_offered(project, user, at or now(), None).order_by(*_order()).limit(limit))
     ]
 
 
-def offered(db: Connection, project: str, user: str, *, at: datetime | None = None) -> dict[tuple[str, str, str], int]:
+def count_offered(
+    db: Connection, project: str, user: str, *, at: datetime | None = None
+) -> dict[tuple[str, str, str], int]:
     """Return how many cases this expert may settle now, by kind, why and questions (as they are kept)."""
     found = _offered(project, user, at or now(), None).subquery()
     key = (found.c.kind, found.c.why, found.c.questions)
@@ -196,7 +200,7 @@ def counts(db: Connection, project: str) -> dict[tuple[str, str], int]:
     return {(kind, state): int(n) for kind, state, n in db.execute(query.group_by(cases.c.kind, cases.c.state))}
 
 
-def audited(db: Connection, project: str) -> Audited:
+def audit_figures(db: Connection, project: str) -> AuditFigures:
     """Return how a project's audits went."""
     query = select(cases.c.state, cases.c.outcome).where(cases.c.project == project, cases.c.kind == "audit")
     found = [(row.state, row.outcome or {}) for row in db.execute(query)]
@@ -209,7 +213,7 @@ def audited(db: Connection, project: str) -> Audited:
         for it in kept
     )
     states = [state for state, _ in found]
-    return Audited(len(found), states.count("open"), same, len(kept) - same, states.count("dropped"))
+    return AuditFigures(len(found), states.count("open"), same, len(kept) - same, states.count("dropped"))
 
 
 def change(db: Connection, case_id: str, *, questions: Sequence[str], why: Sequence[str]) -> None:
@@ -262,18 +266,20 @@ def _wrote(user: str) -> ColumnElement[bool]:
     return or_(*(posts.c.meta.contains(f'"author":{gap}"{user}"', autoescape=True) for gap in ("", " ")))
 
 
-_COLUMNS = [cases.c[name] for name in Case.__dataclass_fields__]
-_ADD = Prepared(insert(cases).values({column.name: bindparam(f"its_{column.name}") for column in cases.c}))
-_OF_ITEM = Prepared(select(*_COLUMNS).where(cases.c.item == bindparam("of")).order_by(cases.c.opened_at, cases.c.id))
+_COLUMNS = [cases.c[name] for name in AdjudicationCase.__dataclass_fields__]
+_ADD = PreparedStatement(insert(cases).values({column.name: bindparam(f"its_{column.name}") for column in cases.c}))
+_OF_ITEM = PreparedStatement(
+    select(*_COLUMNS).where(cases.c.item == bindparam("of")).order_by(cases.c.opened_at, cases.c.id)
+)
 
 
-def _case(row: Row[Any]) -> Case:
-    return _case_from([getattr(row, name) for name in Case.__dataclass_fields__])
+def _case(row: Row[Any]) -> AdjudicationCase:
+    return _case_from([getattr(row, name) for name in AdjudicationCase.__dataclass_fields__])
 
 
-def _case_from(values: Sequence[Any]) -> Case:
+def _case_from(values: Sequence[Any]) -> AdjudicationCase:
     """Return the case of a row that has the columns of `_COLUMNS`."""
-    kept = dict(zip(Case.__dataclass_fields__, values, strict=True))
+    kept = dict(zip(AdjudicationCase.__dataclass_fields__, values, strict=True))
     for name in ("questions", "why"):
         kept[name] = tuple(part for part in kept[name].split("|") if part)
-    return Case(**{**kept, "outcome": kept["outcome"] or {}})
+    return AdjudicationCase(**{**kept, "outcome": kept["outcome"] or {}})

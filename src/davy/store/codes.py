@@ -16,7 +16,7 @@ from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 
 from davy.core import UserError
-from davy.core.scheme import plain
+from davy.core.scheme import fold_spelling
 from davy.store import events
 from davy.store.columns import new_id, now
 from davy.store.tables import coded, codes, items, phases, posts
@@ -43,7 +43,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class CodedPost:
     """One person's code on one post."""
 
     code: str
@@ -58,7 +58,7 @@ def create(
 ) -> Code:
     """Add a code and return it; a name that is there already is refused."""
     name = _clean_name(name)
-    live = everything(db, project_id, counts=False)
+    live = list_codes(db, project_id, counts=False)
     _refuse_twin(live, name)
     if len(live) >= MOST:
         raise UserError(f"A project has at most {MOST} codes. Merge some first.", status=409)
@@ -82,7 +82,7 @@ def get(db: Connection, project_id: str, code_id: str) -> Code:
     raise RuntimeError("codes were merged in a circle")
 
 
-def everything(db: Connection, project_id: str, *, counts: bool = True) -> list[Code]:
+def list_codes(db: Connection, project_id: str, *, counts: bool = True) -> list[Code]:
     """Return the codes of a project that were not merged, oldest first, with their counts."""
     query = select(codes).where(codes.c.project == project_id, codes.c.merged_into.is_(None)).order_by(codes.c.id)
     rows = db.execute(query).all()
@@ -102,7 +102,7 @@ def change(
     top: bool = False,
 ) -> Code:
     """Rename, describe or move a code: under `parent`, or with `top` to the top."""
-    live = everything(db, project_id, counts=False)
+    live = list_codes(db, project_id, counts=False)
     code = _live(live, get(db, project_id, code_id).id)
     values: dict[str, Any] = {}
     if name is not None and _clean_name(name) != code.name:
@@ -124,7 +124,7 @@ def change(
 
 def merge(db: Connection, project_id: str, code_id: str, into: str, *, by: str) -> Code:
     """Put everything under one code under another, and return that one; the first is gone from lists."""
-    live = everything(db, project_id, counts=False)
+    live = list_codes(db, project_id, counts=False)
     source, target = _live(live, code_id), _live(live, into)
     if source.id == target.id:
         raise UserError(f"Code {source.name!r} can't be merged into itself.", status=409)
@@ -165,9 +165,9 @@ def take(db: Connection, project_id: str, code_id: str, post: str, *, by: str) -
     return done.rowcount > 0
 
 
-def on_posts(db: Connection, project_id: str, keys: Sequence[str]) -> dict[str, list[Coded]]:
+def on_posts(db: Connection, project_id: str, keys: Sequence[str]) -> dict[str, list[CodedPost]]:
     """Return who put which code on each of these posts."""
-    found: dict[str, list[Coded]] = {key: [] for key in keys}
+    found: dict[str, list[CodedPost]] = {key: [] for key in keys}
     joined = coded.join(codes, codes.c.id == coded.c.code)
     query = select(coded).select_from(joined).where(codes.c.project == project_id, coded.c.post.in_(list(keys)))
     for row in db.execute(query.order_by(coded.c.at)) if keys else ():
@@ -210,7 +210,7 @@ def coders(db: Connection, project_id: str) -> dict[str, int]:
     return {by: int(n) for by, n in rows}
 
 
-def new_of_late(db: Connection, project_id: str, *, last: int = 50) -> tuple[int, int]:
+def count_recent(db: Connection, project_id: str, *, last: int = 50) -> tuple[int, int]:
     """Return how many posts were coded last (at most `last`), and how many codes were first used on one of them."""
     ours = coded.join(codes, codes.c.id == coded.c.code)
     begun = func.min(coded.c.at)
@@ -255,7 +255,7 @@ def _line_up(live: Iterable[Code], code_id: str) -> list[str]:
 
 
 def _refuse_twin(live: Iterable[Code], name: str) -> None:
-    if any(plain(it.name) == plain(name) for it in live):
+    if any(fold_spelling(it.name) == fold_spelling(name) for it in live):
         raise UserError(f"There is a code {name!r} already. Use it, or choose another name.", status=409)
 
 
@@ -281,5 +281,5 @@ def _code(row: Row[Any], n: int = 0, people: int = 0, shared: int = 0) -> Code:
     return Code(row.id, row.project, row.name, row.description, row.parent, row.made_at, row.made_by, n, people, shared)
 
 
-def _coded(row: Row[Any]) -> Coded:
-    return Coded(row.code, row.post, row.by, row.at, row.note)
+def _coded(row: Row[Any]) -> CodedPost:
+    return CodedPost(row.code, row.post, row.by, row.at, row.note)

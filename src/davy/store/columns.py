@@ -42,7 +42,7 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Words(TypeDecorator[str]):
+class TextColumn(TypeDecorator[str]):
     """Text that both databases can hold, and sort alike: by code point, not by the server's language."""
 
     impl = Text().with_variant(Text(collation="C"), "postgresql")
@@ -63,7 +63,7 @@ class Words(TypeDecorator[str]):
         return value
 
 
-class Moment(TypeDecorator[datetime]):
+class TimeColumn(TypeDecorator[datetime]):
     """A point in time: aware in Python, UTC in the database."""
 
     impl = DateTime(timezone=True)
@@ -83,7 +83,7 @@ class Moment(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class Json(TypeDecorator[Any]):
+class JsonColumn(TypeDecorator[Any]):
     """A JSON value kept as text, so that it reads back as it was written and never as code."""
 
     impl = Text

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select
 
 from davy.store.columns import now
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import events
 
 SHELL = "shell"
@@ -23,7 +23,7 @@ SYSTEM = "system"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class AuditEvent:
     """One thing that happened."""
 
     id: int
@@ -34,7 +34,7 @@ class Event:
     details: Mapping[str, Any]
 
 
-_ADD = Prepared(
+_ADD = PreparedStatement(
     insert(events)
     .inline()
     .values({name: bindparam(f"its_{name}") for name in ("at", "by", "what", "about", "details")})
@@ -49,7 +49,7 @@ def record(db: Connection, *, by: str, what: str, about: str, **details: Any) ->
 
 def latest(
     db: Connection, *, about: str | None = None, by: str | None = None, before: int | None = None, limit: int = 100
-) -> list[Event]:
+) -> list[AuditEvent]:
     """Return events from newest to oldest; page on with `before` set to the last one's id."""
     query = select(events).order_by(events.c.id.desc()).limit(limit)
     if about is not None:
@@ -58,4 +58,4 @@ def latest(
         query = query.where(events.c.by == by)
     if before is not None:
         query = query.where(events.c.id < before)
-    return [Event(r.id, r.at, r.by, r.what, r.about, r.details or {}) for r in db.execute(query)]
+    return [AuditEvent(r.id, r.at, r.by, r.what, r.about, r.details or {}) for r in db.execute(query)]

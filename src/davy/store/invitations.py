@@ -69,7 +69,7 @@ def create(
     roles: tuple[str, ...] = ()
     if project is not None:
         projects.get(db, project)
-        roles = members.checked(project_roles)
+        roles = members.check_roles(project_roles)
     if not timedelta(0) < lasts <= timedelta(days=365):
         raise UserError("An invitation lasts more than nothing and at most 365 days.")
     login = users.clean_login(login) if login else None
@@ -101,7 +101,7 @@ def create(
     return invitation, token
 
 
-def look(db: Connection, token: str) -> Invitation:
+def get_usable(db: Connection, token: str) -> Invitation:
     """Return the open invitation of a token; one that is unknown, used or expired is refused."""
     row = db.execute(select(invitations).where(invitations.c.token_hash == token_hash(token))).one_or_none()
     if row is None:
@@ -117,7 +117,7 @@ def accept(
     db: Connection, token: str, *, login: str, name: str, password_hash: str, language: str = "en"
 ) -> users.User:
     """Use an invitation up and return the new account. An invitation made for one login works for no other."""
-    invitation = look(db, token)
+    invitation = get_usable(db, token)
     _use_up(db, invitation)
     if invitation.login and users.clean_login(login) != invitation.login:
         raise _other_login(invitation.login)
@@ -136,7 +136,7 @@ def accept(
 
 def join(db: Connection, token: str, user: users.User) -> Invitation:
     """Use a project's invitation up for an account that is there already, and return it."""
-    invitation = look(db, token)
+    invitation = get_usable(db, token)
     if invitation.project is None:
         raise UserError("This invitation makes an account, and you have one.", status=409)
     if invitation.login and user.login != invitation.login:
@@ -183,7 +183,7 @@ def revoke(db: Connection, invitation_id: str, *, by: str) -> None:
     events.record(db, by=by, what="invitation revoked", about=f"invitation {invitation_id}")
 
 
-def unused(db: Connection, *, project: str | None = None) -> list[Invitation]:
+def list_unused(db: Connection, *, project: str | None = None) -> list[Invitation]:
     """Return the invitations that nobody has used or taken back, oldest first; expired ones too."""
     query = select(invitations).where(invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
     query = query if project is None else query.where(invitations.c.project == project)

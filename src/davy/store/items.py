@@ -17,12 +17,12 @@ from davy.core import Item, Phase, UserError
 from davy.core.annotation import Answers
 from davy.store import events, phases
 from davy.store.columns import new_id
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import items, posts
 
 CHUNK = 5_000
-_MARK = Prepared(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to")))
-_DROP = Prepared(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to"), room=0))
+_MARK = PreparedStatement(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to")))
+_DROP = PreparedStatement(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to"), room=0))
 
 COLUMNS = [items.c[name] for name in Item.__dataclass_fields__]
 
@@ -54,7 +54,7 @@ def add(
     if places is None and shuffled:
         if n is None and not isinstance(rows, Sized):
             rows = list(rows)
-        places = by_chance(len(rows) if isinstance(rows, Sized) else n or 0, seed)
+        places = random_order(len(rows) if isinstance(rows, Sized) else n or 0, seed)
     first = 1 + _last(db, phase.id)
     added = 0
     for part in _parts(rows):
@@ -85,7 +85,7 @@ def add(
     return added
 
 
-def by_chance(n: int, seed: int) -> Sequence[int]:
+def random_order(n: int, seed: int) -> Sequence[int]:
     """Return the numbers below `n` in an order by chance; 4 bytes each."""
     places = array("i", range(n))
     random.Random(seed).shuffle(places)  # noqa: S311 — an order, not a secret
@@ -115,7 +115,7 @@ def of_phase(
     return [item_from(row) for row in db.execute(query.order_by(items.c.position).limit(limit))]
 
 
-def everything(db: Connection, phase_id: str) -> Iterator[Item]:
+def iter_items(db: Connection, phase_id: str) -> Iterator[Item]:
     """Yield all of a phase's items in their order, some thousand at a time."""
     after = -1
     while page := of_phase(db, phase_id, after=after, limit=CHUNK):
@@ -138,13 +138,13 @@ def lock(db: Connection, item_id: str) -> Item:
     return get(db, item_id)
 
 
-def shared(db: Connection, item_id: str, *, settled: bool) -> None:
+def settle_shared(db: Connection, item_id: str, *, settled: bool) -> None:
     """Note that an item has the one answer that a discussion gives it."""
     values = {"given": 1, "room": 0, "state": "settled" if settled else "full"}
     db.execute(update(items).where(items.c.id == item_id).values(**values))
 
 
-def mark(db: Connection, item_id: str, state: str) -> None:
+def set_state(db: Connection, item_id: str, state: str) -> None:
     """Note what became of an item: `full`, `settled` or `dropped` (then nobody gets it any more), or `open`."""
     (_DROP if state == "dropped" else _MARK).send(db, {"i": item_id, "to": state})
 

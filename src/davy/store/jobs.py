@@ -64,7 +64,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JobLogLine:
     """One line of a job's log."""
 
     id: int
@@ -146,7 +146,7 @@ def lease(db: Connection, kinds: Sequence[str], *, worker: str, seconds: float) 
     return get(db, job.id)
 
 
-def anything_due(db: Connection, kinds: Sequence[str]) -> bool:
+def has_due(db: Connection, kinds: Sequence[str]) -> bool:
     """Whether `lease` would find a job now. A read, so that idle workers don't hold up writers."""
     return any(db.execute(query.with_only_columns(jobs.c.id)).first() for query in (_due(kinds), _expired(kinds)))
 
@@ -197,7 +197,7 @@ def give_back(db: Connection, job: Job) -> None:
     _ours(db, job, state="waiting", run_after=now(), attempts=max(0, job.attempts - 1), **_NO_LEASE)
 
 
-def cancelled(db: Connection, job: Job) -> None:
+def finish_cancelled(db: Connection, job: Job) -> None:
     """Mark a job as cancelled, by the worker that noticed the wish."""
     _ours(db, job)
     _end(db, job, "cancelled", by=job.owner)
@@ -255,13 +255,13 @@ def latest(
     return [_job(row) for row in db.execute(query if before is None else query.where(jobs.c.id < before))]
 
 
-def log_lines(db: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[Line]:
+def log_lines(db: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[JobLogLine]:
     """Return a job's log in order; page on with `after` set to the last line's id."""
     query = select(job_log.c.id, job_log.c.at, job_log.c.line).where(job_log.c.job == job_id, job_log.c.id > after)
-    return [Line(row.id, row.at, row.line) for row in db.execute(query.order_by(job_log.c.id).limit(limit))]
+    return [JobLogLine(row.id, row.at, row.line) for row in db.execute(query.order_by(job_log.c.id).limit(limit))]
 
 
-def held(db: Connection, kinds: Sequence[str]) -> list[Job]:
+def list_leased(db: Connection, kinds: Sequence[str]) -> list[Job]:
     """Return the jobs that a worker holds."""
     return [_job(row) for row in db.execute(select(jobs).where(_RUNNING, jobs.c.kind.in_(kinds)))]
 

@@ -128,7 +128,7 @@ def revoke(db: Connection, id_or_prefix: str, *, by: str) -> ApiKey:
     return _key(db.execute(select(api_keys).where(api_keys.c.id == key.id)).one())
 
 
-def everyones(db: Connection, *, owner: str | None = None) -> list[ApiKey]:
+def list_keys(db: Connection, *, owner: str | None = None) -> list[ApiKey]:
     """Return the keys, or one owner's, oldest first."""
     query = select(api_keys).order_by(api_keys.c.id)
     if owner is not None:

@@ -23,7 +23,7 @@ def add(
     db: Connection, project_id: str, user_id: str, roles: Iterable[str], *, by: str, pool: str | None = None
 ) -> Member:
     """Put a person on a project's roster and return their membership; one who left comes back with these roles."""
-    wanted = checked(roles)
+    wanted = check_roles(roles)
     if not db.execute(select(projects.c.id).where(projects.c.id == project_id)).first():
         raise UserError(f"There is no project {project_id[:60]!r}.", status=404)
     if not db.execute(select(users.c.id).where(users.c.id == user_id)).first():
@@ -70,7 +70,7 @@ def of_project(db: Connection, project_id: str, *, role: str | None = None, left
 
 def set_roles(db: Connection, project_id: str, user_id: str, roles: Iterable[str], *, by: str) -> Member:
     """Change what a person may do in a project."""
-    wanted = checked(roles)
+    wanted = check_roles(roles)
     was = _there(db, project_id, user_id)
     if was.roles != wanted:
         db.execute(update(members).where(*_key(project_id, user_id)).values(roles="|".join(wanted)))
@@ -150,7 +150,7 @@ def member_of(row: Row[Any]) -> Member:
     )
 
 
-def checked(roles: Iterable[str]) -> tuple[str, ...]:
+def check_roles(roles: Iterable[str]) -> tuple[str, ...]:
     """Return roles in their usual order, each once."""
     given = set(roles)
     unknown = sorted(given - set(PROJECT_ROLES))

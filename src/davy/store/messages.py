@@ -23,7 +23,7 @@ LONGEST = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChannelMessage:
     """One message. A question is settled by its first answer; an answer may have gone into a guideline."""
 
     id: str
@@ -39,24 +39,24 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class ChannelThread:
     """An announcement or a question, with its answers from oldest to newest."""
 
-    first: Message
-    answers: tuple[Message, ...] = ()
+    first: ChannelMessage
+    answers: tuple[ChannelMessage, ...] = ()
 
 
-def announce(db: Connection, project_id: str, text: str, *, by: str) -> Message:
+def announce(db: Connection, project_id: str, text: str, *, by: str) -> ChannelMessage:
     """Tell everyone on a project something."""
     return _add(db, project_id, "announcement", text, by=by)
 
 
-def ask(db: Connection, project_id: str, text: str, *, by: str, post: str | None = None) -> Message:
+def ask(db: Connection, project_id: str, text: str, *, by: str, post: str | None = None) -> ChannelMessage:
     """Ask the team something, about a post where one is named."""
     return _add(db, project_id, "question", text, by=by, post=post)
 
 
-def answer(db: Connection, project_id: str, question_id: str, text: str, *, by: str) -> Message:
+def answer(db: Connection, project_id: str, question_id: str, text: str, *, by: str) -> ChannelMessage:
     """Answer a question or an announcement of the project."""
     asked = get(db, project_id, question_id)
     if asked.replies_to is not None or asked.kind == "note":
@@ -67,12 +67,12 @@ def answer(db: Connection, project_id: str, question_id: str, text: str, *, by: 
     return made
 
 
-def note(db: Connection, project_id: str, text: str, *, by: str, post: str | None = None) -> Message:
+def note(db: Connection, project_id: str, text: str, *, by: str, post: str | None = None) -> ChannelMessage:
     """Keep a note of what a team said about a post, as in a discussion phase."""
     return _add(db, project_id, "note", text, by=by, post=post)
 
 
-def get(db: Connection, project_id: str, message_id: str) -> Message:
+def get(db: Connection, project_id: str, message_id: str) -> ChannelMessage:
     """Return a message of a project; another project's is not found."""
     query = select(messages).where(messages.c.id == message_id, messages.c.project == project_id)
     row = db.execute(query).one_or_none()
@@ -90,7 +90,7 @@ def threads(
     post: str | None = None,
     kind: str | None = None,
     open_only: bool = False,
-) -> list[Thread]:
+) -> list[ChannelThread]:
     """Return announcements and questions with their answers, newest first; page on with the last one's id."""
     kinds = ("announcement", "question") if kind is None else (kind,)
     query = select(messages).where(messages.c.project == project_id, messages.c.kind.in_(kinds))
@@ -102,10 +102,10 @@ def threads(
         query = query.where(messages.c.settled_at.is_(None))
     first = [_message(row) for row in db.execute(query.order_by(messages.c.id.desc()).limit(limit))]
     given = _answers(db, project_id, [it.id for it in first])
-    return [Thread(it, tuple(given.get(it.id, ()))) for it in first]
+    return [ChannelThread(it, tuple(given.get(it.id, ()))) for it in first]
 
 
-def notes_of(db: Connection, project_id: str, post: str) -> list[Message]:
+def notes_of(db: Connection, project_id: str, post: str) -> list[ChannelMessage]:
     """Return the notes about a post, oldest first."""
     query = select(messages).where(messages.c.post == post, messages.c.project == project_id, messages.c.kind == "note")
     return [_message(row) for row in db.execute(query.order_by(messages.c.id))]
@@ -128,7 +128,7 @@ def into_guideline(db: Connection, project_id: str, message_id: str, version: in
     )  # fmt: skip
 
 
-def of_person(db: Connection, user_id: str) -> list[Message]:
+def of_person(db: Connection, user_id: str) -> list[ChannelMessage]:
     """Return what a person wrote in all projects, oldest first."""
     query = select(messages).where(messages.c.by == user_id).order_by(messages.c.id)
     return [_message(row) for row in db.execute(query)]
@@ -143,7 +143,7 @@ def _add(
     by: str,
     post: str | None = None,
     replies_to: str | None = None,
-) -> Message:
+) -> ChannelMessage:
     text = text.strip()
     if not text:
         raise UserError("The message is empty. Write something first.")
@@ -151,15 +151,15 @@ def _add(
         raise UserError(f"A message has at most {LONGEST} characters, this one has {len(text)}.", status=413)
     if post is not None and not db.execute(select(posts.c.id).where(posts.c.id == post)).first():
         raise UserError("The post that the question is about is not here any more.", status=404)
-    made = Message(new_id(), project_id, kind, by, now(), text, post, replies_to)
+    made = ChannelMessage(new_id(), project_id, kind, by, now(), text, post, replies_to)
     values = {name: getattr(made, name) for name in _OWN}
     db.execute(insert(messages).values(**values))
     events.record(db, by=by, what=f"{kind} written", about=f"project {project_id}", message=made.id)
     return made
 
 
-def _answers(db: Connection, project_id: str, ids: Sequence[str]) -> dict[str, list[Message]]:
-    found: dict[str, list[Message]] = {}
+def _answers(db: Connection, project_id: str, ids: Sequence[str]) -> dict[str, list[ChannelMessage]]:
+    found: dict[str, list[ChannelMessage]] = {}
     if not ids:
         return found
     query = select(messages).where(messages.c.project == project_id, messages.c.replies_to.in_(ids))
@@ -171,5 +171,5 @@ def _answers(db: Connection, project_id: str, ids: Sequence[str]) -> dict[str, l
 _OWN = "id project kind by at post replies_to text guideline_version settled_at".split()  # noqa: SIM905
 
 
-def _message(row: Row[Any]) -> Message:
-    return Message(**{name: getattr(row, name) for name in _OWN})
+def _message(row: Row[Any]) -> ChannelMessage:
+    return ChannelMessage(**{name: getattr(row, name) for name in _OWN})

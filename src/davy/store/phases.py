@@ -13,7 +13,7 @@ from davy.core import PHASE_KINDS, Phase, UserError
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import phases, projects
 
 
@@ -72,7 +72,7 @@ def get(db: Connection, phase_id: str) -> Phase:
 
 COLUMNS = [phases.c[name] for name in Phase.__dataclass_fields__]
 _FLAG = list(Phase.__dataclass_fields__).index("in_corpus")
-_ALL = Prepared(select(*COLUMNS).where(phases.c.project == bindparam("project")).order_by(phases.c.position))
+_ALL = PreparedStatement(select(*COLUMNS).where(phases.c.project == bindparam("project")).order_by(phases.c.position))
 
 
 def of_project(db: Connection, project_id: str) -> list[Phase]:

@@ -71,7 +71,7 @@ def get(db: Connection, project_id: str) -> Project:
     return found
 
 
-def everything(db: Connection) -> list[Project]:
+def list_projects(db: Connection) -> list[Project]:
     """Return all projects, open ones first, newest first."""
     query = select(projects).order_by(projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
     return [_project(row) for row in db.execute(query)]

@@ -24,7 +24,7 @@ KINDS = ("survey", "about me")
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class SurveyResponse:
     """One person's answers."""
 
     id: str
@@ -48,7 +48,7 @@ def put(db: Connection, project_id: str, user_id: str, kind: str, content: Mappi
             raise UserError("This was just saved from another tab. Load the page again.", status=409) from None
 
 
-def get(db: Connection, project_id: str, user_id: str, kind: str) -> Response | None:
+def get(db: Connection, project_id: str, user_id: str, kind: str) -> SurveyResponse | None:
     """Return a person's own answers, or None."""
     row = db.execute(select(responses).where(*_key(project_id, user_id, kind))).one_or_none()
     return None if row is None else _response(row)
@@ -64,7 +64,7 @@ def of_project(db: Connection, project_id: str, kind: str, *, roles: tuple[str, 
     return sorted(kept, key=repr)
 
 
-def of_person(db: Connection, user_id: str) -> list[Response]:
+def of_person(db: Connection, user_id: str) -> list[SurveyResponse]:
     """Return a person's own answers in all projects."""
     query = select(responses).where(responses.c.user_id == user_id).order_by(responses.c.id)
     return [_response(row) for row in db.execute(query)]
@@ -74,5 +74,5 @@ def _key(project_id: str, user_id: str, kind: str) -> tuple[Any, ...]:
     return responses.c.project == project_id, responses.c.user_id == user_id, responses.c.kind == kind
 
 
-def _response(row: Row[Any]) -> Response:
-    return Response(row.id, row.project, row.user_id, row.kind, row.at, row.content)
+def _response(row: Row[Any]) -> SurveyResponse:
+    return SurveyResponse(row.id, row.project, row.user_id, row.kind, row.at, row.content)

@@ -19,13 +19,13 @@ from sqlalchemy import Connection, Table, column, insert, inspect, table, text, 
 from sqlalchemy.exc import DataError, IntegrityError
 
 from davy.core.errors import UserError
-from davy.store import events, versions
-from davy.store.backup import KINDS, Backup, kind_of, row_counts, tables_as_they_are
+from davy.store import events, schema_versions
+from davy.store.backup import KINDS, Backup, column_kind, reflect_tables, row_counts
 from davy.store.backup_file import BackupFile
 from davy.store.columns import now
 from davy.store.store import Store, make_engine
 from davy.store.tables import sessions
-from davy.store.url import parse_url, shown, sqlite_path
+from davy.store.url import masked_url, parse_url, sqlite_path
 
 CHUNK = 2_000
 
@@ -45,16 +45,16 @@ def restore(
     """
     parsed = parse_url(url)
     with BackupFile(source) as file:
-        if file.backup.database_version not in versions.known():
+        if file.backup.database_version not in schema_versions.list_versions():
             raise UserError(
                 f"{source} is of version {file.backup.database_version}, and this Davy knows up to "
-                f"{versions.newest()}. Update Davy: pip install --upgrade davy"
+                f"{schema_versions.newest_version()}. Update Davy: pip install --upgrade davy"
             )
         if parsed.get_backend_name() == "sqlite":
             aside = _into_sqlite(file, sqlite_path(parsed), replace=replace, by=by, progress=progress)
         else:
             with Store(parsed, make_engine(parsed)) as store, store.write() as db:
-                aside = _make_room(db, shown(parsed), replace=replace)
+                aside = _make_room(db, masked_url(parsed), replace=replace)
                 _fill(db, file, by=by, progress=progress)
         return file.backup, aside
 
@@ -91,9 +91,9 @@ def _into_sqlite(
 
 def _fill(db: Connection, file: BackupFile, *, by: str, progress: Callable[[int], object]) -> None:
     """Make the backup's tables, add its rows, check them, and bring all to our version."""
-    versions.upgrade(db, file.backup.database_version)
-    there = {it.name: it for it in tables_as_they_are(db)}
-    file.check_tables({name: {c.name: kind_of(c.type) for c in it.columns} for name, it in there.items()})
+    schema_versions.upgrade(db, file.backup.database_version)
+    there = {it.name: it for it in reflect_tables(db)}
+    file.check_tables({name: {c.name: column_kind(c.type) for c in it.columns} for name, it in there.items()})
     db.execute(
         text("PRAGMA defer_foreign_keys = ON" if db.dialect.name == "sqlite" else "SET CONSTRAINTS ALL DEFERRED")
     )
@@ -107,7 +107,7 @@ def _fill(db: Connection, file: BackupFile, *, by: str, progress: Callable[[int]
     if db.dialect.name == "postgresql":
         db.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
         _restart_counters(db, there)
-    versions.upgrade(db)
+    schema_versions.upgrade(db)
     db.execute(update(sessions).where(sessions.c.ended_at.is_(None)).values(ended_at=now()))
     made_at = file.backup.made_at.isoformat()
     events.record(db, by=by, what="database restored", about="database", made_at=made_at, n=file.backup.total)
@@ -128,7 +128,7 @@ def _restart_counters(db: Connection, there: dict[str, Table]) -> None:
     """Let PostgreSQL number new rows after the restored ones."""
     for name, real in there.items():
         keys = list(real.primary_key.columns)
-        if len(keys) == 1 and kind_of(keys[0].type) == "integer":
+        if len(keys) == 1 and column_kind(keys[0].type) == "integer":
             key = keys[0].name
             db.execute(
                 text(
@@ -143,7 +143,7 @@ def _make_room(db: Connection, where: str, *, replace: bool) -> str | None:
     names = inspect(db).get_table_names()
     if not names:
         return None
-    if versions.version_of(db) is None:
+    if schema_versions.version_of(db) is None:
         raise UserError(f"{where} is a database, but not one of Davy's. Name another, or an empty one.")
     _refuse_rows(row_counts(db), where, replace=replace)
     schema = f"before_restore_{_stamp()}"
@@ -156,9 +156,9 @@ def _make_room(db: Connection, where: str, *, replace: bool) -> str | None:
 def _check_replaceable(path: Path, *, replace: bool) -> None:
     url = parse_url(f"sqlite:///{path}")
     with Store(url, make_engine(url)) as store, store.read() as db:
-        if versions.version_of(db) is None and versions.tables_in(db):
-            raise UserError(f"{shown(url)} is a database, but not one of Davy's. Name another, or an empty one.")
-        _refuse_rows(row_counts(db), shown(url), replace=replace)
+        if schema_versions.version_of(db) is None and schema_versions.tables_in(db):
+            raise UserError(f"{masked_url(url)} is a database, but not one of Davy's. Name another, or an empty one.")
+        _refuse_rows(row_counts(db), masked_url(url), replace=replace)
 
 
 def _refuse_rows(counts: dict[str, int], where: str, *, replace: bool) -> None:

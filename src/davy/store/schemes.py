@@ -18,7 +18,7 @@ from davy.core import Guideline, Scheme, UserError, Wording
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import now
-from davy.store.prepared import ONE, Prepared
+from davy.store.statements import ONE, PreparedStatement
 from davy.store.tables import annotations, guidelines, schemes, verdicts
 
 
@@ -46,7 +46,10 @@ _STAMPS = select(
     _NEWEST.scalar_subquery(),
     _NEWEST.with_only_columns(guidelines.c.digest).scalar_subquery(),
 ).where(schemes.c.name == bindparam("name"), schemes.c.version == bindparam("version"))
-_STAMP, _STAMP_LOCKED = Prepared(_STAMPS), Prepared(_STAMPS.with_for_update(of=schemes, read=True, key_share=True))
+_STAMP, _STAMP_LOCKED = (
+    PreparedStatement(_STAMPS),
+    PreparedStatement(_STAMPS.with_for_update(of=schemes, read=True, key_share=True)),
+)
 
 
 def digest(scheme: Scheme) -> str:
@@ -108,7 +111,7 @@ def ask_stamp(db: Connection, name: str, version: int, *, lock: bool = False) ->
     return found
 
 
-def everything(db: Connection) -> list[StoredScheme]:
+def list_schemes(db: Connection) -> list[StoredScheme]:
     """Return every version of every scheme, by name and version."""
     rows = db.execute(select(schemes).order_by(schemes.c.name, schemes.c.version))
     return [StoredScheme(**row._mapping) for row in rows]

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Row
 from davy.core.errors import UserError
 from davy.store import events, users
 from davy.store.columns import new_id, new_token, now, token_hash
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import sessions
 from davy.store.tables import users as users_table
 
@@ -24,7 +24,7 @@ SEEN_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SignInSession:
     """One sign-in on one device; `client` is what the browser calls itself."""
 
     id: str
@@ -36,12 +36,14 @@ class Session:
     ended_at: datetime | None = None
 
 
-def start(db: Connection, user_id: str, *, client: str | None = None, lasts: timedelta = LASTS) -> tuple[Session, str]:
+def start(
+    db: Connection, user_id: str, *, client: str | None = None, lasts: timedelta = LASTS
+) -> tuple[SignInSession, str]:
     """Sign a user in; return the session with its token, which can't be shown again."""
     if users.get(db, user_id).disabled:
         raise UserError("This account is switched off. Ask an admin.", status=403)
     token, at = new_token(), now()
-    session = Session(new_id(), user_id, client[:200] if client else None, at, at, at + lasts)
+    session = SignInSession(new_id(), user_id, client[:200] if client else None, at, at, at + lasts)
     db.execute(
         insert(sessions).values(
             id=session.id,
@@ -57,7 +59,7 @@ def start(db: Connection, user_id: str, *, client: str | None = None, lasts: tim
     return session, token
 
 
-COLUMNS = [sessions.c[name] for name in Session.__dataclass_fields__]
+COLUMNS = [sessions.c[name] for name in SignInSession.__dataclass_fields__]
 LIVE = sessions.join(users_table, sessions.c.user_id == users_table.c.id)
 IS_LIVE = (
     sessions.c.token_hash == bindparam("hash"),
@@ -66,16 +68,16 @@ IS_LIVE = (
     users_table.c.disabled_at.is_(None),
 )
 """What a session must be for its token to be worth something; `places` asks it with every page of a project."""
-_FIND = Prepared(select(*COLUMNS, *users.COLUMNS).select_from(LIVE).where(*IS_LIVE))
+_FIND = PreparedStatement(select(*COLUMNS, *users.COLUMNS).select_from(LIVE).where(*IS_LIVE))
 
 
-def find(db: Connection, token: str) -> tuple[Session, users.User] | None:
+def find(db: Connection, token: str) -> tuple[SignInSession, users.User] | None:
     """Return the live session of a token and its user, or None. One indexed read; nothing is written."""
     row = _FIND.one(db, {"hash": token_hash(token), "at": now()})
-    return None if row is None else (Session(*row[: len(COLUMNS)]), users.User(*row[len(COLUMNS) :]))
+    return None if row is None else (SignInSession(*row[: len(COLUMNS)]), users.User(*row[len(COLUMNS) :]))
 
 
-def needs_touch(session: Session) -> bool:
+def needs_touch(session: SignInSession) -> bool:
     """Whether `seen_at` is old enough to be worth a write."""
     return now() - session.seen_at > SEEN_EVERY
 
@@ -104,7 +106,7 @@ def end_all(db: Connection, user_id: str, *, by: str) -> int:
     return done.rowcount
 
 
-def of_user(db: Connection, user_id: str) -> list[Session]:
+def of_user(db: Connection, user_id: str) -> list[SignInSession]:
     """Return a user's live sessions, newest first."""
     query = select(sessions).where(
         sessions.c.user_id == user_id, sessions.c.ended_at.is_(None), sessions.c.expires_at > now()
@@ -117,5 +119,5 @@ def sweep(db: Connection, *, older_than: timedelta = timedelta(days=30)) -> int:
     return db.execute(delete(sessions).where(sessions.c.expires_at < now() - older_than)).rowcount
 
 
-def _session(row: Row[tuple[object, ...]]) -> Session:
-    return Session(row.id, row.user_id, row.client, row.created_at, row.seen_at, row.expires_at, row.ended_at)
+def _session(row: Row[tuple[object, ...]]) -> SignInSession:
+    return SignInSession(row.id, row.user_id, row.client, row.created_at, row.seen_at, row.expires_at, row.ended_at)

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.store.columns import new_id
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import sittings
 
 LONGEST_DAY = timedelta(hours=50)
@@ -24,7 +24,7 @@ LONGEST_DAY = timedelta(hours=50)
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class WorkSitting:
     """One stretch of work. `unrested_…` count from the last rest, which may lie before this sitting."""
 
     id: str
@@ -58,12 +58,12 @@ class Hours:
 
 # Built once: they run with every answer.
 _RECENT = (
-    select(*(sittings.c[{"user": "user_id"}.get(name, name)] for name in Sitting.__dataclass_fields__))
+    select(*(sittings.c[{"user": "user_id"}.get(name, name)] for name in WorkSitting.__dataclass_fields__))
     .where(sittings.c.user_id == bindparam("user"), sittings.c.started_at > bindparam("after"))
     .order_by(sittings.c.started_at.desc(), sittings.c.id.desc())
 )
-_LOOK, _LOOK_LOCKED = Prepared(_RECENT), Prepared(_RECENT.with_for_update())
-_ADD_WORK = Prepared(
+_LOOK, _LOOK_LOCKED = PreparedStatement(_RECENT), PreparedStatement(_RECENT.with_for_update())
+_ADD_WORK = PreparedStatement(
     update(sittings)
     .where(sittings.c.id == bindparam("sitting"))
     .values(
@@ -77,31 +77,33 @@ _ADD_WORK = Prepared(
 )
 
 
-def recent(db: Connection, user_id: str, at: datetime, *, lock: bool = False) -> list[Sitting]:
+def recent(db: Connection, user_id: str, at: datetime, *, lock: bool = False) -> list[WorkSitting]:
     """Return a person's sittings of the last two days in all projects, the one that was used last first."""
     rows = (_LOOK_LOCKED if lock else _LOOK).rows(db, {"user": user_id, "after": at - LONGEST_DAY})
-    found = [replace(it, postponed=bool(it.postponed)) for it in (Sitting(*row) for row in rows)]
-    return in_order(found)
+    found = [replace(it, postponed=bool(it.postponed)) for it in (WorkSitting(*row) for row in rows)]
+    return sort_sittings(found)
 
 
-def in_order(found: Iterable[Sitting]) -> list[Sitting]:
+def sort_sittings(found: Iterable[WorkSitting]) -> list[WorkSitting]:
     """Return sittings, the one that was used last first."""
     # An open one comes first: after a clock jumped back, one that ended may seem to be later.
     return sorted(found, key=lambda it: (it.ended_at is None, it.last_at, it.id), reverse=True)
 
 
-def begin(db: Connection, sitting: Sitting) -> None:
+def begin(db: Connection, sitting: WorkSitting) -> None:
     """Add a sitting."""
     values = {name: getattr(sitting, name) for name in _PLAIN}
     db.execute(insert(sittings).values(**values, user_id=sitting.user, postponed=int(sitting.postponed)))
 
 
-def fresh(project: str, user: str, *, started_at: datetime, at: datetime, **values: Any) -> Sitting:
+def new_sitting(project: str, user: str, *, started_at: datetime, at: datetime, **values: Any) -> WorkSitting:
     """Return a sitting that is not in the store yet."""
-    return Sitting(new_id(), project, user, started_at, at, **values)
+    return WorkSitting(new_id(), project, user, started_at, at, **values)
 
 
-def add_work(db: Connection, sitting: Sitting, *, seconds: float, items: int, hard: int, at: datetime) -> Sitting:
+def add_work(
+    db: Connection, sitting: WorkSitting, *, seconds: float, items: int, hard: int, at: datetime
+) -> WorkSitting:
     """Add work to a sitting, on top of what another tab may have added meanwhile, and return it with that."""
     added = {"more_seconds": seconds, "more_items": items, "more_hard": hard}
     _ADD_WORK.send(db, {"sitting": sitting.id, "to": at, **added})
@@ -123,7 +125,7 @@ def change(db: Connection, sitting_id: str, **values: Any) -> None:
     db.execute(update(sittings).where(sittings.c.id == sitting_id).values(**values))
 
 
-def of_person(db: Connection, project_id: str, user_id: str) -> list[Sitting]:
+def of_person(db: Connection, project_id: str, user_id: str) -> list[WorkSitting]:
     """Return a person's sittings in a project, newest first."""
     query = select(sittings).where(sittings.c.project == project_id, sittings.c.user_id == user_id)
     return [_sitting(row) for row in db.execute(query.order_by(sittings.c.started_at.desc(), sittings.c.id.desc()))]
@@ -156,6 +158,6 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def _sitting(row: Row[Any]) -> Sitting:
+def _sitting(row: Row[Any]) -> WorkSitting:
     values: Mapping[str, Any] = {name: getattr(row, name) for name in _PLAIN}
-    return Sitting(user=row.user_id, postponed=bool(row.postponed), **values)
+    return WorkSitting(user=row.user_id, postponed=bool(row.postponed), **values)

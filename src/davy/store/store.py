@@ -23,8 +23,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, DisconnectionError, StatementError
 
 from davy.core.errors import UserError
-from davy.store import line
-from davy.store.url import shown
+from davy.store import pipeline
+from davy.store.url import masked_url
 
 BUSY_SECONDS = 30
 
@@ -52,7 +52,7 @@ class Store:
         return self.engine.dialect.name == "sqlite"
 
     def __str__(self) -> str:
-        return shown(self.url)
+        return masked_url(self.url)
 
     def close(self) -> None:
         """Give all connections back."""
@@ -119,9 +119,9 @@ def make_engine(url: URL) -> Engine:
             connect_args={"connect_timeout": 10, "application_name": "davy", "prepare_threshold": None},
         )
         event.listen(engine, "checkout", _still_there)
-        event.listen(engine, "before_cursor_execute", line.before_statement)
-        event.listen(engine, "commit", line.before_commit)
-        event.listen(engine, "rollback", line.before_rollback)
+        event.listen(engine, "before_cursor_execute", pipeline.before_statement)
+        event.listen(engine, "commit", pipeline.before_commit)
+        event.listen(engine, "rollback", pipeline.before_rollback)
         return engine
     engine = create_engine(
         url,
@@ -187,7 +187,7 @@ def clear_errors(url: URL) -> Iterator[None]:
         said = " ".join(str(error.orig).split()).split(" Is the server running")[0]
         for words, message, status in _KNOWN:
             if re.search(words, said):
-                raise UserError(message.format(url=shown(url), said=said[:200]), status=status) from error
+                raise UserError(message.format(url=masked_url(url), said=said[:200]), status=status) from error
         raise
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, case, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from davy.store.columns import Moment
-from davy.store.prepared import Prepared
+from davy.store.columns import TimeColumn
+from davy.store.statements import PreparedStatement
 from davy.store.tables import tallies
 
 NOWHERE = -1
@@ -39,9 +39,9 @@ class Tally:
 COLUMNS = [tallies.c[name] for name in Tally.__dataclass_fields__]
 
 _MINE = select(*COLUMNS).where(tallies.c.phase == bindparam("p"), tallies.c.annotator == bindparam("a"))
-_LOCKED = Prepared(_MINE.with_for_update(key_share=True))
-_AT = bindparam("at", type_=Moment)
-_COUNT = Prepared(
+_LOCKED = PreparedStatement(_MINE.with_for_update(key_share=True))
+_AT = bindparam("at", type_=TimeColumn)
+_COUNT = PreparedStatement(
     update(tallies)
     .where(tallies.c.phase == bindparam("p"), tallies.c.annotator == bindparam("a"))
     .values(

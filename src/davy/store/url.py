@@ -46,7 +46,7 @@ def sqlite_path(url: URL) -> Path:
     return Path(url.database or "")
 
 
-def shown(url: URL) -> str:
+def masked_url(url: URL) -> str:
     """Return the URL as a person may see it, its password hidden."""
     return url.set(drivername=url.drivername.partition("+")[0]).render_as_string(hide_password=True)
 

@@ -103,7 +103,7 @@ def find(db: Connection, login_or_id: str) -> User:
     return user_of(row)
 
 
-def everyone(db: Connection) -> list[User]:
+def list_users(db: Connection) -> list[User]:
     """Return all users, by login."""
     return [user_of(row) for row in db.execute(select(users).order_by(users.c.login))]
 

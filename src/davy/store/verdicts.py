@@ -20,7 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from davy.core import Scheme, UserError, Verdict
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.prepared import Prepared
+from davy.store.statements import PreparedStatement
 from davy.store.tables import annotations, posts, verdict_annotations, verdicts
 
 CHUNK = 5_000
@@ -63,18 +63,18 @@ def _add(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: bo
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PostVerdicts:
     """A post's verdicts under a version of a scheme: those of a project that count, and the turns of all projects."""
 
     verdicts: Mapping[str, Verdict]
     turns: Mapping[str, int]
 
 
-def ask_standing(db: Connection, post: str, scheme: Scheme, project: str) -> Callable[[], Standing]:
+def ask_standing(db: Connection, post: str, scheme: Scheme, project: str) -> Callable[[], PostVerdicts]:
     """Ask for a post's verdicts by question, and return what gives them."""
     sent = _OF_POST.send(db, {"of": post})
 
-    def found() -> Standing:
+    def found() -> PostVerdicts:
         last: dict[str, Sequence[Any]] = {}
         turns: dict[str, int] = {}
         rests_on: dict[str, list[str]] = {}
@@ -90,7 +90,7 @@ def ask_standing(db: Connection, post: str, scheme: Scheme, project: str) -> Cal
             question: Verdict(post, question, tuple(labels), basis, tuple(rests_on[id_]), reason)
             for question, (id_, *_, labels, basis, reason, _) in last.items()
         }
-        return Standing(kept, turns)
+        return PostVerdicts(kept, turns)
 
     return found
 
@@ -148,7 +148,7 @@ def add_published(db: Connection, published: Iterable[Verdict], scheme: Scheme, 
 def of_post(db: Connection, post: str, *, scheme: str, version: int, project: str | None = None) -> dict[str, Verdict]:
     """Return a post's verdicts that count, by question."""
     # By post alone: told the scheme too, SQLite reads all of the scheme's verdicts through.
-    found = db.execute(select(verdicts).where(verdicts.c.post == post, newest(project))).all()
+    found = db.execute(select(verdicts).where(verdicts.c.post == post, is_newest(project))).all()
     rows = [row for row in found if (row.scheme, row.scheme_version) == (scheme, version)]
     rests_on = _rests_on(db, [row.id for row in rows])
     return {row.question: _verdict(row, rests_on) for row in rows}
@@ -165,18 +165,18 @@ def history(
     return [_verdict(row, rests_on) for row in rows]
 
 
-def settled(
+def iter_settled(
     db: Connection, *, scheme: str, version: int, question: str, project: str | None = None
 ) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Yield (post, labels, basis) of the verdicts that count on a question, by post."""
     key = (verdicts.c.scheme == scheme, verdicts.c.scheme_version == version, verdicts.c.question == question)
-    query = select(verdicts.c.post, verdicts.c.labels, verdicts.c.basis).where(*key, newest(project))
+    query = select(verdicts.c.post, verdicts.c.labels, verdicts.c.basis).where(*key, is_newest(project))
     for post, labels, basis in db.execute(query.order_by(verdicts.c.post)):
         yield post, tuple(labels), basis
 
 
 @lru_cache(maxsize=64)
-def newest(project: str | None = None) -> ColumnElement[bool]:
+def is_newest(project: str | None = None) -> ColumnElement[bool]:
     """Return the condition that no later turn follows a verdict; with `project`, that none follows in that project."""
     later = verdicts.alias("later")
     same = [later.c[name] == verdicts.c[name] for name in ("scheme", "scheme_version", "question", "post")]
@@ -186,7 +186,7 @@ def newest(project: str | None = None) -> ColumnElement[bool]:
     return and_(verdicts.c.project == project, ~overruled)
 
 
-_OF_POST = Prepared(
+_OF_POST = PreparedStatement(
     select(
         *(verdicts.c[name] for name in ("id", "scheme", "scheme_version", "question", "turn", "project")),
         *(verdicts.c[name] for name in ("labels", "basis", "reason")),
@@ -196,8 +196,10 @@ _OF_POST = Prepared(
     .where(verdicts.c.post == bindparam("of"))
     .order_by(verdict_annotations.c.annotation)
 )
-_ADD = Prepared(insert(verdicts).values({column.name: bindparam(f"its_{column.name}") for column in verdicts.c}))
-_ADD_LINK = Prepared(
+_ADD = PreparedStatement(
+    insert(verdicts).values({column.name: bindparam(f"its_{column.name}") for column in verdicts.c})
+)
+_ADD_LINK = PreparedStatement(
     insert(verdict_annotations).values(verdict=bindparam("its_verdict"), annotation=bindparam("its_annotation"))
 )
 

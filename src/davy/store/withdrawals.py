@@ -20,7 +20,7 @@ CHUNK = 500
 
 
 @dataclass(slots=True)
-class Withdrawn:
+class WithdrawalCounts:
     """What a withdrawal touched. `rows` counts what was removed, by table."""
 
     asked: int
@@ -32,7 +32,7 @@ class Withdrawn:
     """Settled answers that were removed, by scheme and question."""
 
 
-def look(db: Connection, ids: Iterable[str]) -> Withdrawn:
+def preview(db: Connection, ids: Iterable[str]) -> WithdrawalCounts:
     """Return what a withdrawal of these posts would touch; nothing changes."""
     wanted = list(dict.fromkeys(ids))
     found = [key for part in _parts(wanted) for key in db.scalars(select(posts.c.id).where(posts.c.id.in_(part)))]
@@ -44,7 +44,7 @@ def look(db: Connection, ids: Iterable[str]) -> Withdrawn:
         layer = [key for one in query for key in db.scalars(one) if key not in known]
         known.update(layer)
         derived += layer
-    result = Withdrawn(len(wanted), tuple(found), tuple(derived))
+    result = WithdrawalCounts(len(wanted), tuple(found), tuple(derived))
     people: set[str] = set()
     for part in _parts([*found, *derived]):
         people.update(db.scalars(select(annotations.c.annotator).where(annotations.c.post.in_(part)).distinct()))
@@ -56,9 +56,9 @@ def look(db: Connection, ids: Iterable[str]) -> Withdrawn:
     return result
 
 
-def withdraw(db: Connection, ids: Iterable[str], *, by: str) -> Withdrawn:
+def withdraw(db: Connection, ids: Iterable[str], *, by: str) -> WithdrawalCounts:
     """Remove these posts and all that was derived from them; ids that are not here are passed over."""
-    result = look(db, ids)
+    result = preview(db, ids)
     if db.dialect.name == "sqlite":
         db.execute(text("PRAGMA secure_delete = ON"))  # freed pages are zeroed, not left readable in the file
     for part in _parts([*reversed(result.derived), *result.found]):
@@ -70,7 +70,7 @@ def withdraw(db: Connection, ids: Iterable[str], *, by: str) -> Withdrawn:
     return result
 
 
-def settle(store: Store) -> None:
+def truncate_log(store: Store) -> None:
     """Bring a SQLite file up to date with its log, so that removed texts are in neither."""
     if store.sqlite:
         with store.engine.connect() as plain:

@@ -3,8 +3,8 @@
 Content warning: the data files hold hateful sentences, written to test detectors. README.md says why.
 """
 
-from davy.suites.counting import counts
-from davy.suites.read import Reading, load, names, path_of, read
-from davy.suites.show import masker, table
+from davy.suites.case_counts import counts
+from davy.suites.display import masker, table
+from davy.suites.suite_file import SuiteReading, load, names, path_of, read
 
-__all__ = ["Reading", "counts", "load", "masker", "names", "path_of", "read", "table"]
+__all__ = ["SuiteReading", "counts", "load", "masker", "names", "path_of", "read", "table"]

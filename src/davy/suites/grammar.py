@@ -25,7 +25,7 @@ _LITERAL = re.compile(rf"'(?P<word>[^']+)'~(?P<spell>{_NAME})")
 _AGREES = re.compile(rf"(?P<name>{_NAME})\.(?P<form>{_NAME})\?(?P<options>.+)")
 
 
-class BadSlot(ValueError):
+class SlotError(ValueError):
     """A brace that can't be read, with the reason."""
 
 
@@ -61,14 +61,14 @@ def parse(text: str) -> tuple[Part, ...]:
     return tuple(part for part in parts if part != "")
 
 
-def lexicons(parts: tuple[Part, ...]) -> tuple[str, ...]:
+def lexicon_names(parts: tuple[Part, ...]) -> tuple[str, ...]:
     """Return the lexicons that a template draws from, in the order of their first slot."""
     return tuple(dict.fromkeys(name for part in parts if isinstance(part, Slot) for name in part.lexicons))
 
 
 def _plain(text: str) -> str:
     if "{" in text or "}" in text:
-        raise BadSlot("a brace is not closed, or one stands inside another. Write slots as {name}.")
+        raise SlotError("a brace is not closed, or one stands inside another. Write slots as {name}.")
     return text
 
 
@@ -80,7 +80,7 @@ def _slot(body: str) -> Slot:
     if found := _REFERENCE.fullmatch(body):
         name = found["name"]
         return Slot(_small(name), found["form"] or "", found["spell"] or "", large=_large(name))
-    raise BadSlot(f"the slot {{{body}}} can't be read. Write {{name}}, {{name.form}} or {{name~spelling}}.")
+    raise SlotError(f"the slot {{{body}}} can't be read. Write {{name}}, {{name.form}} or {{name~spelling}}.")
 
 
 def _options(text: str) -> dict[str, str]:
@@ -88,7 +88,7 @@ def _options(text: str) -> dict[str, str]:
     for part in text.split(","):
         value, colon, word = part.partition(":")
         if not colon or not value.strip():
-            raise BadSlot(f"{part.strip()!r} is no choice. Write them as {{thing.number? one: is, many: are}}.")
+            raise SlotError(f"{part.strip()!r} is no choice. Write them as {{thing.number? one: is, many: are}}.")
         options[value.strip()] = word.strip()
     return options
 

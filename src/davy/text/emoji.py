@@ -31,7 +31,7 @@ _LINK = f"\u200d(?:[{_ALWAYS}{_WITH_SELECTOR}])(?:\ufe0f|{_TONE})?"
 _EMOJI = re.compile(f"{_KEYCAP}|{_FLAG}|{_UNIT}(?:{_TAGS}|(?:{_LINK})*+)")
 
 
-class Found(NamedTuple):
+class EmojiMatch(NamedTuple):
     """One emoji sequence: `text[start:end]`."""
 
     emoji: str
@@ -39,9 +39,9 @@ class Found(NamedTuple):
     end: int
 
 
-def find(text: str) -> list[Found]:
+def find(text: str) -> list[EmojiMatch]:
     """Return the emoji of a text in order, each sequence whole."""
-    return [Found(match[0], *match.span()) for match in _EMOJI.finditer(text)]
+    return [EmojiMatch(match[0], *match.span()) for match in _EMOJI.finditer(text)]
 
 
 def count(text: str) -> int:

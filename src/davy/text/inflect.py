@@ -5,7 +5,7 @@ harm where nobody writes it, and forms that are other words are entries of kind
 `harmless`.
 """
 
-from davy.lexicons.read import Entry
+from davy.lexicons.read import LexiconEntry
 
 _GERMAN: dict[str, tuple[str, ...]] = {
     "s": ("s",),
@@ -16,7 +16,7 @@ _GERMAN: dict[str, tuple[str, ...]] = {
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 
 
-def forms(entry: Entry) -> list[str]:
+def forms(entry: LexiconEntry) -> list[str]:
     """Return the spellings of an entry, the term itself first; `ä` is also spelt `ae`."""
     term = entry.term
     found = [term, *(_german(term, entry.inflect) if entry.lang == "de" else _english(term, entry.inflect))]

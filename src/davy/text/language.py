@@ -83,7 +83,7 @@ _SMALL_WORDS = {
 """Words that one language is full of and that others do not share."""
 
 
-def surely(texts: pl.Series, lang: str) -> pl.Series:
+def is_surely(texts: pl.Series, lang: str) -> pl.Series:
     """Return which texts are so full of a language's small words that no model need be asked; none for most languages.
 
     It costs a fortieth of the model, settles most English and German posts, and is right more often on short ones.

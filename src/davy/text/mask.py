@@ -42,7 +42,7 @@ def mask(text: str, lexicon: Lexicon | None = None) -> str:
     return text
 
 
-def veil(text: str, lexicon: Lexicon | None = None) -> list[Segment]:
+def mask_segments(text: str, lexicon: Lexicon | None = None) -> list[Segment]:
     """Return the text in pieces, hurtful words apart, so that a page can show one on a click.
 
     The pieces are plain text: joined they are the text, and a page must escape each.

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from davy.lexicons.read import Entry, Lexicon
+from davy.lexicons.read import Lexicon, LexiconEntry
 from davy.text.inflect import forms
 from davy.text.normalise import LOOK_ALIKES
-from davy.text.readings import SQUEEZED, STAR, Reading, letters, readings, squeeze
+from davy.text.text_variants import SQUEEZED, STAR, TextVariant, letters, squeeze, text_variants
 
 VOWELS = frozenset("aeiou")
 _FOREIGN = frozenset(char for char in LOOK_ALIKES if "\u0370" <= char <= "\u058f" or "\u13a0" <= char <= "\u13ff")
@@ -29,7 +29,7 @@ class Span:
 
     start: int
     end: int
-    entry: Entry
+    entry: LexiconEntry
     covered: tuple[int, ...]
     whole: bool = True
     """Whether `covered` is the entry's own; False for a phrase that is covered at a hurtful word in it."""
@@ -39,7 +39,7 @@ class Span:
 class _Form:
     """One spelling: its letters with runs squeezed, how long each run is, whether it is masked already."""
 
-    entry: Entry
+    entry: LexiconEntry
     core: str
     runs: tuple[int, ...]
     masked: bool = False
@@ -61,7 +61,7 @@ class _Form:
 class Matcher:
     """A lexicon made ready for matching. Making one costs milliseconds; `matcher()` keeps them."""
 
-    def __init__(self, lexicon: Iterable[Entry]) -> None:
+    def __init__(self, lexicon: Iterable[LexiconEntry]) -> None:
         from ahocorasick_rs import AhoCorasick
 
         by_pattern: dict[str, list[_Form]] = {}
@@ -78,9 +78,9 @@ class Matcher:
         """Return the words found, in order and without overlaps; harmless and already masked ones are left out."""
         if self._automaton is None or not text:
             return []
-        waiting: list[tuple[Reading, str, list[tuple[int, int, int]]]] = []
+        waiting: list[tuple[TextVariant, str, list[tuple[int, int, int]]]] = []
         hurtful = False
-        for reading in readings(text):
+        for reading in text_variants(text):
             plain = reading.text.translate(reading.table)
             squeezed = squeeze(f" {plain} ")
             found = [
@@ -105,7 +105,7 @@ def matcher(lexicon: Lexicon) -> Matcher:
     return Matcher(lexicon)
 
 
-def _forms(entry: Entry) -> list[_Form]:
+def _forms(entry: LexiconEntry) -> list[_Form]:
     found = []
     for spelling in forms(entry):
         folded = " ".join(spelling.translate(letters()).split())
@@ -147,7 +147,7 @@ def _doubles(forms: Sequence[_Form]) -> tuple[str, ...]:
 
 
 def _verified(
-    text: str, reading: Reading, squeezed: str, found: list[tuple[list[_Form], int, int]]
+    text: str, reading: TextVariant, squeezed: str, found: list[tuple[list[_Form], int, int]]
 ) -> Iterable[tuple[Span, bool]]:
     """Yield the spans that hold against the text, each with whether it only protects what it covers."""
     first, last, runs = _positions(reading)
@@ -180,7 +180,7 @@ def _word_end(squeezed: str, end: int) -> int:
     return end if stop < 0 else stop
 
 
-def _positions(reading: Reading) -> tuple[list[int], list[int], list[int]]:
+def _positions(reading: TextVariant) -> tuple[list[int], list[int], list[int]]:
     """Return, for each squeezed letter, the first and last character it came from and how many there were."""
     table = reading.table
     first, last, runs, before = [0], [0], [1], " "

@@ -63,7 +63,7 @@ def _tidy_table() -> _Table:
 @cache
 def fold_table() -> _Table:
     """Return the table behind `fold`, for callers that keep an offset map of their own."""
-    return _Table(folded)
+    return _Table(fold_char)
 
 
 def _tidied(char: str) -> str:
@@ -76,7 +76,7 @@ def _tidied(char: str) -> str:
     return "" if kind in ("Cc", "Cf", "Cs") else char
 
 
-def folded(char: str) -> str:
+def fold_char(char: str) -> str:
     """Return one character folded for matching; nothing for marks and invisible characters."""
     if char.isascii():
         return char.lower()

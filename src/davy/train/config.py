@@ -95,12 +95,12 @@ class Config:
         return {name: value for name, value in self.as_json().items() if name not in FREE}
 
 
-def names() -> list[str]:
+def config_names() -> list[str]:
     """Return the names of the configs that ship with Davy."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def load(name_or_path: str, changes: Mapping[str, str] | None = None) -> Config:
+def load_config(name_or_path: str, changes: Mapping[str, str] | None = None) -> Config:
     """Return a config by name or file, with changes given as text."""
     import yaml
 
@@ -109,8 +109,8 @@ def load(name_or_path: str, changes: Mapping[str, str] | None = None) -> Config:
         path = Path(name_or_path).expanduser()
     if not path.is_file():
         raise UserError(
-            f"There is no config {name_or_path!r}: no file, and the names are {', '.join(names())}."
-            f"{nearest(name_or_path, names())}"
+            f"There is no config {name_or_path!r}: no file, and the names are {', '.join(config_names())}."
+            f"{nearest(name_or_path, config_names())}"
         )
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
@@ -118,10 +118,10 @@ def load(name_or_path: str, changes: Mapping[str, str] | None = None) -> Config:
         raise UserError(f"{path} is not YAML: {str(error).splitlines()[0]}.") from error
     if not isinstance(values, dict):
         raise UserError(f"{path} must hold fields and values, such as `epochs: 3`.")
-    return changed(of(values, str(path)), changes or {})
+    return with_changes(from_values(values, str(path)), changes or {})
 
 
-def of(values: Mapping[str, Any], where: str) -> Config:
+def from_values(values: Mapping[str, Any], where: str) -> Config:
     """Return the config of plain values; an unknown field or a value of the wrong kind is an error."""
     known = {it.name: it for it in fields(Config)}
     for name in values:
@@ -130,7 +130,7 @@ def of(values: Mapping[str, Any], where: str) -> Config:
     return Config(**{name: _kind(name, value, where) for name, value in values.items()})
 
 
-def changed(config: Config, changes: Mapping[str, str]) -> Config:
+def with_changes(config: Config, changes: Mapping[str, str]) -> Config:
     """Return the config with some fields set from text, read as YAML."""
     import yaml
 

@@ -80,7 +80,7 @@ class Targets:
         return Targets(self.heads, self.values.to(device), self.weights.to(device))
 
 
-def by_length(order: np.ndarray, lengths: np.ndarray, batch: int, rng: np.random.Generator) -> list[np.ndarray]:
+def batches_by_length(order: np.ndarray, lengths: np.ndarray, batch: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return the order cut into batches of similar length, shuffled: sorted only within chunks, so epochs differ."""
     chunk = batch * 64
     batches: list[np.ndarray] = []
@@ -91,7 +91,7 @@ def by_length(order: np.ndarray, lengths: np.ndarray, batch: int, rng: np.random
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
-def in_order(lengths: np.ndarray, batch: int) -> Iterator[np.ndarray]:
+def batches_longest_first(lengths: np.ndarray, batch: int) -> Iterator[np.ndarray]:
     """Yield batches of all posts from long to short, for scoring."""
     order = np.argsort(-lengths, kind="stable")
     for start in range(0, len(order), batch):

@@ -23,8 +23,8 @@ from davy.models.transformer import TransformerScorer, heads_of
 from davy.train import targets
 from davy.train.config import Config
 from davy.train.data import Targets, Tokens
-from davy.train.fit import Recipe, fit
-from davy.train.trainer import Trained, identity, judge, schedule, start
+from davy.train.fit import FitSettings, fit
+from davy.train.trainer import TrainingResult, build_network, dev_evaluation, run_identity, schedule_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,7 @@ def shared_questions(teachers: Sequence[Scorer]) -> tuple[Question, ...]:
     return tuple(found)
 
 
-def opinions(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: tuple[Question, ...]) -> Targets:
+def teacher_targets(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: tuple[Question, ...]) -> Targets:
     """Return the teachers' mean probabilities as targets; a child counts as much as its parent says yes.
 
     A teacher that has no answer to a post is left out of its mean; where none has one, the question weighs nothing.
@@ -76,7 +76,7 @@ def opinions(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: tuple[Q
     return Targets(heads, torch.from_numpy(values), torch.from_numpy(weights))
 
 
-def mixed(soft: Targets, hard: Targets | None, share: float) -> Targets:
+def mix_targets(soft: Targets, hard: Targets | None, share: float) -> Targets:
     """Return soft targets in which `share` of each settled answer's row comes from that answer."""
     if hard is None:
         return soft
@@ -98,7 +98,7 @@ def distil(
     hard_share: float = 0.3,
     seed: int = 1,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
-) -> Trained:
+) -> TrainingResult:
     """Train a student on the posts and write it to `folder/model`."""
     questions = shared_questions(teachers)
     for name in config.questions:
@@ -107,13 +107,13 @@ def distil(
             raise UserError(f"questions names {name!r}, which the teachers don't all answer; they share {shared}.")
     if config.questions:
         questions = tuple(question for question in questions if question.name in config.questions)
-    soft = opinions(posts, teachers, questions)
+    soft = teacher_targets(posts, teachers, questions)
     settled = any(f"{q.name}.gold" in posts.columns and posts[f"{q.name}.gold"].is_not_null().any() for q in questions)
-    wanted = mixed(soft, targets.make(questions, posts, config) if settled else None, hard_share)
+    wanted = mix_targets(soft, targets.make_targets(questions, posts, config) if settled else None, hard_share)
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")
-    network, reading = start(config, questions, posts)
+    network, reading = build_network(config, questions, posts)
     network.to(device)
     tokens = Tokens.of(reading.ids(posts["text"].fill_null("").to_list()), reading.pad, device)
     checkpoint = folder / "checkpoint"
@@ -122,16 +122,16 @@ def distil(
         network,
         tokens,
         wanted.to(device),
-        Recipe(schedule(config, precision), config.batch, config.agreement, seed),
+        FitSettings(schedule_of(config, precision), config.batch, config.agreement, seed),
         order=lambda rng: rng.permutation(len(posts)),
-        evaluate=None if dev is None else judge(network, reading, dev, questions, config, precision),
+        evaluate=None if dev is None else dev_evaluation(network, reading, dev, questions, config, precision),
         folder=checkpoint,
         save_every=config.save_every,
         tell=tell,
-        identity=identity(
+        identity=run_identity(
             config, seed, posts, dev, questions, teachers=[[it.name, it.version] for it in teachers], hard=hard_share
         ),
     )
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
     manifest = scorer.save(folder / "model")
-    return Trained(replace(scorer, version=manifest.version), history, folder / "model", seed)
+    return TrainingResult(replace(scorer, version=manifest.version), history, folder / "model", seed)

@@ -19,9 +19,9 @@ from davy.models import folder as folders
 from davy.models.gold import targets
 from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
-from davy.models.transformer import TransformerScorer, heads_of, many_within
-from davy.train.onnx import write_onnx
-from davy.train.ranges import measure, settle
+from davy.models.transformer import TransformerScorer, heads_of, parent_gates
+from davy.train.onnx.activation_ranges import fix_ranges, measure_ranges
+from davy.train.onnx.write import write_onnx
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,7 @@ RANGE_POSTS = 1000
 """How many posts of dev the ranges of activations are measured on."""
 
 
-def export(
+def export_onnx(
     source: Path,
     out: Path,
     *,
@@ -56,7 +56,7 @@ def export(
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in scorer.questions]
     posts = _posts(scorer, dev) if int8 and dev is not None else []
     if posts:
-        measure(scorer.network, posts)
+        measure_ranges(scorer.network, posts)
     write_onnx(
         scorer.network,
         [q.name for q in scorer.questions],
@@ -65,10 +65,10 @@ def export(
         int8=int8,
         table_bits=table_bits,
         matrix_bits=matrix_bits,
-        within=many_within(scorer.questions),
+        within=parent_gates(scorer.questions),
     )
     if posts:
-        settle(out / "model.onnx", posts)
+        fix_ranges(out / "model.onnx", posts)
     _tokenizer(scorer, out / "tokenizer.json")
     if (source / folders.CARD).is_file():
         shutil.copy(source / folders.CARD, out / folders.CARD)
@@ -76,7 +76,7 @@ def export(
     draft = folders.Manifest("onnx", manifest.name, scorer.questions, languages=manifest.languages, settings=settings)
     folders.write(out, draft)
     if dev is None:
-        return {"model": str(out), "bytes": size(out)}
+        return {"model": str(out), "bytes": folder_bytes(out)}
     return _tuned(scorer, draft, out, dev, answered)
 
 
@@ -121,16 +121,16 @@ def _tuned(
         block = after.probabilities[question.name][rows]
         if question.kind != "many":
             gold = table.argmax(axis=1)
-            temperatures[question.name] = temperature(block, gold)
+            temperatures[question.name] = fit_temperature(block, gold)
             if question.positive is not None and len(question.labels) == 2:
                 yes = question.label_names.index(question.positive)
-                cooled = cool(block, temperatures[question.name])[:, yes]
-                thresholds[question.name] = threshold(cooled, gold == yes)
+                cooled = apply_temperature(block, temperatures[question.name])[:, yes]
+                thresholds[question.name] = choose_threshold(cooled, gold == yes)
     full = folders.write(out, replace(draft, temperatures=temperatures, thresholds=thresholds))
     return {
         "model": str(out),
         "version": full.version,
-        "bytes": size(out),
+        "bytes": folder_bytes(out),
         "posts": len(dev),
         "gaps": gaps,
         "temperatures": temperatures,
@@ -149,23 +149,24 @@ def _gap(question: Question, before: np.ndarray, after: np.ndarray) -> dict[str,
     }
 
 
-def cool(chances: np.ndarray, value: float) -> np.ndarray:
+def apply_temperature(chances: np.ndarray, value: float) -> np.ndarray:
     """Return probabilities after dividing their logits by a temperature."""
     logs = np.log(np.clip(chances, 1e-9, 1)) / value
     odds = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
-def temperature(chances: np.ndarray, gold: np.ndarray) -> float:
+def fit_temperature(chances: np.ndarray, gold: np.ndarray) -> float:
     """Return the temperature, out of 0.5 to 4, with the lowest log loss."""
     rows = np.arange(len(gold))
     losses = {
-        round(float(t), 3): -np.log(cool(chances, t)[rows, gold].clip(1e-9)).mean() for t in np.geomspace(0.5, 4, 43)
+        round(float(t), 3): -np.log(apply_temperature(chances, t)[rows, gold].clip(1e-9)).mean()
+        for t in np.geomspace(0.5, 4, 43)
     }
     return min(losses, key=losses.__getitem__)
 
 
-def threshold(yes: np.ndarray, gold: np.ndarray) -> float:
+def choose_threshold(yes: np.ndarray, gold: np.ndarray) -> float:
     """Return a threshold half-way between 0.5 and the one with the best macro-F1: the curve is flat near its top."""
     grid = np.round(np.arange(0.2, 0.81, 0.01), 2)
     scores = np.array([_macro_f1(gold, yes >= cut) for cut in grid])
@@ -178,6 +179,6 @@ def _macro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
     return float(np.mean([2 * (g & p).sum() / max(1, g.sum() + p.sum()) for g, p in sides]))
 
 
-def size(folder: Path) -> int:
+def folder_bytes(folder: Path) -> int:
     """Return the bytes of a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -17,14 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from davy.models.network import Network
-from davy.train.data import Targets, Tokens, by_length, in_order
+from davy.train.data import Targets, Tokens, batches_by_length, batches_longest_first
 from davy.train.loop import History, Loop, Schedule
 from davy.train.losses import agreement_loss, masked_loss
-from davy.train.team import Team
+from davy.train.processes import ProcessGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class FitSettings:
     """How to fit: the schedule, the batch, and how much two passes through dropout must agree (R-Drop)."""
 
     schedule: Schedule
@@ -37,7 +37,7 @@ def fit(
     network: Network,
     tokens: Tokens,
     targets: Targets,
-    recipe: Recipe,
+    recipe: FitSettings,
     *,
     order: Callable[[np.random.Generator], np.ndarray],
     evaluate: Callable[[], dict[str, Any]] | None = None,
@@ -45,7 +45,7 @@ def fit(
     save_every: int = 0,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
     wrap_up: Callable[[float], None] = lambda _: None,
-    team: Team | None = None,
+    team: ProcessGroup | None = None,
     identity: Mapping[str, Any] | None = None,
 ) -> History:
     """Train the network in place and return the history; `order(rng)` gives the rows of one epoch."""
@@ -54,7 +54,7 @@ def fit(
 
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((recipe.seed, epoch))
-        return by_length(order(rng), lengths, recipe.batch, rng)
+        return batches_by_length(order(rng), lengths, recipe.batch, rng)
 
     def loss(batch: np.ndarray) -> Tensor:
         rows = torch.from_numpy(batch).to(device)
@@ -77,7 +77,7 @@ def fit(
         save_every,
         tell,
         wrap_up,
-        team or Team(),
+        team or ProcessGroup(),
         identity or {},
     ).run()
 
@@ -89,7 +89,7 @@ def predict(network: nn.Module, tokens: Tokens, *, batch: int = 64, precision: s
     lengths = tokens.lengths.cpu().numpy()
     device = tokens.flat.device
     out: Tensor | None = None
-    for rows in in_order(lengths, batch):
+    for rows in batches_longest_first(lengths, batch):
         index = torch.from_numpy(rows.copy()).to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
             logits = network(*tokens.batch(index, int(lengths[rows].max()))).float()

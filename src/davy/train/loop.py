@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from davy.core.errors import UserError
-from davy.train.team import Team
+from davy.train.processes import ProcessGroup
 
 CHECKPOINT = "checkpoint.safetensors"
 STATE = "checkpoint.json"
@@ -82,7 +82,7 @@ class Loop:
     tell: Callable[[dict[str, Any]], None] = lambda _: None
     wrap_up: Callable[[float], None] = lambda _: None
     """Hears the share of the run that is done before each step, for phases such as quantisation-aware steps."""
-    team: Team = field(default_factory=Team)
+    team: ProcessGroup = field(default_factory=ProcessGroup)
     """The processes that train together. Each draws its own dropout, so that after a kill a team of several goes on
     with other chance than it would have had; one alone ends with the same weights."""
     identity: Mapping[str, Any] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class Masker:
         return torch.where(chosen & (dice >= 0.9), strangers, hidden)
 
 
-def guesses(model: nn.Module, ids: Tensor, attention: Tensor, chosen: Tensor) -> Tensor:
+def masked_logits(model: nn.Module, ids: Tensor, attention: Tensor, chosen: Tensor) -> Tensor:
     """Return the logits over the vocabulary at the chosen places only, where the model's head allows it."""
     base = model.base_model
     heads = [child for child in model.children() if child is not base]
@@ -49,17 +49,19 @@ def masked_words_loss(model: nn.Module, ids: Tensor, attention: Tensor, masker: 
     """Return the loss of guessing hidden words."""
     chosen = masker.choose(ids, share)
     chosen[:, 1] |= ~chosen.any() & ~masker.fixed[ids[:, 1]]  # an empty batch would give no number
-    return F.cross_entropy(guesses(model, masker.hide(ids, chosen), attention, chosen).float(), ids[chosen])
+    return F.cross_entropy(masked_logits(model, masker.hide(ids, chosen), attention, chosen).float(), ids[chosen])
 
 
 @torch.inference_mode()
-def filled(model: nn.Module, ids: Tensor, attention: Tensor, masker: Masker, share: float, *, top: int = 12) -> Tensor:
+def fill_masked(
+    model: nn.Module, ids: Tensor, attention: Tensor, masker: Masker, share: float, *, top: int = 12
+) -> Tensor:
     """Return ids with some words replaced by others that the model finds likely there."""
     chosen = masker.choose(ids, share)
     if not chosen.any():
         return ids
     hidden = torch.where(chosen, masker.mask, ids)
-    logits = guesses(model, hidden, attention, chosen).float()
+    logits = masked_logits(model, hidden, attention, chosen).float()
     logits[:, masker.fixed] = -torch.inf
     best, which = logits.topk(top, dim=1)
     pick = torch.multinomial(best.softmax(1), 1)

@@ -16,14 +16,14 @@ import torch
 
 from davy.core.errors import UserError
 from davy.models import hub
-from davy.models.network import check_complete, hush, no_encoder
-from davy.models.transformer import Reading, load_tokenizer
+from davy.models.network import check_complete, encoder_error, silence_transformers
+from davy.models.transformer import TextTokenizer, load_tokenizer
 from davy.train import emoji
 from davy.train.config import Config
-from davy.train.data import Tokens, by_length
+from davy.train.data import Tokens, batches_by_length
 from davy.train.loop import History, Loop
 from davy.train.masking import Masker, masked_words_loss
-from davy.train.trainer import schedule
+from davy.train.trainer import schedule_of
 
 
 def pretrain(
@@ -38,21 +38,21 @@ def pretrain(
     """Train on the texts and write the encoder to `folder`; `share` of the words are hidden."""
     from transformers import AutoModelForMaskedLM
 
-    hush()
+    silence_transformers()
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer, pad = load_tokenizer(config.encoder)
     try:
         model, found = AutoModelForMaskedLM.from_pretrained(
-            config.encoder, use_safetensors=True, output_loading_info=True, **hub.options(config.encoder)
+            config.encoder, use_safetensors=True, output_loading_info=True, **hub.download_options(config.encoder)
         )
     except (OSError, ValueError, KeyError) as error:
-        raise no_encoder(config.encoder, error) from error
+        raise encoder_error(config.encoder, error) from error
     # A head that guesses words may be new; an encoder that is new has forgotten everything.
     check_complete(config.encoder, [it for it in found["missing_keys"] if it.startswith(model.base_model_prefix)])
     if config.emoji == "tokens":
         emoji.add_tokens(tokenizer, model, texts)
-    reading = Reading(tokenizer, config.max_length, pad, ("emoji names",) if config.emoji == "names" else ())
+    reading = TextTokenizer(tokenizer, config.max_length, pad, ("emoji names",) if config.emoji == "names" else ())
     rows = [ids for ids in reading.ids(texts) if len(ids) > 4]
     if not rows:
         raise UserError("No text has more than two words to learn from.")
@@ -63,7 +63,7 @@ def pretrain(
 
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((seed, epoch))
-        return by_length(rng.permutation(len(rows)), lengths, config.batch, rng)
+        return batches_by_length(rng.permutation(len(rows)), lengths, config.batch, rng)
 
     def loss(batch: np.ndarray) -> torch.Tensor:
         ids, mask = tokens.batch(torch.from_numpy(batch).to(device), int(lengths[batch].max()))
@@ -72,7 +72,7 @@ def pretrain(
     checkpoint = folder / "checkpoint"
     checkpoint.mkdir(parents=True, exist_ok=True)
     precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")
-    plan = schedule(config, precision)
+    plan = schedule_of(config, precision)
     history = Loop(
         model,
         plan,

@@ -12,7 +12,7 @@ from typing import Any
 from davy.core.errors import UserError
 from davy.train.config import Config
 
-WHOLE: tuple[str, ...] = ("scheme", "questions", "seeds", "grid", "name", "note")
+SHARED_FIELDS: tuple[str, ...] = ("scheme", "questions", "seeds", "grid", "name", "note")
 """Fields that belong to all trials alike."""
 
 
@@ -28,7 +28,7 @@ class Trial:
 def trials(config: Config, out: Path) -> Iterator[Trial]:
     """Yield the runs that a config asks for: one, or one for each combination of its grid."""
     for name in config.grid:
-        if name in WHOLE:
+        if name in SHARED_FIELDS:
             raise UserError(
                 f"grid names {name!r}, which is the same for all runs of a search. Set it outside the grid."
             )

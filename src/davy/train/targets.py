@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def make(questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
+def make_targets(questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
     """Return what each head should say about each post, weighted by question and, if asked for, by class."""
     found = Targets.empty(heads_of(questions), len(posts))
-    posts = posts if config.consistent else everywhere(questions, posts)
+    posts = posts if config.consistent else fill_implied_noes(questions, posts)
     answered: dict[str, dict[int, set[int]]] = {}
     for question, rows, table in gold_targets(questions, posts):
         weight = np.full(len(rows), float(config.weights.get(question.name, 1.0)), dtype=np.float32)
@@ -43,7 +43,7 @@ def make(questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -
     return found
 
 
-def everywhere(questions: tuple[Question, ...], posts: pl.DataFrame) -> pl.DataFrame:
+def fill_implied_noes(questions: tuple[Question, ...], posts: pl.DataFrame) -> pl.DataFrame:
     """Return posts in which a yes/no child question is answered with no where its parent's answer leads elsewhere."""
     import polars as pl
 
@@ -77,7 +77,7 @@ def _reached(
     return np.array([bool(above.get(int(row), needed) & needed) for row in rows])
 
 
-def order(
+def epoch_order(
     questions: tuple[Question, ...], posts: pl.DataFrame, config: Config
 ) -> Callable[[np.random.Generator], np.ndarray]:
     """Return the function that draws an epoch: rows that stand several times, and fewer noes where asked for."""

@@ -17,23 +17,23 @@ import torch
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.models.network import Network, columns_of, load_encoder, no_encoder
-from davy.models.transformer import Reading, TransformerScorer, heads_of, load_tokenizer
+from davy.models.network import Network, columns_of, encoder_error, load_encoder
+from davy.models.transformer import TextTokenizer, TransformerScorer, heads_of, load_tokenizer
 from davy.train import emoji, targets
 from davy.train.config import Config
 from davy.train.data import Targets, Tokens
-from davy.train.fit import Recipe, fit, predict
+from davy.train.fit import FitSettings, fit, predict
 from davy.train.loop import History, Schedule
 from davy.train.losses import masked_loss
-from davy.train.record import data_hash
-from davy.train.team import team
+from davy.train.processes import process_group
+from davy.train.run_record import data_hash
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainingResult:
     """What one seed gave: the scorer, what happened, and where it is."""
 
     scorer: TransformerScorer
@@ -51,41 +51,41 @@ def train(
     *,
     seed: int,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
-) -> Trained:
+) -> TrainingResult:
     """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint`."""
     torch.manual_seed(seed)
-    us = team()
+    us = process_group()
     device = us.device.partition(":")[0]
     precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")
-    network, reading = start(config, questions, posts)
+    network, reading = build_network(config, questions, posts)
     network.to(us.device)
     tokens = Tokens.of(reading.ids(posts["text"].fill_null("").to_list()), reading.pad, us.device)
-    wanted = targets.make(questions, posts, config).to(us.device)
+    wanted = targets.make_targets(questions, posts, config).to(us.device)
     checkpoint = folder / "checkpoint"
     checkpoint.mkdir(parents=True, exist_ok=True)
     history = fit(
         network,
         tokens,
         wanted,
-        Recipe(schedule(config, precision), config.batch, config.agreement, seed),
-        order=targets.order(questions, posts, config),
-        evaluate=None if dev is None else judge(network, reading, dev, questions, config, precision),
+        FitSettings(schedule_of(config, precision), config.batch, config.agreement, seed),
+        order=targets.epoch_order(questions, posts, config),
+        evaluate=None if dev is None else dev_evaluation(network, reading, dev, questions, config, precision),
         folder=checkpoint,
         save_every=config.save_every,
         tell=tell,
         team=us,
-        identity=identity(config, seed, posts, dev, questions),
+        identity=run_identity(config, seed, posts, dev, questions),
     )
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
     if not us.leads:
         us.wait()
-        return Trained(scorer, history, folder / "model", seed)
+        return TrainingResult(scorer, history, folder / "model", seed)
     manifest = scorer.save(folder / "model")
     us.wait()
-    return Trained(replace(scorer, version=manifest.version), history, folder / "model", seed)
+    return TrainingResult(replace(scorer, version=manifest.version), history, folder / "model", seed)
 
 
-def identity(
+def run_identity(
     config: Config,
     seed: int,
     posts: pl.DataFrame,
@@ -99,7 +99,9 @@ def identity(
     return {**config.identity(), "seed": seed, "heads": asked, **data, **more}
 
 
-def start(config: Config, questions: tuple[Question, ...], posts: pl.DataFrame) -> tuple[Network, Reading]:
+def build_network(
+    config: Config, questions: tuple[Question, ...], posts: pl.DataFrame
+) -> tuple[Network, TextTokenizer]:
     """Return the untrained network and how it reads: encoder, heads, tokenizer, and emoji as the config wants them."""
     if not config.encoder:
         raise UserError("No encoder: name a folder or a hub name with --encoder, such as distilbert-base-uncased.")
@@ -107,16 +109,16 @@ def start(config: Config, questions: tuple[Question, ...], posts: pl.DataFrame) 
     try:
         encoder = load_encoder(config.encoder)
     except (OSError, ValueError, KeyError) as error:
-        raise no_encoder(config.encoder, error) from error
+        raise encoder_error(config.encoder, error) from error
     if config.emoji == "tokens":
         emoji.add_tokens(tokenizer, encoder, posts["text"].fill_null("").to_list())
     places = int(getattr(encoder.config, "max_position_embeddings", 0) or 512)
     steps = ("emoji names",) if config.emoji == "names" else ()
-    reading = Reading(tokenizer, min(config.max_length, places - 2), pad, steps)
+    reading = TextTokenizer(tokenizer, min(config.max_length, places - 2), pad, steps)
     return Network(encoder, heads_of(questions), pooling=config.pooling, dropout=config.dropout), reading
 
 
-def schedule(config: Config, precision: str) -> Schedule:
+def schedule_of(config: Config, precision: str) -> Schedule:
     """Return the loop's schedule for a config."""
     return Schedule(
         epochs=config.epochs,
@@ -132,9 +134,9 @@ def schedule(config: Config, precision: str) -> Schedule:
     )
 
 
-def judge(
+def dev_evaluation(
     network: Network,
-    reading: Reading,
+    reading: TextTokenizer,
     dev: pl.DataFrame,
     questions: tuple[Question, ...],
     config: Config,
@@ -143,7 +145,7 @@ def judge(
     """Return the function that measures dev: loss, macro-F1 for each question, and the score that chooses."""
     device = next(network.parameters()).device
     tokens = Tokens.of(reading.ids(dev["text"].fill_null("").to_list()), reading.pad, device)
-    wanted = targets.make(questions, dev, replace(config, class_weights="none")).to(device)
+    wanted = targets.make_targets(questions, dev, replace(config, class_weights="none")).to(device)
 
     def measured() -> dict[str, Any]:
         logits = predict(network, tokens, batch=max(32, config.batch), precision=precision)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from davy.annotate.exchange import jsons
-from davy.annotate.exchange.extras import (
+from davy.annotate.exchange import json_stream
+from davy.annotate.exchange.extra_fields import (
     KEY,
     given_extras,
     given_fields,
@@ -26,25 +26,25 @@ from davy.annotate.exchange.extras import (
     strings,
     text,
 )
-from davy.annotate.exchange.rows import About, Answered, Given, Rows, merged
+from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext, GivenAnswer, Rows, merge_rows
 from davy.core import Scheme, UserError
 
 _SPACE = uuid.UUID("5f0c9b52-5b4d-5d6e-8a6e-6f1c2d3e4f50")
 
 
-def write(rows: Rows, path: Path, about: About) -> None:
+def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the rows as an array of records."""
-    jsons.write_array(_records(rows, about), path)
+    json_stream.write_array(_records(rows, about), path)
 
 
-def read(path: Path, about: About) -> Iterator[Answered]:
+def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield the posts of a file of records, neighbours about one post together."""
-    return merged(_read(path, about.scheme))
+    return merge_rows(_read(path, about.scheme))
 
 
-def _records(rows: Rows, about: About) -> Iterator[dict[str, Any]]:
+def _records(rows: Rows, about: ExchangeContext) -> Iterator[dict[str, Any]]:
     for row in rows:
-        phases: dict[str | None, list[Given]] = {}
+        phases: dict[str | None, list[GivenAnswer]] = {}
         for given in row.given:
             phases.setdefault(given.phase, []).append(given)
         for number, answered in enumerate(phases.values() or [[]]):
@@ -63,7 +63,7 @@ def _records(rows: Rows, about: About) -> Iterator[dict[str, Any]]:
             }
 
 
-def _responses(answered: list[Given], about: About) -> dict[str, list[dict[str, Any]]]:
+def _responses(answered: list[GivenAnswer], about: ExchangeContext) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for name in about.questions:
         many = about.scheme.question(name).kind == "many"
@@ -80,13 +80,13 @@ def user_id(project: str, pseudonym: str) -> str:
     return str(uuid.uuid5(_SPACE, f"{project}\0{pseudonym}"))
 
 
-def _told(given: Given, about: About) -> dict[str, Any]:
+def _told(given: GivenAnswer, about: ExchangeContext) -> dict[str, Any]:
     who = {"annotator": given.annotator, "user_id": user_id(about.project, given.annotator)}
     return {**who, **given_extras(given)}
 
 
-def _read(path: Path, scheme: Scheme) -> Iterator[Answered]:
-    for number, record in jsons.objects(path, "record"):
+def _read(path: Path, scheme: Scheme) -> Iterator[AnsweredPost]:
+    for number, record in json_stream.objects(path, "record"):
         place = f"{path.name}: record {number}"
         metadata = mapping(record.get("metadata"), f"{place}: metadata")
         told = _unpacked(metadata.get(KEY), place)
@@ -98,7 +98,7 @@ def _read(path: Path, scheme: Scheme) -> Iterator[Answered]:
                 known["meta"]["suggestions"] = record["suggestions"]
         fields = mapping(record.get("fields"), f"{place}: fields")
         post_id = told.get("id") or record.get("id") or record.get("external_id") or f"{path.stem}-{number}"
-        yield Answered(
+        yield AnsweredPost(
             id=text(post_id, f"{place}: id"),
             text=_text_of(fields, place),
             **known,
@@ -125,7 +125,7 @@ def _text_of(fields: dict[str, Any], place: str) -> str | None:
     return found[0]
 
 
-def _given(responses: Any, scheme: Scheme, told: dict[str, Any], place: str) -> tuple[Given, ...]:
+def _given(responses: Any, scheme: Scheme, told: dict[str, Any], place: str) -> tuple[GivenAnswer, ...]:
     answers: dict[str, dict[str, tuple[str, ...]]] = {}
     refused: set[str] = set()
     if isinstance(responses, list):  # as Argilla's API gives them: one entry a person
@@ -148,11 +148,13 @@ def _given(responses: Any, scheme: Scheme, told: dict[str, Any], place: str) -> 
     people = [mapping(it, f"{place}: {KEY}") for it in told.get("given") or []]
     if people:
         return tuple(
-            Given(annotator=str(it["annotator"]), answers=answers.get(it["user_id"], {}), **given_fields(it, place))
+            GivenAnswer(
+                annotator=str(it["annotator"]), answers=answers.get(it["user_id"], {}), **given_fields(it, place)
+            )
             for it in people
         )
     return tuple(
-        Given(annotator=who, phase=None, answers=found, flags=("refused",) if who in refused else ())
+        GivenAnswer(annotator=who, phase=None, answers=found, flags=("refused",) if who in refused else ())
         for who, found in answers.items()
     )
 

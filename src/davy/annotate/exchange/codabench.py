@@ -15,15 +15,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from davy.annotate.exchange import jsons
-from davy.annotate.exchange.extras import mapping, post_extras, post_fields, strings, text
-from davy.annotate.exchange.rows import About, Answered, Rows, Settled, known_basis
+from davy.annotate.exchange import json_stream
+from davy.annotate.exchange.extra_fields import mapping, post_extras, post_fields, strings, text
+from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext, Rows, SettledAnswer, check_basis
 from davy.core import UserError
 
 _PUBLIC = ("lang", "image")
 
 
-def write(rows: Rows, path: Path, about: About) -> None:
+def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the bundle into an empty folder."""
     for name in ("input_data", "reference_data", "scoring_program"):
         (path / name).mkdir()
@@ -41,13 +41,13 @@ def write(rows: Rows, path: Path, about: About) -> None:
     (path / "competition.yaml").write_text(_competition(about), encoding="utf-8")
 
 
-def read(path: Path, about: About) -> Iterator[Answered]:  # noqa: ARG001
+def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:  # noqa: ARG001
     """Yield the settled posts of a bundle that `write` made."""
     places = [path / "input_data" / "posts.jsonl", path / "reference_data" / "reference.jsonl"]
     for file in places:
         if not file.exists():
             raise UserError(f"The bundle has no {file.parent.name}/{file.name}. Give one that Davy wrote.")
-    for (number, post), (_, gold) in zip(jsons.lines(places[0]), jsons.lines(places[1]), strict=True):
+    for (number, post), (_, gold) in zip(json_stream.lines(places[0]), json_stream.lines(places[1]), strict=True):
         place = f"reference.jsonl: line {number}"
         if post.get("id") != gold.get("id"):
             raise UserError(f"{place} is about another post than the same line of posts.jsonl.")
@@ -55,13 +55,13 @@ def read(path: Path, about: About) -> Iterator[Answered]:  # noqa: ARG001
         known |= {name: post[name] for name in _PUBLIC if post.get(name) is not None}
         basis, reason = mapping(gold.get("basis"), place), mapping(gold.get("reason"), place)
         known["settled"] = {
-            name: Settled(strings(labels, place), known_basis(basis.get(name), place), reason.get(name))
+            name: SettledAnswer(strings(labels, place), check_basis(basis.get(name), place), reason.get(name))
             for name, labels in mapping(gold.get("answers"), place).items()
         }
-        yield Answered(id=text(post.get("id"), place), text=post.get("text"), **known, place=place)
+        yield AnsweredPost(id=text(post.get("id"), place), text=post.get("text"), **known, place=place)
 
 
-def _write_data(rows: Rows, path: Path, about: About) -> int:
+def _write_data(rows: Rows, path: Path, about: ExchangeContext) -> int:
     n = 0
     posts = (path / "input_data" / "posts.jsonl").open("w", encoding="utf-8", newline="\n")
     gold = (path / "reference_data" / "reference.jsonl").open("w", encoding="utf-8", newline="\n")
@@ -85,7 +85,7 @@ def _write_data(rows: Rows, path: Path, about: About) -> int:
     return n
 
 
-def _competition(about: About) -> str:
+def _competition(about: ExchangeContext) -> str:
     import yaml
 
     columns = [("macro_f1", "Macro-F1, mean")]
@@ -134,7 +134,7 @@ def _competition(about: About) -> str:
     return yaml.safe_dump(made, sort_keys=False, allow_unicode=True)
 
 
-def _pages(about: About, n: int) -> dict[str, str]:
+def _pages(about: ExchangeContext, n: int) -> dict[str, str]:
     asked = "\n".join(f"- `{name}`: {', '.join(about.scheme.question(name).label_names)}" for name in about.questions)
     return {
         "overview.md": f"# {about.title or about.project}\n\nThe texts of this benchmark are hurtful. They are here so "

@@ -10,25 +10,25 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.annotate.exchange import tables
-from davy.annotate.exchange.cells import cell_of, labels_of
-from davy.annotate.exchange.extras import question_of
-from davy.annotate.exchange.rows import About, Answered, Given, Rows
+from davy.annotate.exchange import spreadsheet_tables
+from davy.annotate.exchange.extra_fields import question_of
+from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext, GivenAnswer, Rows
+from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of
 from davy.core import UserError
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def write(rows: Rows, path: Path, about: About) -> None:
+def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write one row an answer."""
-    tables.written(_frames(rows, about), path, about)
+    spreadsheet_tables.write_frames(_frames(rows, about), path, about)
 
 
-def read(path: Path, about: About) -> Iterator[Answered]:
+def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield posts with answers, without texts; the rows about a post and person that stand together are one answer."""
     task, people, place = "", {}, ""  # type: str, dict[str, dict[str, tuple[str, ...]]], str
-    for number, cells in _numbered(tables.read(path, about), path.name):
+    for number, cells in _numbered(spreadsheet_tables.read_frames(path, about), path.name):
         here = f"{path.name}: row {number}"
         if str(cells["task"]) != task:
             if task:
@@ -43,7 +43,7 @@ def read(path: Path, about: About) -> Iterator[Answered]:
         yield _post(task, people, place)
 
 
-def _frames(rows: Rows, about: About) -> Iterator[pl.DataFrame]:
+def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
     import polars as pl
 
     questions = [about.scheme.question(name) for name in about.questions]
@@ -60,7 +60,7 @@ def _frames(rows: Rows, about: About) -> Iterator[pl.DataFrame]:
                 if cell is not None
             ]
 
-    return tables.in_chunks(answers(), dict.fromkeys(columns, pl.String))
+    return spreadsheet_tables.in_chunks(answers(), dict.fromkeys(columns, pl.String))
 
 
 def _numbered(frames: Iterable[pl.DataFrame], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -78,7 +78,7 @@ def _numbered(frames: Iterable[pl.DataFrame], name: str) -> Iterator[tuple[int, 
             yield number, cells
 
 
-def _answer(cells: dict[str, Any], about: About, place: str) -> tuple[str, tuple[str, ...]]:
+def _answer(cells: dict[str, Any], about: ExchangeContext, place: str) -> tuple[str, tuple[str, ...]]:
     named = cells.get("question") or about.question or ""
     question = question_of(about.scheme, str(named), place)
     labels = labels_of(question, cells["label"])
@@ -87,6 +87,6 @@ def _answer(cells: dict[str, Any], about: About, place: str) -> tuple[str, tuple
     return question.name, labels
 
 
-def _post(task: str, people: dict[str, dict[str, tuple[str, ...]]], place: str) -> Answered:
-    given = tuple(Given(annotator=who, phase=None, answers=answers) for who, answers in people.items())
-    return Answered(id=task, given=given, place=place)
+def _post(task: str, people: dict[str, dict[str, tuple[str, ...]]], place: str) -> AnsweredPost:
+    given = tuple(GivenAnswer(annotator=who, phase=None, answers=answers) for who, answers in people.items())
+    return AnsweredPost(id=task, given=given, place=place)

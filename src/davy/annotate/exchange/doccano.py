@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from davy.annotate.exchange import jsons
-from davy.annotate.exchange.extras import (
+from davy.annotate.exchange import json_stream
+from davy.annotate.exchange.extra_fields import (
     KEY,
     flat_label,
     given_extras,
@@ -23,27 +23,27 @@ from davy.annotate.exchange.extras import (
     text,
     unflat_label,
 )
-from davy.annotate.exchange.rows import About, Answered, Given, Rows, merged
+from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext, GivenAnswer, Rows, merge_rows
 from davy.core import Scheme, UserError
 
 _OWN = ("id", "text", "data", "label", "labels", "cats", "entities", "Comments", "comments", "annotator", KEY)
 
 
-def write(rows: Rows, path: Path, about: About) -> None:
+def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write one line a post and annotator; a post without answers has one line without an annotator."""
-    jsons.write_lines(_lines(rows, about), path)
+    json_stream.write_lines(_lines(rows, about), path)
 
 
-def read(path: Path, about: About) -> Iterator[Answered]:
+def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield the posts of a file, or of a folder with one file a person."""
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise UserError("The zip holds no .jsonl file. Export from doccano as JSONL.")
     for file in files:
-        yield from merged(_read(file, about.scheme, file.stem if path.is_dir() else None))
+        yield from merge_rows(_read(file, about.scheme, file.stem if path.is_dir() else None))
 
 
-def _lines(rows: Rows, about: About) -> Iterator[dict[str, Any]]:
+def _lines(rows: Rows, about: ExchangeContext) -> Iterator[dict[str, Any]]:
     for row in rows:
         for given in row.given or (None,):
             line: dict[str, Any] = {"id": row.id, "text": row.text, "label": [], "Comments": []}
@@ -59,8 +59,8 @@ def _lines(rows: Rows, about: About) -> Iterator[dict[str, Any]]:
             yield {**line, KEY: extras}
 
 
-def _read(path: Path, scheme: Scheme, person: str | None) -> Iterator[Answered]:
-    for number, line in jsons.lines(path):
+def _read(path: Path, scheme: Scheme, person: str | None) -> Iterator[AnsweredPost]:
+    for number, line in json_stream.lines(path):
         place = f"{path.name}: line {number}"
         extras = mapping(line.get(KEY), f"{place}: {KEY}")
         known = post_fields(mapping(extras.get("post"), place), place)
@@ -68,7 +68,7 @@ def _read(path: Path, scheme: Scheme, person: str | None) -> Iterator[Answered]:
             known["meta"] = {key: value for key, value in line.items() if key not in _OWN}
         said = line.get("text", line.get("data"))
         given = _given(line, scheme, person, mapping(extras.get("given"), place), place)
-        yield Answered(
+        yield AnsweredPost(
             id=text(line.get("id", f"{path.stem}-{number}"), f"{place}: id"),
             text=None if said is None else text(said, f"{place}: text"),
             **known,
@@ -79,7 +79,7 @@ def _read(path: Path, scheme: Scheme, person: str | None) -> Iterator[Answered]:
 
 def _given(
     line: dict[str, Any], scheme: Scheme, person: str | None, extras: dict[str, Any], place: str
-) -> tuple[Given, ...]:
+) -> tuple[GivenAnswer, ...]:
     labels = sequence(line.get("label", line.get("labels", line.get("cats"))), f"{place}: label")
     who = line.get("annotator", person)
     if who is None:
@@ -97,4 +97,4 @@ def _given(
     comments = sequence(line.get("Comments", line.get("comments")), f"{place}: Comments")
     fields = given_fields(extras, place)
     fields["comment"] = "\n".join(text(it, place) for it in comments) if comments else None
-    return (Given(annotator=text(who, f"{place}: annotator"), answers=answers, **fields),)
+    return (GivenAnswer(annotator=text(who, f"{place}: annotator"), answers=answers, **fields),)

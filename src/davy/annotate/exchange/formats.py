@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from davy.annotate.exchange.rows import About, Answered, Rows
+from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext, Rows
 from davy.core import UserError
 from davy.core.errors import nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ExchangeFormat:
     """One format. The first of its endings is what a file gets where nobody says; `folder` ones end in zip."""
 
     name: str
@@ -26,37 +26,37 @@ class Format:
     folder: bool = False
 
     @property
-    def write(self) -> Callable[[Rows, Path, About], None]:
+    def write(self) -> Callable[[Rows, Path, ExchangeContext], None]:
         """What puts rows into a file, or into an empty folder."""
-        found: Callable[[Rows, Path, About], None] = import_module(self.module).write
+        found: Callable[[Rows, Path, ExchangeContext], None] = import_module(self.module).write
         return found
 
     @property
-    def read(self) -> Callable[[Path, About], Iterator[Answered]]:
+    def read(self) -> Callable[[Path, ExchangeContext], Iterator[AnsweredPost]]:
         """What yields the rows of a file or folder."""
-        found: Callable[[Path, About], Iterator[Answered]] = import_module(self.module).read
+        found: Callable[[Path, ExchangeContext], Iterator[AnsweredPost]] = import_module(self.module).read
         return found
 
 
 _TABLES = ("csv", "tsv", "jsonl", "parquet", "csv.gz", "tsv.gz", "jsonl.gz")
 _HERE = "davy.annotate.exchange"
 
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, ExchangeFormat] = {
     it.name: it
     for it in (
-        Format("long", f"{_HERE}.long", _TABLES),
-        Format("label-studio", f"{_HERE}.label_studio", ("json",)),
-        Format("doccano", f"{_HERE}.doccano", ("jsonl",)),
-        Format("prodigy", f"{_HERE}.prodigy", ("jsonl",)),
-        Format("argilla", f"{_HERE}.argilla", ("json",)),
-        Format("crowd", f"{_HERE}.crowd", _TABLES),
-        Format("huggingface", f"{_HERE}.huggingface", ("zip",), folder=True),
-        Format("codabench", f"{_HERE}.codabench", ("zip",), folder=True),
+        ExchangeFormat("long", f"{_HERE}.long_table", _TABLES),
+        ExchangeFormat("label-studio", f"{_HERE}.label_studio", ("json",)),
+        ExchangeFormat("doccano", f"{_HERE}.doccano", ("jsonl",)),
+        ExchangeFormat("prodigy", f"{_HERE}.prodigy", ("jsonl",)),
+        ExchangeFormat("argilla", f"{_HERE}.argilla", ("json",)),
+        ExchangeFormat("crowd", f"{_HERE}.crowd", _TABLES),
+        ExchangeFormat("huggingface", f"{_HERE}.huggingface", ("zip",), folder=True),
+        ExchangeFormat("codabench", f"{_HERE}.codabench", ("zip",), folder=True),
     )
 }
 
 
-def find(name: str) -> Format:
+def find_format(name: str) -> ExchangeFormat:
     """Return the format of this name."""
     if name not in FORMATS:
         known = ", ".join(FORMATS)
@@ -64,7 +64,7 @@ def find(name: str) -> Format:
     return FORMATS[name]
 
 
-def ending_of(format: Format, path: Path) -> str:
+def ending_of(format: ExchangeFormat, path: Path) -> str:
     """Return the ending of a file that this format can have."""
     name = path.name.lower()
     for ending in sorted(format.endings, key=len, reverse=True):

@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.annotate.exchange.card import card
-from davy.annotate.exchange.extras import mapping, strings
+from davy.annotate.exchange.dataset_card import card
+from davy.annotate.exchange.extra_fields import mapping, strings
 from davy.annotate.exchange.rows import (
     POST_FIELDS,
-    About,
-    Answered,
-    Given,
+    AnsweredPost,
+    ExchangeContext,
+    GivenAnswer,
     Rows,
-    Settled,
-    known_basis,
-    known_flags,
+    SettledAnswer,
+    check_basis,
+    check_flags,
     moment,
     number,
     version,
@@ -39,13 +39,13 @@ _GIVEN = ("id", "annotator", "phase", "flags", "comment", "seconds", "at", "guid
 _POST = ("id", "text", *POST_FIELDS, "meta")
 
 
-def write(rows: Rows, path: Path, about: About) -> None:
+def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the dataset into an empty folder; its card is written last."""
     questions = [about.scheme.question(name) for name in about.questions]
     _check_names(questions)
-    settled = Parts(path / "default", "train", _post_schema(questions))
-    unsettled = Parts(path / "default", "unsettled", _post_schema(questions))
-    answers = Parts(path / "annotations", "train", _given_schema(questions))
+    settled = DatasetParts(path / "default", "train", _post_schema(questions))
+    unsettled = DatasetParts(path / "default", "unsettled", _post_schema(questions))
+    answers = DatasetParts(path / "annotations", "train", _given_schema(questions))
     langs: set[str] = set()
     for row in rows:
         langs |= {row.lang} if row.lang else set()
@@ -60,7 +60,7 @@ def write(rows: Rows, path: Path, about: About) -> None:
     (path / "README.md").write_text(card(about, splits, sorted(langs)), encoding="utf-8")
 
 
-def read(path: Path, about: About) -> Iterator[Answered]:
+def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield the posts of a folder that `write` made, by id."""
     posts = _merged_posts(path)
     answers = _numbered(path, "annotations", "train")
@@ -77,7 +77,7 @@ def read(path: Path, about: About) -> Iterator[Answered]:
         raise UserError(f"{waiting[0]} is about a post that configuration 'default' does not have.")
 
 
-class Parts:
+class DatasetParts:
     """Parquet files of a split: `train-00000-of-00003.parquet` and so on, which get their names when all are there."""
 
     def __init__(self, folder: Path, split: str, schema: dict[str, Any]) -> None:
@@ -113,7 +113,7 @@ class Parts:
         self._rows = []
 
 
-def _complete(row: Answered, about: About) -> bool:
+def _complete(row: AnsweredPost, about: ExchangeContext) -> bool:
     """Return whether every question that applies is settled; where one is asked for, that one."""
     if about.question is not None:
         return about.question in row.settled
@@ -163,7 +163,7 @@ def _cell(question: Question, labels: tuple[str, ...] | None) -> Any:
     return list(labels) if question.kind == "many" else "".join(labels[:1])
 
 
-def _post_row(row: Answered, questions: list[Question]) -> tuple[Any, ...]:
+def _post_row(row: AnsweredPost, questions: list[Question]) -> tuple[Any, ...]:
     meta = json.dumps(dict(row.meta), ensure_ascii=False) if row.meta else None
     cells: list[Any] = [row.id, row.text, *(getattr(row, name) for name in POST_FIELDS), meta]
     for question in questions:
@@ -173,7 +173,7 @@ def _post_row(row: Answered, questions: list[Question]) -> tuple[Any, ...]:
     return tuple(cells)
 
 
-def _given_row(post: str, given: Given, questions: list[Question]) -> tuple[Any, ...]:
+def _given_row(post: str, given: GivenAnswer, questions: list[Question]) -> tuple[Any, ...]:
     at = given.at.isoformat() if given.at else None
     about = (post, given.annotator, given.phase, list(given.flags), given.comment, given.seconds, at, given.guideline)
     return (*about, *(_cell(question, given.answers.get(question.name)) for question in questions))
@@ -212,7 +212,7 @@ def _labels(question: Question, cell: Any, place: str) -> tuple[str, ...] | None
     return None if cell is None else strings(cell, f"{place}: {question.name}")
 
 
-def _given(cells: dict[str, Any], scheme: Scheme, place: str) -> Given:
+def _given(cells: dict[str, Any], scheme: Scheme, place: str) -> GivenAnswer:
     answers = {}
     for question in scheme.questions:
         labels = _labels(question, cells.get(question.name), place)
@@ -220,11 +220,11 @@ def _given(cells: dict[str, Any], scheme: Scheme, place: str) -> Given:
             answers[question.name] = labels
     if not cells.get("annotator"):
         raise UserError(f"{place} has no annotator.")
-    return Given(
+    return GivenAnswer(
         annotator=str(cells["annotator"]),
         phase=cells.get("phase"),
         answers=answers,
-        flags=known_flags(cells.get("flags") or (), place),
+        flags=check_flags(cells.get("flags") or (), place),
         comment=cells.get("comment"),
         seconds=number(cells.get("seconds"), place, "seconds"),
         at=moment(cells.get("at"), place),
@@ -232,18 +232,18 @@ def _given(cells: dict[str, Any], scheme: Scheme, place: str) -> Given:
     )
 
 
-def _answered(cells: dict[str, Any], given: tuple[Given, ...], scheme: Scheme, place: str) -> Answered:
+def _answered(cells: dict[str, Any], given: tuple[GivenAnswer, ...], scheme: Scheme, place: str) -> AnsweredPost:
     settled = {}
     for question in scheme.questions:
         labels = _labels(question, cells.get(question.name), place)
         if labels is not None:
-            basis = known_basis(cells.get(f"{question.name}_basis"), place)
-            settled[question.name] = Settled(labels, basis, cells.get(f"{question.name}_reason"))
+            basis = check_basis(cells.get(f"{question.name}_basis"), place)
+            settled[question.name] = SettledAnswer(labels, basis, cells.get(f"{question.name}_reason"))
     try:
         meta = mapping(json.loads(cells.get("meta") or "{}"), f"{place}: meta")
     except (ValueError, TypeError):
         raise UserError(f"{place}: meta is not a JSON object.") from None
-    return Answered(
+    return AnsweredPost(
         id=str(cells["id"]),
         text=cells.get("text"),
         **{name: cells.get(name) for name in POST_FIELDS},

@@ -13,9 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from davy.annotate.exchange import jsons
-from davy.annotate.exchange.extras import mapping, post_extras, post_fields, question_of, sequence, strings, text
-from davy.annotate.exchange.rows import About, Answered, Given, Rows, known_flags, merged, moment, number, version
+from davy.annotate.exchange import json_stream
+from davy.annotate.exchange.extra_fields import mapping, post_extras, post_fields, question_of, sequence, strings, text
+from davy.annotate.exchange.rows import (
+    AnsweredPost,
+    ExchangeContext,
+    GivenAnswer,
+    Rows,
+    check_flags,
+    merge_rows,
+    moment,
+    number,
+    version,
+)
 from davy.core import Scheme, UserError
 
 OURS = ".davy.invalid"
@@ -24,21 +34,21 @@ OURS = ".davy.invalid"
 _TEXT_KEYS = ("text", "tweet", "comment", "post", "body", "content", "sentence", "review", "title")
 
 
-def write(rows: Rows, path: Path, about: About) -> None:
+def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the rows as an array of tasks."""
-    jsons.write_array(_tasks(rows, about), path)
+    json_stream.write_array(_tasks(rows, about), path)
 
 
-def read(path: Path, about: About) -> Iterator[Answered]:
+def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield the posts of a file of tasks, neighbours about one post together."""
-    return merged(_read(path, about.scheme))
+    return merge_rows(_read(path, about.scheme))
 
 
-def _tasks(rows: Rows, about: About) -> Iterator[dict[str, Any]]:
+def _tasks(rows: Rows, about: ExchangeContext) -> Iterator[dict[str, Any]]:
     people: dict[str, int] = {}
     number_of = annotations = 0
     for row in rows:
-        phases: dict[str | None, list[Given]] = {}
+        phases: dict[str | None, list[GivenAnswer]] = {}
         for given in row.given:
             phases.setdefault(given.phase, []).append(given)
         for answered in phases.values() or [[]]:
@@ -56,7 +66,7 @@ def _tasks(rows: Rows, about: About) -> Iterator[dict[str, Any]]:
             yield task
 
 
-def _annotation(given: Given, id: int, task: int, who: int, about: About) -> dict[str, Any]:
+def _annotation(given: GivenAnswer, id: int, task: int, who: int, about: ExchangeContext) -> dict[str, Any]:
     address = f"{hashlib.sha256(given.annotator.encode()).hexdigest()[:12]}@{about.project}{OURS}"
     results = [
         _result(question, "choices", {"choices": list(given.answers[question])})
@@ -88,8 +98,8 @@ def _result(name: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
     return {"id": name, "from_name": name, "to_name": "text", "type": kind, "origin": "manual", "value": value}
 
 
-def _read(path: Path, scheme: Scheme) -> Iterator[Answered]:
-    for number_of, task in jsons.objects(path):
+def _read(path: Path, scheme: Scheme) -> Iterator[AnsweredPost]:
+    for number_of, task in json_stream.objects(path):
         place = f"{path.name}: task {number_of}"
         if "data" not in task:
             raise UserError(f"{place} has no 'data'. Export from Label Studio as JSON, not as JSON-MIN.")
@@ -99,7 +109,7 @@ def _read(path: Path, scheme: Scheme) -> Iterator[Answered]:
         if predictions and "predictions" not in known["meta"]:
             known["meta"] = {**known["meta"], "predictions": predictions}
         post_id = data.get("item") or data.get("id") or f"{path.stem}-{task.get('id', number_of)}"
-        row = Answered(id=text(post_id, f"{place}: id"), text=_text_of(data, place), **known, place=place)
+        row = AnsweredPost(id=text(post_id, f"{place}: id"), text=_text_of(data, place), **known, place=place)
         answers = sequence(task.get("annotations"), f"{place}: annotations")
         given = tuple(_given(mapping(it, place), scheme, place) for it in answers)
         yield replace(row, given=given)
@@ -116,7 +126,7 @@ def _text_of(data: dict[str, Any], place: str) -> str | None:
     raise UserError(f"{place} has no text; its data has {', '.join(list(data)[:10]) or 'nothing'}. Name it 'text'.")
 
 
-def _given(annotation: dict[str, Any], scheme: Scheme, place: str) -> Given:
+def _given(annotation: dict[str, Any], scheme: Scheme, place: str) -> GivenAnswer:
     found: dict[str, Any] = {"answers": {}, "flags": (), "comment": None, "phase": None, "guideline": 0}
     for it in sequence(annotation.get("result"), f"{place}: result"):
         _take(mapping(it, f"{place}: result"), found, scheme, place)
@@ -124,7 +134,7 @@ def _given(annotation: dict[str, Any], scheme: Scheme, place: str) -> Given:
         found["answers"] = {}
         if "refused" not in found["flags"]:
             found["flags"] = (*found["flags"], "refused")
-    return Given(
+    return GivenAnswer(
         annotator=_who(annotation.get("completed_by"), place),
         seconds=number(annotation.get("lead_time"), place, "lead_time"),
         at=moment(annotation.get("created_at"), place),
@@ -137,7 +147,7 @@ def _take(result: dict[str, Any], found: dict[str, Any], scheme: Scheme, place: 
     name, kind = str(result.get("from_name", "")), str(result.get("type", ""))
     value = mapping(result.get("value"), f"{place}: value")
     if name == "davy_flags":
-        found["flags"] = known_flags(strings(value.get("choices"), place), place)
+        found["flags"] = check_flags(strings(value.get("choices"), place), place)
     elif name == "davy_phase":
         found["phase"] = "".join(strings(value.get("choices"), place))
     elif name == "davy_guideline":

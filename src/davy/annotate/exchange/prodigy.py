@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from davy.annotate.exchange import jsons
-from davy.annotate.exchange.extras import (
+from davy.annotate.exchange import json_stream
+from davy.annotate.exchange.extra_fields import (
     KEY,
     given_extras,
     given_fields,
@@ -26,16 +26,16 @@ from davy.annotate.exchange.extras import (
     strings,
     text,
 )
-from davy.annotate.exchange.rows import About, Answered, Given, Rows, merged, moment
+from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext, GivenAnswer, Rows, merge_rows, moment
 from davy.core import Question, Scheme, UserError
 
 
-def write(rows: Rows, path: Path, about: About) -> None:
+def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write one line an answer; a post without answers has one line without `answer`."""
-    jsons.write_lines(_lines(rows, about), path)
+    json_stream.write_lines(_lines(rows, about), path)
 
 
-def read(path: Path, about: About) -> Iterator[Answered]:
+def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield the posts of a file. One that Prodigy wrote is held in memory: its lines stand in the order of work."""
     lines = _read(path, about.scheme)
     first = next(lines, None)
@@ -43,15 +43,15 @@ def read(path: Path, about: About) -> Iterator[Answered]:
         return
     found = chain([first], lines)
     if first.place.endswith("*"):  # Prodigy's own
-        together: dict[str, list[Answered]] = {}
+        together: dict[str, list[AnsweredPost]] = {}
         for row in found:
             together.setdefault(row.id, []).append(row)
         found = chain.from_iterable(together.values())
-    for row in merged(found):
+    for row in merge_rows(found):
         yield replace(row, given=_joined(row.given), place=row.place.rstrip("*"))
 
 
-def _lines(rows: Rows, about: About) -> Iterator[dict[str, Any]]:
+def _lines(rows: Rows, about: ExchangeContext) -> Iterator[dict[str, Any]]:
     for row in rows:
         line: dict[str, Any] = {"text": row.text, "id": row.id, "_input_hash": _hash(row.id, row.text or "")}
         extras = {"post": post_extras(row)}
@@ -68,7 +68,7 @@ def _lines(rows: Rows, about: About) -> Iterator[dict[str, Any]]:
                 yield {**line, **_task(line, name, given, about.scheme), **more, KEY: {**told, "question": name}}
 
 
-def _task(line: dict[str, Any], name: str | None, given: Given, scheme: Scheme) -> dict[str, Any]:
+def _task(line: dict[str, Any], name: str | None, given: GivenAnswer, scheme: Scheme) -> dict[str, Any]:
     answer = "ignore" if "refused" in given.flags else "accept"
     if name is None:
         return {"_task_hash": line["_input_hash"], "options": [], "accept": [], "answer": answer}
@@ -89,8 +89,8 @@ def _hash(*parts: str) -> int:
     return int.from_bytes(digest[:4], "big", signed=True)
 
 
-def _read(path: Path, scheme: Scheme) -> Iterator[Answered]:
-    for number, line in jsons.lines(path):
+def _read(path: Path, scheme: Scheme) -> Iterator[AnsweredPost]:
+    for number, line in json_stream.lines(path):
         place = f"{path.name}: line {number}"
         extras = mapping(line.get(KEY), f"{place}: {KEY}")
         known = post_fields(mapping(extras.get("post"), place), place)
@@ -98,7 +98,7 @@ def _read(path: Path, scheme: Scheme) -> Iterator[Answered]:
             known["meta"] = mapping(line.get("meta"), f"{place}: meta")
         said = line.get("text")
         post_id = line.get("id", f"prodigy-{line['_input_hash']}" if "_input_hash" in line else f"{path.stem}-{number}")
-        yield Answered(
+        yield AnsweredPost(
             id=text(post_id, f"{place}: id"),
             text=None if said is None else text(said, f"{place}: text"),
             **known,
@@ -107,7 +107,7 @@ def _read(path: Path, scheme: Scheme) -> Iterator[Answered]:
         )
 
 
-def _given(line: dict[str, Any], scheme: Scheme, extras: dict[str, Any], place: str) -> tuple[Given, ...]:
+def _given(line: dict[str, Any], scheme: Scheme, extras: dict[str, Any], place: str) -> tuple[GivenAnswer, ...]:
     who = extras.get("annotator", line.get("_annotator_id", line.get("_session_id")))
     if who is None:
         raise UserError(f"{place} has an answer but no _annotator_id and no _session_id. Give every line one.")
@@ -118,7 +118,7 @@ def _given(line: dict[str, Any], scheme: Scheme, extras: dict[str, Any], place: 
     answers = {} if refused else _answers(line, scheme, extras, place)
     if refused and "refused" not in fields["flags"]:
         fields["flags"] = (*fields["flags"], "refused")
-    return (Given(annotator=text(who, f"{place}: _annotator_id"), answers=answers, **fields),)
+    return (GivenAnswer(annotator=text(who, f"{place}: _annotator_id"), answers=answers, **fields),)
 
 
 def _answers(line: dict[str, Any], scheme: Scheme, extras: dict[str, Any], place: str) -> dict[str, tuple[str, ...]]:
@@ -151,9 +151,9 @@ def _guessed(scheme: Scheme, line: dict[str, Any], name: str, place: str) -> Que
     return question_of(scheme, name, place)
 
 
-def _joined(given: tuple[Given, ...]) -> tuple[Given, ...]:
+def _joined(given: tuple[GivenAnswer, ...]) -> tuple[GivenAnswer, ...]:
     """Return one answer a person and phase: their lines ask one question each."""
-    found: dict[tuple[str, str | None], Given] = {}
+    found: dict[tuple[str, str | None], GivenAnswer] = {}
     for it in given:
         key = (it.annotator, it.phase)
         before = found.get(key)

@@ -23,7 +23,7 @@ POST_FIELDS: tuple[str, ...] = ("lang", "image", "source", "licence", "collected
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenAnswer:
     """One person's answers about one post in one phase. A refusal has the flag `refused` and no answers."""
 
     annotator: str
@@ -38,7 +38,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledAnswer:
     """The verdict on one question."""
 
     labels: tuple[str, ...]
@@ -47,7 +47,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredPost:
     """A post with everything that was said about it.
 
     `text` is None where a file only names the post. `place` is where in a file it stood, for error messages.
@@ -63,8 +63,8 @@ class Answered:
     found: str | None = None
     parent: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
-    given: tuple[Given, ...] = ()
-    settled: Mapping[str, Settled] = field(default_factory=dict)
+    given: tuple[GivenAnswer, ...] = ()
+    settled: Mapping[str, SettledAnswer] = field(default_factory=dict)
     place: str = field(default="", compare=False)
 
     @property
@@ -74,7 +74,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ExchangeContext:
     """What formats need to know besides the rows.
 
     `read_table` yields the frames of a CSV, TSV, JSONL or Parquet file and
@@ -111,12 +111,12 @@ class About:
         return (self.question,)
 
 
-Rows = Iterable[Answered]
+Rows = Iterable[AnsweredPost]
 
 
-def merged(rows: Iterable[Answered]) -> Iterator[Answered]:
+def merge_rows(rows: Iterable[AnsweredPost]) -> Iterator[AnsweredPost]:
     """Yield the rows with neighbours about one post put together, as files with a row an answer have them."""
-    before: Answered | None = None
+    before: AnsweredPost | None = None
     for row in rows:
         if before is None:
             before = row
@@ -165,7 +165,7 @@ def version(value: Any, place: str) -> int:
     return int(read)
 
 
-def known_flags(flags: Iterable[Any], place: str) -> tuple[str, ...]:
+def check_flags(flags: Iterable[Any], place: str) -> tuple[str, ...]:
     """Return flags in the order that the file has them; one that there is not is refused."""
     found = tuple(str(flag) for flag in flags)
     unknown = [flag for flag in found if flag not in FLAGS]
@@ -174,7 +174,7 @@ def known_flags(flags: Iterable[Any], place: str) -> tuple[str, ...]:
     return found
 
 
-def known_basis(basis: Any, place: str) -> str:
+def check_basis(basis: Any, place: str) -> str:
     """Return a verdict's basis; `published` where the file does not say."""
     if basis is None or basis == "":
         return "published"
@@ -183,12 +183,12 @@ def known_basis(basis: Any, place: str) -> str:
     return str(basis)
 
 
-def _same_post(one: Answered, other: Answered) -> bool:
+def _same_post(one: AnsweredPost, other: AnsweredPost) -> bool:
     names = ("text", *POST_FIELDS, "meta")
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
-def _joined(one: Answered, other: Answered) -> Answered:
+def _joined(one: AnsweredPost, other: AnsweredPost) -> AnsweredPost:
     from dataclasses import replace
 
     return replace(one, given=(*one.given, *other.given), settled={**one.settled, **other.settled})

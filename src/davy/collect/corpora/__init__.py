@@ -4,7 +4,7 @@ Each corpus is described in a YAML file of its name beside this one: its columns
 its scheme and its quirks are data. docs/corpora.md lists them.
 """
 
-from davy.collect.corpora.describe import Description, describe, names
+from davy.collect.corpora.descriptions import CorpusDescription, describe, names
 from davy.collect.corpora.load import Corpus, load, verdicts
 
-__all__ = ["Corpus", "Description", "describe", "load", "names", "verdicts"]
+__all__ = ["Corpus", "CorpusDescription", "describe", "load", "names", "verdicts"]

@@ -11,12 +11,12 @@ import json
 
 import polars as pl
 
-from davy.collect.corpora.describe import Labels
+from davy.collect.corpora.descriptions import LabelColumn
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Question, Scheme
 
 
-def gold(rows: pl.DataFrame, question: Question, where: Labels, file: str) -> pl.Series:
+def settled_labels(rows: pl.DataFrame, question: Question, where: LabelColumn, file: str) -> pl.Series:
     """Return the column `Q.gold`: labels joined by `|`, null where there is no answer."""
     cells = rows[where.column].cast(pl.String)
     table: dict[str, str | None] = {}
@@ -38,7 +38,7 @@ def gold(rows: pl.DataFrame, question: Question, where: Labels, file: str) -> pl
     return pl.Series(f"{question.name}.gold", values, dtype=pl.String)
 
 
-def below_parents(rows: pl.DataFrame, scheme: Scheme) -> pl.DataFrame:
+def drop_labels_that_do_not_apply(rows: pl.DataFrame, scheme: Scheme) -> pl.DataFrame:
     """Return the rows with answers only where their question applies, and with derived answers filled in."""
     for question in scheme.questions:
         column = f"{question.name}.gold"
@@ -54,7 +54,7 @@ def below_parents(rows: pl.DataFrame, scheme: Scheme) -> pl.DataFrame:
     return rows
 
 
-def _label(value: str, question: Question, where: Labels) -> str | None:
+def _label(value: str, question: Question, where: LabelColumn) -> str | None:
     items = _items(value, where)
     if where.item is not None:
         items = items[where.item : where.item + 1]
@@ -62,7 +62,7 @@ def _label(value: str, question: Question, where: Labels) -> str | None:
     return "|".join(dict.fromkeys(chosen)) or None
 
 
-def _items(value: str, where: Labels) -> list[str]:
+def _items(value: str, where: LabelColumn) -> list[str]:
     if where.written == "comma":
         return [item.strip() for item in value.split(",") if item.strip()]
     if where.written in ("python", "json") and value.strip().startswith("["):
@@ -74,7 +74,7 @@ def _items(value: str, where: Labels) -> list[str]:
     return [value]
 
 
-def _one(item: str, question: Question, where: Labels) -> str:
+def _one(item: str, question: Question, where: LabelColumn) -> str:
     spelt = where.values.get(item, item)
     number = spelt.removesuffix(".0")  # pandas writes whole numbers so when a column has gaps
     for spelling in (spelt, number):

@@ -15,14 +15,14 @@ from pathlib import Path
 import polars as pl
 
 from davy import schemes
-from davy.collect import files, jsonl
 from davy.collect.corpora import labels
-from davy.collect.corpora.describe import Description, describe
-from davy.collect.table import ALWAYS_JSON, Table, require
+from davy.collect.corpora.descriptions import CorpusDescription, describe
 from davy.core.annotation import Verdict
 from davy.core.errors import UserError
 from davy.core.post import POST_COLUMNS
 from davy.core.scheme import Scheme
+from davy.files import jsonl, tables
+from davy.files.file_table import ALWAYS_JSON, FileTable, require_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Corpus:
     citation: str
 
     @property
-    def table(self) -> Table:
+    def table(self) -> FileTable:
         """The posts as a table that can be written to a file."""
-        return Table(self.name, self.posts, frozenset({ALWAYS_JSON}), self.rows)
+        return FileTable(self.name, self.posts, frozenset({ALWAYS_JSON}), self.rows)
 
 
 def load(name: str, path: Path | str) -> Corpus:
@@ -49,7 +49,7 @@ def load(name: str, path: Path | str) -> Corpus:
     parts = [_read(about, scheme, file) for file in _files(about, Path(path))]
     rows = pl.concat(parts, how="diagonal")
     rows = _merged(rows, about, scheme) if about.merge else _numbered(rows)
-    rows = labels.below_parents(rows, scheme)
+    rows = labels.drop_labels_that_do_not_apply(rows, scheme)
     golds = [c for q in scheme.questions if (c := f"{q.name}.gold") in rows.columns]
     extra = [c for c in ("split", *about.columns) if c in rows.columns]
     rows = rows.select(*POST_COLUMNS, *golds, *extra)
@@ -67,7 +67,7 @@ def verdicts(corpus: Corpus) -> Iterator[Verdict]:
                     yield Verdict(post, question, tuple(answer.split("|")), "published")
 
 
-def _files(about: Description, path: Path) -> list[Path]:
+def _files(about: CorpusDescription, path: Path) -> list[Path]:
     if not path.exists():
         raise UserError(f"{path} does not exist. Give the file or the folder of {about.name}.")
     if path.is_file():
@@ -78,19 +78,19 @@ def _files(about: Description, path: Path) -> list[Path]:
     return list(found)
 
 
-def _read(about: Description, scheme: Scheme, file: Path) -> pl.DataFrame:
+def _read(about: CorpusDescription, scheme: Scheme, file: Path) -> pl.DataFrame:
     header = list(about.header) if about.header else None
-    with files.opened(file, format=about.format, header=header, quote=about.quote) as table:
+    with tables.open_table(file, format=about.format, header=header, quote=about.quote) as table:
         columns = table.columns
-        require(about.text, columns, f"{file} (as {about.name})")
+        require_column(about.text, columns, f"{file} (as {about.name})")
         rows = table.frame.collect().with_columns(pl.col(about.text).cast(pl.String))
         json_columns = table.json
     answers = []
     for name, where in about.labels.items():
         if where.column in columns:
-            answers.append(labels.gold(rows, scheme.question(name), where, str(file)))
+            answers.append(labels.settled_labels(rows, scheme.question(name), where, str(file)))
         elif where.required:
-            require(where.column, columns, f"{file} (as {about.name})")
+            require_column(where.column, columns, f"{file} (as {about.name})")
     place = pl.int_range(1, len(rows) + 1, dtype=pl.Int64).cast(pl.String)
     made = rows.select(
         id=_id(about, rows, file, place),
@@ -113,14 +113,14 @@ def _read(about: Description, scheme: Scheme, file: Path) -> pl.DataFrame:
     return made.hstack(rows.with_columns(**others).select(others.keys()))
 
 
-def _id(about: Description, rows: pl.DataFrame, file: Path, place: pl.Expr) -> pl.Expr:
+def _id(about: CorpusDescription, rows: pl.DataFrame, file: Path, place: pl.Expr) -> pl.Expr:
     """Return the published ids, or file name and row where there are none."""
     column = next((c for c in about.id if c in rows.columns), None)
     made = pl.concat_str(pl.lit(f"{file.stem}-"), place)
     return made if column is None else pl.coalesce(pl.col(column).cast(pl.String), made)
 
 
-def _repaired(text: pl.Expr, about: Description) -> pl.Expr:
+def _repaired(text: pl.Expr, about: CorpusDescription) -> pl.Expr:
     """Return the text as people wrote it, where publishing changed it in a known way."""
     if "html" in about.repair:
         text = text.map_elements(html.unescape, return_dtype=pl.String)
@@ -129,7 +129,7 @@ def _repaired(text: pl.Expr, about: Description) -> pl.Expr:
     return text
 
 
-def _image(about: Description, rows: pl.DataFrame, file: Path) -> pl.Expr:
+def _image(about: CorpusDescription, rows: pl.DataFrame, file: Path) -> pl.Expr:
     """Return the image keys; the name of the file that is there, where only the ending differs."""
     if about.image is None or about.image not in rows.columns:
         return pl.lit(None, dtype=pl.String)
@@ -142,7 +142,7 @@ def _image(about: Description, rows: pl.DataFrame, file: Path) -> pl.Expr:
     return image.map_elements(lambda key: there.get(Path(key).stem, key), return_dtype=pl.String)
 
 
-def _parent(about: Description, rows: pl.DataFrame) -> pl.Expr:
+def _parent(about: CorpusDescription, rows: pl.DataFrame) -> pl.Expr:
     """Return the ids of the posts that posts were derived from; null for originals."""
     nothing = pl.lit(None, dtype=pl.String)
     own = next((c for c in about.id if c in rows.columns), None)
@@ -165,7 +165,7 @@ def _parent(about: Description, rows: pl.DataFrame) -> pl.Expr:
     return pl.when(parent != pl.col(own).cast(pl.String)).then(parent)
 
 
-def _meta(about: Description, scheme: Scheme, rows: pl.DataFrame, json_columns: frozenset[str]) -> pl.Series:
+def _meta(about: CorpusDescription, scheme: Scheme, rows: pl.DataFrame, json_columns: frozenset[str]) -> pl.Series:
     """Return everything published that has no column of its own, as JSON text."""
     own = next((c for c in about.id if c in rows.columns), None)
     roots = {where.column for name, where in about.labels.items() if not scheme.question(name).under}
@@ -174,7 +174,7 @@ def _meta(about: Description, scheme: Scheme, rows: pl.DataFrame, json_columns: 
     kept = [c for c in rows.columns if c not in told or c in about.merge]
     if not kept:
         return pl.Series("meta", [None] * len(rows), dtype=pl.String)
-    return jsonl.objects(rows.lazy().select(kept), json_columns & set(kept)).collect().to_series().alias("meta")
+    return jsonl.json_objects(rows.lazy().select(kept), json_columns & set(kept)).collect().to_series().alias("meta")
 
 
 def _named(table: Mapping[str, str], file: Path) -> str | None:
@@ -189,7 +189,7 @@ def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(id=pl.when(turn > 1).then(numbered).otherwise("id"))
 
 
-def _merged(rows: pl.DataFrame, about: Description, scheme: Scheme) -> pl.DataFrame:
+def _merged(rows: pl.DataFrame, about: CorpusDescription, scheme: Scheme) -> pl.DataFrame:
     """Return one row a post where it has several: the positive label wins, and meta keeps what differed as lists."""
     merged = []
     for _, same in rows.group_by("id", maintain_order=True):

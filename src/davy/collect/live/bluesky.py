@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
-from davy.collect.live.events import Dropped, Event
+from davy.collect.live.events import ConnectionDropped, StreamEvent
 from davy.collect.platforms.bluesky import POSTS, key
-from davy.collect.platforms.read import reader, records_of
+from davy.collect.platforms.readers import reader, records_of
 from davy.core.errors import UserError
 
 SERVER = "wss://jetstream2.us-east.bsky.network"
@@ -27,7 +27,7 @@ class Jetstream:
     def __init__(self, server: str | None = None) -> None:
         self._server = (server or SERVER).rstrip("/")
 
-    def events(self, cursor: str | None) -> Iterator[Event]:
+    def events(self, cursor: str | None) -> Iterator[StreamEvent]:
         """Yield posts and deletions from the cursor on."""
         connect, closed = _websockets()
         query: dict[str, Any] = {"wantedCollections": POSTS}
@@ -40,23 +40,23 @@ class Jetstream:
                     try:
                         raw = json.loads(stream.recv(timeout=PATIENCE))
                     except TimeoutError:
-                        yield Event()
+                        yield StreamEvent()
                         continue
                     yield from _said(raw, read)
         except (OSError, closed, ValueError) as error:
-            raise Dropped(f"Jetstream broke off ({type(error).__name__})") from None
+            raise ConnectionDropped(f"Jetstream broke off ({type(error).__name__})") from None
 
 
-def _said(raw: dict[str, Any], read: Any) -> Iterator[Event]:
+def _said(raw: dict[str, Any], read: Any) -> Iterator[StreamEvent]:
     cursor = str(raw["time_us"]) if "time_us" in raw else None
     commit = raw.get("commit") or {}
     if commit.get("operation") == "delete" and commit.get("collection") == POSTS:
-        yield Event(cursor=cursor, withdrawn=key(f"at://{raw.get('did')}/{POSTS}/{commit.get('rkey')}"))
+        yield StreamEvent(cursor=cursor, withdrawn=key(f"at://{raw.get('did')}/{POSTS}/{commit.get('rkey')}"))
         return
     found = list(records_of(read, raw))
-    yield from (Event(record, cursor) for record in found)
+    yield from (StreamEvent(record, cursor) for record in found)
     if not found:
-        yield Event(cursor=cursor)
+        yield StreamEvent(cursor=cursor)
 
 
 def _websockets() -> tuple[Any, type[Exception]]:

@@ -10,7 +10,7 @@ from davy.collect.records import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """One thing that a platform said; all None is a sign of life. `cursor` is from where to go on after it."""
 
     record: Record | None = None
@@ -19,7 +19,7 @@ class Event:
     """The id of a post that its author deleted."""
 
 
-class Dropped(Exception):
+class ConnectionDropped(Exception):
     """The connection ended or was refused for now; ask again after `wait` seconds, or when the loop thinks fit."""
 
     def __init__(self, why: str, wait: float | None = None) -> None:
@@ -27,12 +27,12 @@ class Dropped(Exception):
         self.why, self.wait = why, wait
 
 
-class Source(Protocol):
+class PostStream(Protocol):
     """One place to listen to. `pause` is how long to wait after `events` ended well, None where that is the end."""
 
     platform: str
     pause: float | None
 
-    def events(self, cursor: str | None) -> Iterator[Event]:
+    def events(self, cursor: str | None) -> Iterator[StreamEvent]:
         """Yield what comes from the cursor on; raise `Dropped` where the connection breaks."""
         ...

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from davy.collect.live.events import Event
-from davy.collect.live.web import Web
-from davy.collect.platforms.read import reader, records_of
+from davy.collect.live.events import StreamEvent
+from davy.collect.live.web import WebClient
+from davy.collect.platforms.readers import reader, records_of
 from davy.core.errors import UserError
 
 SERVER = "https://oauth.reddit.com"
@@ -26,20 +26,20 @@ class NewPosts:
     platform = "reddit"
 
     def __init__(
-        self, web: Web, communities: Sequence[str], *, kind: str = "comments", pause: float | None = 10.0
+        self, web: WebClient, communities: Sequence[str], *, kind: str = "comments", pause: float | None = 10.0
     ) -> None:
         self._web, self._kind, self.pause, self._read = web, kind, pause, reader("reddit")
         self._communities = [name.removeprefix("r/") for name in communities]
 
-    def events(self, cursor: str | None) -> Iterator[Event]:
+    def events(self, cursor: str | None) -> Iterator[StreamEvent]:
         """Yield what is newer than the cursor, oldest first; the cursor is JSON of community → newest post."""
         newest: dict[str, str] = json.loads(cursor) if cursor else {}
         for name in self._communities:
             found = self._newer(name, newest.get(name))
             for child in reversed(found):
                 newest[name] = f"{child['kind']}_{child['data']['id']}"
-                yield from (Event(record, json.dumps(newest)) for record in records_of(self._read, child))
-            yield Event(cursor=json.dumps(newest))
+                yield from (StreamEvent(record, json.dumps(newest)) for record in records_of(self._read, child))
+            yield StreamEvent(cursor=json.dumps(newest))
 
     def _newer(self, name: str, last: str | None) -> list[dict]:  # type: ignore[type-arg]
         """Return what a community has that is newer than `last`, newest first.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from davy.collect.live.events import Dropped
+from davy.collect.live.events import ConnectionDropped
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ SILENCE = 40.0
 """Seconds without a byte after which a stream counts as broken; platforms send signs of life more often."""
 
 
-class Web:
+class WebClient:
     """A platform's server. No redirect is followed: it could carry the token to another host."""
 
     def __init__(self, server: str, token: str | None = None, *, silence: float = SILENCE) -> None:
@@ -45,7 +45,7 @@ class Web:
                 response.read()
                 raise self._refused(response)
             yield from response.iter_lines()
-        raise Dropped(f"{self.host} ended the stream")
+        raise ConnectionDropped(f"{self.host} ended the stream")
 
     def close(self) -> None:
         """Give the connections back."""
@@ -68,16 +68,16 @@ class Web:
         try:
             yield
         except httpx.TimeoutException:
-            raise Dropped(f"{self.host} was silent for too long") from None
+            raise ConnectionDropped(f"{self.host} was silent for too long") from None
         except httpx.InvalidURL:
             raise UserError(f"{self.server} is no address. Give one such as https://example.social") from None
         except httpx.HTTPError as error:
-            raise Dropped(f"{self.host} can't be reached ({type(error).__name__})") from None
+            raise ConnectionDropped(f"{self.host} can't be reached ({type(error).__name__})") from None
 
     def _refused(self, response: httpx.Response) -> Exception:
         status = response.status_code
         if status in BUSY:
-            return Dropped(f"{self.host} asks us to wait (status {status})", _told(response.headers))
+            return ConnectionDropped(f"{self.host} asks us to wait (status {status})", _told(response.headers))
         if status in (401, 403):
             return UserError(f"{self.host} refused the token (status {status}). Check it, and what it may be used for.")
         if status == 404:
@@ -85,7 +85,7 @@ class Web:
         return UserError(f"{self.host} refused the request (status {status}). Check the options.")
 
 
-def parsed(line: str) -> dict[str, Any]:
+def parse_line(line: str) -> dict[str, Any]:
     """Return the JSON object of a stream's line; an empty one for a line that holds none."""
     try:
         found = json.loads(line)

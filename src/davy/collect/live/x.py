@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from davy.collect.live.events import Event
-from davy.collect.live.web import Web, parsed
-from davy.collect.platforms.read import reader, records_of
+from davy.collect.live.events import StreamEvent
+from davy.collect.live.web import WebClient, parse_line
+from davy.collect.platforms.readers import reader, records_of
 from davy.core.errors import UserError
 
 SERVER = "https://api.x.com"
@@ -32,19 +32,19 @@ class FilteredStream:
     platform = "x"
     pause: float | None = 0.0
 
-    def __init__(self, web: Web, rule: str) -> None:
-        self._web, self._rule, self._read = web, spelt(rule), reader("x")
+    def __init__(self, web: WebClient, rule: str) -> None:
+        self._web, self._rule, self._read = web, platform_rule(rule), reader("x")
 
-    def events(self, cursor: str | None) -> Iterator[Event]:
+    def events(self, cursor: str | None) -> Iterator[StreamEvent]:
         """Yield what was missed since the cursor, then what comes."""
         self._set_rule()
         if cursor is not None:
             yield from _pages(self._web, "/2/tweets/search/recent", {"query": self._rule}, cursor, self._read)
         for line in self._web.lines("/2/tweets/search/stream", FIELDS):
             if not line.strip():
-                yield Event()
+                yield StreamEvent()
                 continue
-            raw = parsed(line)
+            raw = parse_line(line)
             if any(rule.get("tag", TAG) == TAG for rule in raw.get("matching_rules") or [{}]):
                 yield from _events(raw, self._read)
 
@@ -66,10 +66,10 @@ class UserPosts:
 
     platform = "x"
 
-    def __init__(self, web: Web, accounts: Sequence[str], *, pause: float | None = None) -> None:
+    def __init__(self, web: WebClient, accounts: Sequence[str], *, pause: float | None = None) -> None:
         self._web, self._accounts, self._read, self.pause = web, accounts, reader("x"), pause
 
-    def events(self, cursor: str | None) -> Iterator[Event]:
+    def events(self, cursor: str | None) -> Iterator[StreamEvent]:
         """Yield each account's posts; the cursor is JSON of account → newest post."""
         newest: dict[str, str] = json.loads(cursor) if cursor else {}
         for name in self._accounts:
@@ -78,9 +78,9 @@ class UserPosts:
             for event in _pages(self._web, f"/2/users/{account}/tweets", {}, last, self._read):
                 if event.cursor is not None:
                     newest[account] = max(newest.get(account, "0"), event.cursor, key=int)
-                yield Event(event.record)
+                yield StreamEvent(event.record)
             # An account's newest post counts only when all pages were read: they come newest first.
-            yield Event(cursor=json.dumps(newest))
+            yield StreamEvent(cursor=json.dumps(newest))
 
     def _number(self, name: str) -> str:
         found = (self._web.get(f"/2/users/by/username/{name}") or {}).get("data") or {}
@@ -89,13 +89,13 @@ class UserPosts:
         return str(found["id"])
 
 
-def spelt(rule: str) -> str:
+def platform_rule(rule: str) -> str:
     """Return a rule in one line, with older operators as v2 spells them (`filter:links` is `has:links`)."""
     line = re.sub(r"\bfilter:(links|media|images|videos|hashtags|mentions)", r"has:\1", " ".join(rule.split()))
     return line.replace("filter:retweets", "is:retweet").replace("filter:replies", "is:reply")
 
 
-def _pages(web: Web, path: str, params: dict[str, Any], since: str | None, read: Any) -> Iterator[Event]:
+def _pages(web: WebClient, path: str, params: dict[str, Any], since: str | None, read: Any) -> Iterator[StreamEvent]:
     asked = {**FIELDS, **params, "max_results": 100, **({"since_id": since} if since else {})}
     while True:
         raw = web.get(path, asked)
@@ -106,6 +106,6 @@ def _pages(web: Web, path: str, params: dict[str, Any], since: str | None, read:
         asked["pagination_token" if "users" in path else "next_token"] = token
 
 
-def _events(raw: dict[str, Any], read: Any) -> Iterator[Event]:
+def _events(raw: dict[str, Any], read: Any) -> Iterator[StreamEvent]:
     for record in records_of(read, raw):
-        yield Event(record, record.id.removeprefix("x:"))
+        yield StreamEvent(record, record.id.removeprefix("x:"))

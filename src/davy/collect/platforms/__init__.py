@@ -1,5 +1,5 @@
 """One reader a platform: a JSON value of its archives in, records out."""
 
-from davy.collect.platforms.read import NAMES, canonical, reader, records_of, scrubbed
+from davy.collect.platforms.readers import NAMES, canonical_name, reader, records_of, scrub
 
-__all__ = ["NAMES", "canonical", "reader", "records_of", "scrubbed"]
+__all__ = ["NAMES", "canonical_name", "reader", "records_of", "scrub"]

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from davy.collect.records import Record, utc
+from davy.collect.records import Record, parse_time
 
 POSTS = "app.bsky.feed.post"
 
@@ -65,7 +65,7 @@ def _post(record: dict[str, Any], address: str, account: str | None, handle: str
         text=str(record["text"]),
         platform="bluesky",
         lang=str(langs[0]).split("-")[0].lower() if len(langs) == 1 else None,
-        time=utc(record.get("createdAt")),
+        time=parse_time(record.get("createdAt")),
         author=handle.lower() if handle else None,
         author_id=account,
         reply_to=key(parent) if parent else None,

@@ -18,11 +18,11 @@ LARGEST = 2 << 30
 DEEPEST = 128
 
 
-class Link(bytes):
+class CarLink(bytes):
     """The address of a block."""
 
 
-def values(path: Path) -> Iterator[dict[str, Any]]:
+def read_car(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the records of an export with their addresses, in the order of the file."""
     if path.stat().st_size > LARGEST:
         raise UserError(
@@ -124,7 +124,7 @@ class _Decoder:
             case 5:
                 return {self.value(depth + 1): self.value(depth + 1) for _ in range(number)}
         inner = self.value(depth + 1)
-        return Link(inner[1:]) if number == 42 else inner
+        return CarLink(inner[1:]) if number == 42 else inner
 
     def _simple(self, low: int) -> Any:
         if low == 27:

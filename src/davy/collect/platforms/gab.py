@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from davy.collect.platforms.markup import plain
-from davy.collect.records import Record, utc
+from davy.collect.platforms.markup import strip_markup
+from davy.collect.records import Record, parse_time
 
 
 def records(raw: Any) -> Iterator[Record]:
@@ -21,7 +21,7 @@ def records(raw: Any) -> Iterator[Record]:
     post = raw.get("post") if isinstance(raw.get("post"), dict) else raw
     body = post.get("body")
     text = body if body is not None else post.get("text")
-    text = plain(str(post["content"])) if text in (None, "") and post.get("content") else text
+    text = strip_markup(str(post["content"])) if text in (None, "") and post.get("content") else text
     if text is None or post.get("id") is None:
         return
     user = post.get("user") or post.get("account") or raw.get("actuser") or {}
@@ -33,7 +33,7 @@ def records(raw: Any) -> Iterator[Record]:
         platform="gab",
         lang=post.get("language") or None,
         community=_community(post),
-        time=utc(post.get("created_at")),
+        time=parse_time(post.get("created_at")),
         author=str(name).lower() if (name := user.get("username") or user.get("acct")) else None,
         author_id=str(user["id"]) if user.get("id") is not None else None,
         reply_to=f"gab:{parent}" if parent else None,

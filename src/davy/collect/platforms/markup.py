@@ -10,7 +10,7 @@ _PARAGRAPH = re.compile(r"</p>\s*(?=<p|<)|</p>|</div>|</blockquote>", re.I)
 _TAG = re.compile(r"<[^<>]*>")
 
 
-def plain(markup: str) -> str:
+def strip_markup(markup: str) -> str:
     """Return what a reader sees: breaks as line ends, paragraphs with an empty line between them, no tags."""
     if "<" not in markup:
         return html.unescape(markup).strip()

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from davy.collect.platforms.markup import plain
-from davy.collect.records import Record, utc
+from davy.collect.platforms.markup import strip_markup
+from davy.collect.records import Record, parse_time
 
 PUBLIC = frozenset({"as:Public", "Public", "https://www.w3.org/ns/activitystreams#Public"})
 
@@ -53,14 +53,14 @@ def _status(raw: dict[str, Any]) -> Iterator[Record]:
     uri = str(raw.get("uri") or raw.get("url") or "")
     parent = raw.get("in_reply_to_id")
     host = urlsplit(uri).netloc
-    text = "\n".join(part for part in (str(body.get("spoiler_text") or ""), plain(str(body["content"]))) if part)
+    text = "\n".join(part for part in (str(body.get("spoiler_text") or ""), strip_markup(str(body["content"]))) if part)
     yield Record(
         id=key(uri, raw.get("id")),
         text=text,
         platform="mastodon",
         lang=body.get("language"),
         community=host or None,
-        time=utc(raw.get("created_at")),
+        time=parse_time(raw.get("created_at")),
         author=str(account["acct"]).lower() if account.get("acct") else None,
         author_id=str(account.get("uri") or account.get("url") or account.get("id") or "") or None,
         reply_to=f"mastodon:{host}/{parent}" if parent else None,
@@ -86,14 +86,14 @@ def _activity(note: dict[str, Any]) -> Iterator[Record]:
     author = note.get("attributedTo")
     langs = list(note.get("contentMap") or {})
     parent = note.get("inReplyTo")
-    text = "\n".join(part for part in (str(note.get("summary") or ""), plain(str(content))) if part)
+    text = "\n".join(part for part in (str(note.get("summary") or ""), strip_markup(str(content))) if part)
     yield Record(
         id=key(str(note["id"])),
         text=text,
         platform="mastodon",
         lang=langs[0] if len(langs) == 1 else None,
         community=urlsplit(str(note["id"])).netloc or None,
-        time=utc(note.get("published")),
+        time=parse_time(note.get("published")),
         author=str(author).rstrip("/").rsplit("/", 1)[-1].lstrip("@").lower() if isinstance(author, str) else None,
         author_id=author if isinstance(author, str) else None,
         reply_to=key(str(parent)) if parent else None,

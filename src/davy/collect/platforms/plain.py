@@ -1,6 +1,6 @@
 """Plain files of posts: a row with `text` and whatever else it has, by the names that files usually give.
 
-Rows come as dicts, from JSONL or from tables that `davy.collect.files` reads.
+Rows come as dicts, from JSONL or from tables that `davy.files.tables` reads.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from davy.collect.columns import ID_NAMES, TEXT_NAMES
-from davy.collect.records import Record, utc
+from davy.collect.records import Record, parse_time
+from davy.files.post_columns import ID_NAMES, TEXT_NAMES
 
 _TIMES = ("time", "created_at", "created_utc", "timestamp", "date", "published")
 _AUTHORS = ("author", "user", "username", "screen_name", "user_name")
@@ -34,7 +34,7 @@ def records(raw: Any) -> Iterator[Record]:
         platform=str(raw.get("platform") or "plain").lower(),
         lang=str(lang) if lang else None,
         community=str(community).lower() if community else None,
-        time=utc(_first(raw, _TIMES)),
+        time=parse_time(_first(raw, _TIMES)),
         author=str(author).lower() if isinstance(author, str | int) else None,
         parent=str(parent) if parent else None,
         retweet=text.startswith("RT @"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from davy.collect.records import Record, utc
+from davy.collect.records import Record, parse_time
 
 GONE = frozenset({"[deleted]", "[removed]", "[ Removed by Reddit ]", "[deleted by user]"})
 
@@ -81,7 +81,7 @@ def _shared(raw: dict[str, Any]) -> dict[str, Any]:
     return {
         "platform": "reddit",
         "community": str(raw["subreddit"]).lower() if raw.get("subreddit") else None,
-        "time": utc(raw.get("created_utc") or raw.get("created")),
+        "time": parse_time(raw.get("created_utc") or raw.get("created")),
         "author": str(author).lower() if author and author not in GONE else None,
         "author_id": raw.get("author_fullname"),
     }

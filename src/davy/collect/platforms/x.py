@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from davy.collect.records import Record, utc
+from davy.collect.records import Record, parse_time
 
 _LANGS = {"in": "id", "iw": "he"}
 """Codes that X spells in an old way."""
@@ -81,7 +81,7 @@ def _own(url: dict[str, Any]) -> bool:
 
 
 def _time(value: Any) -> str | None:
-    found = utc(value)
+    found = parse_time(value)
     if found is None and isinstance(value, str):
         from datetime import UTC, datetime
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from davy import schemes
 from davy.compare.evaluate import evaluate
-from davy.compare.gold import data_hash, settled
-from davy.compare.papers.lines import Line, NotRun, Reproduction, Runner
-from davy.compare.papers.published import published
-from davy.compare.said import Said, said
+from davy.compare.gold import data_hash, settled_answers
+from davy.compare.papers.paper_table import NotRun, PaperRow, PaperRunner, Reproduction
+from davy.compare.papers.published import load_published
+from davy.compare.predictions import Predictions, read_predictions
 from davy.core import UserError
 from davy.core.scorer import Scorer, TrainableScorer
 from davy.measure.intervals import Bootstrap
@@ -31,9 +31,9 @@ BEST = "best submission"
 DETECTORS = ("embedded-en", "embedded-en-large")
 
 
-def reproduced(
+def reproduce(
     posts: pl.DataFrame,
-    runner: Runner,
+    runner: PaperRunner,
     *,
     seed: int = 0,
     models: Sequence[str] = (),
@@ -42,13 +42,13 @@ def reproduced(
     """Return Table 3 beside ours; `models` are more detectors to add as rows."""
     import polars as pl
 
-    scheme, paper = schemes.load("edos"), published("edos")
+    scheme, paper = schemes.load("edos"), load_published("edos")
     train, held, split = parts(posts)
     choose = posts.filter(pl.col("split") == "dev") if split == "test" else None
     columns = {question: f"{question}.gold" for question in TASKS.values()}
-    golds = settled(held, scheme, columns, file="EDOS")
+    golds = settled_answers(held, scheme, columns, file="EDOS")
     hashes = {"train": data_hash(train, list(columns.values())), "held": data_hash(held, list(columns.values()))}
-    detectors: dict[str, Said] = {}
+    detectors: dict[str, Predictions] = {}
     missing: dict[str, str] = {}
     rows = {**paper.what, LINEAR: LINEAR, **{name: name for name in (*DETECTORS, *models)}}
     for row in rows:
@@ -60,7 +60,7 @@ def reproduced(
         except NotRun as reason:
             missing[row] = str(reason)
             continue
-        detectors[row] = said(row, str(key["version"]), frame, scheme)
+        detectors[row] = read_predictions(row, str(key["version"]), frame, scheme)
     found = evaluate(
         golds, list(detectors.values()), title="EDOS", data=hashes["held"], bootstrap=bootstrap, tests=False
     )
@@ -72,7 +72,7 @@ def reproduced(
             ours = None if model is None else model.report["macro_f1"]
             figure = paper.figure(row, task, "macro_f1")
             why = "" if row == BEST else missing.get(row, "it does not answer this question")
-            lines.append(Line(row, what, f"{task} {question}", "macro_f1", figure, ours, split if ours else "–",
+            lines.append(PaperRow(row, what, f"{task} {question}", "macro_f1", figure, ours, split if ours else "–",
                               model.version if model else "", "" if ours else why))  # fmt: skip
     title = f"EDOS, macro-F1: the paper's on test, ours on {split} (fitted on train)"
     return Reproduction("edos", title, paper.source, tuple(lines), hashes["held"], seed, _notes(split), paper.digits)
@@ -92,12 +92,12 @@ def parts(posts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, str]:
 
 
 def _maker(
-    row: str, train: pl.DataFrame, choose: pl.DataFrame | None, hashes: dict[str, str], runner: Runner, seed: int
+    row: str, train: pl.DataFrame, choose: pl.DataFrame | None, hashes: dict[str, str], runner: PaperRunner, seed: int
 ) -> tuple[dict[str, Any], Callable[[], Scorer]]:
     """Return what a row's answers depend on, and the function that makes its detector."""
     from davy.models.baselines import Majority, Uniform
-    from davy.models.boosted import Boosted
-    from davy.models.ngrams import Pieces
+    from davy.models.gradient_boosting import GradientBoosting
+    from davy.models.ngrams import NgramHasher
     from davy.models.tfidf import Tfidf
 
     questions = schemes.load("edos").questions
@@ -106,7 +106,7 @@ def _maker(
         return {"row": row, "version": scorer.version}, lambda: scorer
     fitted: dict[str, TrainableScorer] = {
         "B0": Majority(questions),
-        "B2": Boosted(questions, trees=100, pieces=Pieces(characters=(1, 0), words=(1, 1), bits=14)),
+        "B2": GradientBoosting(questions, trees=100, pieces=NgramHasher(characters=(1, 0), words=(1, 1), bits=14)),
         LINEAR: Tfidf(questions),
     }
     if row in fitted:

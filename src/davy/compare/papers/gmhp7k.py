@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from davy import schemes
-from davy.compare.figures import averaged, classified, confused, macro_precision, macro_recall
-from davy.compare.gold import Gold, data_hash, settled
-from davy.compare.papers.lines import Line, NotRun, Reproduction, Runner
-from davy.compare.papers.published import published
-from davy.compare.said import said
+from davy.compare.gold import Gold, data_hash, settled_answers
+from davy.compare.metrics import (
+    classification_metrics,
+    confusion_with_gaps,
+    macro_averages,
+    macro_precision,
+    macro_recall,
+)
+from davy.compare.papers.paper_table import NotRun, PaperRow, PaperRunner, Reproduction
+from davy.compare.papers.published import load_published
+from davy.compare.predictions import read_predictions
 from davy.core import Metric, UserError
 from davy.core.scheme import Question, Scheme
 from davy.core.scorer import Scorer
@@ -49,18 +55,18 @@ SHORT = ("precision.yes", "recall.yes", "f1.yes", "macro_f1")
 """What the shell shows; JSON, CSV and page have all nine."""
 
 
-def reproduced(
+def reproduce(
     posts: pl.DataFrame,
-    runner: Runner,
+    runner: PaperRunner,
     *,
     seed: int = 0,
     models: Sequence[str] = (),
     bootstrap: Bootstrap | None = None,
 ) -> Reproduction:
     """Return Table 7 beside ours; `models` are more detectors to add as rows."""
-    scheme, paper = schemes.load("gmhp7k"), published("gmhp7k")
+    scheme, paper = schemes.load("gmhp7k"), load_published("gmhp7k")
     bootstrap = bootstrap or Bootstrap(seed=seed)
-    posts = everywhere(posts)
+    posts = fill_implied_no(posts)
     rows = {**ROWS, **dict.fromkeys(("embedded-de", *models), "GBERT-base")}
     lines, used = [], []
     for task in SPLITS:
@@ -72,13 +78,13 @@ def reproduced(
             for name in FIGURES:
                 ours = figures.get(name)
                 figure = paper.figure(beside, task, name)
-                lines.append(Line(row, row, task, name, figure, ours, split if ours else "–", version, why))
+                lines.append(PaperRow(row, row, task, name, figure, ours, split if ours else "–", version, why))
     title = f"GMHP7k: the paper's GBERT on test, ours: {', '.join(used)} (fitted on train)"
     data = data_hash(posts, [f"{task}.gold" for task in SPLITS])
     return Reproduction("gmhp7k", title, paper.source, tuple(lines), data, seed, _notes(used), paper.digits)
 
 
-def everywhere(posts: pl.DataFrame) -> pl.DataFrame:
+def fill_implied_no(posts: pl.DataFrame) -> pl.DataFrame:
     """Return the posts with neutral ones answered as not misogynistic, as the paper's second task has it."""
     import polars as pl
 
@@ -104,7 +110,7 @@ def parts(posts: pl.DataFrame, task: str) -> tuple[pl.DataFrame, pl.DataFrame, s
     return posts.filter(column == "train"), posts.filter(column == held), held
 
 
-def undersampled(train: pl.DataFrame, *, seed: int) -> pl.DataFrame:
+def undersample(train: pl.DataFrame, *, seed: int) -> pl.DataFrame:
     """Return the posts with neutral ones cut to five times the misogynistic ones, by chance, order kept."""
     neutral = np.flatnonzero((train["hate.gold"] == "not hateful").fill_null(value=False).to_numpy())
     most = NEUTRAL_TO_MISOGYNISTIC * int((train["misogynistic.gold"] == "misogynistic").sum())
@@ -116,17 +122,17 @@ def undersampled(train: pl.DataFrame, *, seed: int) -> pl.DataFrame:
     return train.filter(kept)
 
 
-def figures_of(gold: Gold, answers: Sequence[str | None], bootstrap: Bootstrap) -> dict[str, Metric]:
+def task_metrics(gold: Gold, answers: Sequence[str | None], bootstrap: Bootstrap) -> dict[str, Metric]:
     """Return the nine figures of Table 7 for one task."""
     question = gold.question
-    table = confused(gold.cells, answers, question.label_names)
-    found = {metric.name: metric for metric in classified(table, positive=None, bootstrap=bootstrap)}
+    table = confusion_with_gaps(gold.cells, answers, question.label_names)
+    found = {metric.name: metric for metric in classification_metrics(table, positive=None, bootstrap=bootstrap)}
     real = len(question.labels)
     means = {
         "macro_precision": lambda matrix: macro_precision(matrix, real),
         "macro_recall": lambda matrix: macro_recall(matrix, real),
     }
-    for metric in averaged(table, means, bootstrap):
+    for metric in macro_averages(table, means, bootstrap):
         found[metric.name] = metric
     for label in question.label_names:
         side = "yes" if label == question.positive else "no"
@@ -137,7 +143,7 @@ def figures_of(gold: Gold, answers: Sequence[str | None], bootstrap: Bootstrap) 
 
 def _measured(
     row: str, task: str, split: str, train: pl.DataFrame, held: pl.DataFrame, gold: Gold, scheme: Scheme,
-    runner: Runner, seed: int, bootstrap: Bootstrap,
+    runner: PaperRunner, seed: int, bootstrap: Bootstrap,
 ) -> tuple[dict[str, Metric], str, str]:  # fmt: skip
     """Return a row's figures for a task, its version, and why there are none."""
     if row in LEARNT_FROM_VAL and split != "test":
@@ -147,15 +153,15 @@ def _measured(
         frame = runner.scored(key, make, held)
     except NotRun as reason:
         return {}, "", str(reason)
-    answers = said(row, str(key["version"]), frame, scheme).labels.get(task)
+    answers = read_predictions(row, str(key["version"]), frame, scheme).labels.get(task)
     if answers is None:
         return {}, "", "it does not answer this question"
     labels = [answers[i] for i in gold.rows]
-    return figures_of(gold, [None if it is None else it[0] for it in labels], bootstrap), str(key["version"]), ""
+    return task_metrics(gold, [None if it is None else it[0] for it in labels], bootstrap), str(key["version"]), ""
 
 
 def _maker(
-    row: str, task: str, train: pl.DataFrame, scheme: Scheme, runner: Runner, seed: int
+    row: str, task: str, train: pl.DataFrame, scheme: Scheme, runner: PaperRunner, seed: int
 ) -> tuple[dict[str, Any], Callable[[], Scorer]]:
     from davy.models.tfidf import Tfidf
 
@@ -163,7 +169,7 @@ def _maker(
     if row not in ROWS:
         scorer = runner.loaded(row)
         return {"row": row, "version": scorer.version}, lambda: scorer
-    cut = undersampled(train, seed=seed) if row.endswith(CUT) else train
+    cut = undersample(train, seed=seed) if row.endswith(CUT) else train
     if row in ENCODERS:
         scorer = runner.trained(row, "gmhp7k", cut, None, questions, seed)
         return {"row": row, "task": task, "version": scorer.version}, lambda: scorer
@@ -181,7 +187,7 @@ def _alone(question: Question) -> Question:
 
 def _gold(held: pl.DataFrame, scheme: Scheme, task: str) -> Gold:
     columns = {name: f"{name}.gold" for name in SPLITS}
-    return settled(held, scheme, columns, file="GMHP7k", questions=[task], everywhere=True)[0]
+    return settled_answers(held, scheme, columns, file="GMHP7k", questions=[task], everywhere=True)[0]
 
 
 def _notes(used: Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import yaml
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedFigures:
     """One table. `figures[row][task][name]` is a figure; `what` says in words what a row is."""
 
     cite: str
@@ -31,8 +31,8 @@ class Published:
         return self.figures.get(row or "", {}).get(task, {}).get(name)
 
 
-def published(paper: str) -> Published:
+def load_published(paper: str) -> PublishedFigures:
     """Return the table of a paper that `davy reproduce` sets ours beside."""
     raw = yaml.safe_load((resources.files("davy.compare.papers") / "published.yaml").read_text("utf-8"))[paper]
     what = {row: str(entry.pop("what")) for row, entry in raw["rows"].items()}
-    return Published(raw["cite"], raw["table"], raw["split"], raw["digits"], what, raw["rows"])
+    return PublishedFigures(raw["cite"], raw["table"], raw["split"], raw["digits"], what, raw["rows"])

@@ -12,10 +12,10 @@ from starlette.responses import Response
 from davy.core.errors import UserError
 from davy.serve import cookies, render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.i18n import LANGUAGES
 from davy.serve.passwords import SHORTEST, check_password, hash_password
-from davy.serve.visitor import Anyone, Form, allowed, field, limit
+from davy.serve.visitor import Anyone, Form, allowed, check_rate, field
 from davy.store import sessions, users
 from davy.store.users import User
 
@@ -35,11 +35,11 @@ def save(request: Request, me: Self, form: Form) -> Response:
     """Save the language, and whether this browser masks hurtful words."""
     lang, plain = field(form, "lang"), field(form, "plain")
     if lang not in LANGUAGES or plain not in ("yes", "no"):
-        raise Refused("choice")
+        raise LocalizedError("choice")
     if lang != me.language:
         with context_of(request).store.write() as db:
             users.set_language(db, me.id, lang, by=me.id)
-    response = render.see(request, "/account", "saved")
+    response = render.redirect(request, "/account", "saved")
     cookies.write(request, response, "lang", lang)
     cookies.write(request, response, "plain", plain)
     return response
@@ -48,19 +48,19 @@ def save(request: Request, me: Self, form: Form) -> Response:
 @router.post("/account/password")
 def change_password(request: Request, me: Self, who: Anyone, form: Form) -> Response:
     """Change the password; all other sessions end."""
-    limit(request, "password account", me.id)
+    check_rate(request, "password account", me.id)
     password = str(form.get("password") or "")
     try:
         if not check_password(str(form.get("current") or ""), me.password_hash):
-            raise Refused("wrong_password", status=403)
+            raise LocalizedError("wrong_password", status=403)
         if password != str(form.get("again") or ""):
-            raise Refused("passwords_differ")
+            raise LocalizedError("passwords_differ")
         hashed = hash_password(password)
     except UserError as error:
-        return _page(request, me, who.session_id, wrong=render.said(request, error), status=error.status)
+        return _page(request, me, who.session_id, wrong=render.error_text(request, error), status=error.status)
     with context_of(request).store.write() as db:
         users.set_password(db, me.id, hashed, by=me.id, keep_session=who.session_id)
-    return render.see(request, "/account", "password")
+    return render.redirect(request, "/account", "password")
 
 
 @router.post("/account/sessions/{session_id}/end")
@@ -68,9 +68,9 @@ def end_session(request: Request, session_id: str, me: Self, form: Form) -> Resp
     """End one of your own sessions; somebody else's is not found."""
     with context_of(request).store.write() as db:
         if session_id not in {it.id for it in sessions.of_user(db, me.id)}:
-            raise Refused("no_such", status=404)
+            raise LocalizedError("no_such", status=404)
         sessions.end(db, session_id, by=me.id)
-    return render.see(request, "/account", "session_ended")
+    return render.redirect(request, "/account", "session_ended")
 
 
 def _page(request: Request, me: User, session_id: str | None, *, wrong: str = "", status: int = 200) -> Response:

@@ -14,8 +14,8 @@ from starlette.requests import Request
 
 from davy.score.result import records
 from davy.serve.context import context_of
-from davy.serve.detector import as_json
-from davy.serve.errors import Refused
+from davy.serve.detector import response_body
+from davy.serve.errors import LocalizedError
 from davy.serve.visitor import key_or_session
 from davy.store.users import User
 
@@ -41,16 +41,16 @@ async def score(
     texts = _texts(asked, most=context.settings.max_batch, longest=context.settings.max_text)
     scores = await context.detector.score(texts, [asked.lang] * len(texts))
     context.metrics.count("texts_scored", len(texts))
-    return as_json(context.detector.model, records(scores))
+    return response_body(context.detector.model, records(scores))
 
 
 def _texts(asked: ScoreRequest, *, most: int, longest: int) -> list[str]:
     if (asked.text is None) == (asked.texts is None):
-        raise Refused("one_of", status=422)
+        raise LocalizedError("one_of", status=422)
     texts = [asked.text] if asked.text is not None else list(asked.texts or [])
     if len(texts) > most:
-        raise Refused("too_many_texts", status=413, got=len(texts), most=most)
+        raise LocalizedError("too_many_texts", status=413, got=len(texts), most=most)
     for place, text in enumerate(texts, 1):
         if len(text) > longest:
-            raise Refused("text_too_long", status=413, place=place, got=len(text), most=longest)
+            raise LocalizedError("text_too_long", status=413, place=place, got=len(text), most=longest)
     return texts

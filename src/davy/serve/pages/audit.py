@@ -26,7 +26,7 @@ def audit(request: Request, who: Annotated[User, Depends(allowed("see the audit"
     """Return a page of events, newest first."""
     with context_of(request).store.read() as db:
         found = events.latest(db, before=before, limit=_PAGE)
-        names = {user.id: user.name for user in users.everyone(db)}
+        names = {user.id: user.name for user in users.list_users(db)}
     older = found[-1].id if len(found) == _PAGE else None
     return render.page(request, "audit.html", events=found, names=names, older=older)
 

@@ -14,15 +14,15 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import agreement, review, watch
+from davy.annotate import agreement, disagreements, monitoring
 from davy.core import Metric, Phase
 from davy.serve import charts, render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
-from davy.serve.i18n import Words
+from davy.serve.errors import LocalizedError
+from davy.serve.i18n import Translator
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
-from davy.store import messages, phases, watching
+from davy.store import messages, phase_answers, phases
 
 router = APIRouter(include_in_schema=False)
 
@@ -32,7 +32,7 @@ ON_A_PAGE = 10
 COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "cohen", "percent")
 
 
-def values(phase: Phase, measured: Sequence[watch.Measured], words: Words) -> dict[str, Any]:
+def values(phase: Phase, measured: Sequence[monitoring.QuestionAgreement], words: Translator) -> dict[str, Any]:
     """Return what the page of a calibration shows besides its progress."""
     gate = agreement.gate(measured, phase.settings)
     return {
@@ -45,14 +45,14 @@ def values(phase: Phase, measured: Sequence[watch.Measured], words: Words) -> di
 
 
 @router.get("/projects/{project_id}/phases/{name}/review")
-def divided(request: Request, place: Here, name: str, page: int = 1) -> Response:
+def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Response:
     """Return the posts on which people differ, the most divided first, with the notes about each."""
     context = context_of(request)
     with context.store.read() as db:
         phase = phases.by_name(db, place.project.id, name)
         may_review(place, phase)
         scheme = agreement.scheme_of(db, place.project)
-        found = review.divided(db, place.project, phase, scheme)
+        found = disagreements.divided_posts(db, place.project, phase, scheme)
         page = min(max(page, 1), max(1, -(-len(found) // ON_A_PAGE)))
         some = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
         names = agreement.pseudonyms(db, place.project)
@@ -67,7 +67,7 @@ def divided(request: Request, place: Here, name: str, page: int = 1) -> Response
                     for note in messages.notes_of(db, place.project.id, it.post)
                 ],
             }
-            for it, shown in review.shown(db, phase, some)
+            for it, shown in disagreements.posts_with_answers(db, phase, some)
         ]
     return project_page(
         request,
@@ -78,7 +78,7 @@ def divided(request: Request, place: Here, name: str, page: int = 1) -> Response
         total=len(found),
         page=page,
         pages=max(1, -(-len(found) // ON_A_PAGE)),
-        too_long=phase.size > review.MOST_ITEMS,
+        too_long=phase.size > disagreements.MOST_ITEMS,
     )
 
 
@@ -89,11 +89,11 @@ def add_note(request: Request, place: Here, name: str, form: Form) -> Response:
     with context_of(request).store.write() as db:
         phase = phases.by_name(db, place.project.id, name)
         may_review(place, phase)
-        if not watching.rows(db, phase.id, [post]):
-            raise Refused("no_such_post", status=404)
+        if not phase_answers.phase_posts(db, phase.id, [post]):
+            raise LocalizedError("no_such_post", status=404)
         messages.note(db, place.project.id, text, by=place.account.id, post=post)
     number = page if page.isascii() and page.isdigit() else "1"
-    return render.see(request, f"{address_of(place, phase)}/review?page={number}", "note_kept")
+    return render.redirect(request, f"{address_of(place, phase)}/review?page={number}", "note_kept")
 
 
 def address_of(place: Place, phase: Phase) -> str:
@@ -104,9 +104,9 @@ def address_of(place: Place, phase: Phase) -> str:
 def may_review(place: Place, phase: Phase) -> None:
     """Refuse who may not see others' answers: annotators while the set is open, and everyone in other phases."""
     if phase.kind != "calibration":
-        raise Refused("no_review", status=404)
+        raise LocalizedError("no_review", status=404)
     if not place.may("watch") and (phase.state != "closed" or not place.may("label posts")):
-        raise Refused("review_later", status=403)
+        raise LocalizedError("review_later", status=403)
 
 
 def _by_label(cells: Mapping[str, str]) -> list[tuple[str, list[str]]]:
@@ -117,18 +117,20 @@ def _by_label(cells: Mapping[str, str]) -> list[tuple[str, list[str]]]:
     return sorted(given.items(), key=lambda it: (-len(it[1]), it[0]))
 
 
-def _one_out(phase: Phase, measured: Sequence[watch.Measured], coefficient: str) -> watch.OneOut:
+def _one_out(
+    phase: Phase, measured: Sequence[monitoring.QuestionAgreement], coefficient: str
+) -> monitoring.LeaveOneOut:
     """Return the table without each person for this phase alone."""
     people = sorted({name for it in measured for name in it.one_out})
     rows: list[tuple[str | None, tuple[Metric | None, ...]]] = []
     for name in (None, *people):
         cells = [it.metrics if name is None else it.one_out.get(name, ()) for it in measured]
         rows.append((name, tuple(next((m for m in cell if m.name == coefficient), None) for cell in cells)))
-    return watch.OneOut(((phase.name, tuple(it.question for it in measured)),), tuple(rows) if people else ())
+    return monitoring.LeaveOneOut(((phase.name, tuple(it.question for it in measured)),), tuple(rows) if people else ())
 
 
 def _square(
-    pairs: Mapping[tuple[str, str], Metric], words: Words
+    pairs: Mapping[tuple[str, str], Metric], words: Translator
 ) -> tuple[list[str], list[tuple[str, list[tuple[str, str]]]]]:
     """Return the people, and for each a row of (κ, its interval in words) with each other person."""
     people = sorted({name for pair in pairs for name in pair})
@@ -138,6 +140,8 @@ def _square(
         for other in people:
             metric = pairs.get((one, other)) or pairs.get((other, one))
             value = None if metric is None else metric.value
-            cells.append((charts.decimal(words, value, 2) if one != other else "", charts.figure(words, metric)))
+            cells.append(
+                (charts.decimal_text(words, value, 2) if one != other else "", charts.metric_text(words, metric))
+            )
         rows.append((one, cells))
     return people, rows

@@ -17,10 +17,10 @@ from davy.core import Member
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
-from davy.serve.visitor import Form, field, limit
+from davy.serve.visitor import Form, check_rate, field
 from davy.store import Connection, check_ins, members, users
 
 router = APIRouter(include_in_schema=False)
@@ -38,13 +38,13 @@ def show(request: Request, place: Here) -> Response:
 @router.post("/projects/{project_id}/care")
 def check_in(request: Request, place: Here, form: Form) -> Response:
     """Keep a check-in for the wellbeing contacts."""
-    limit(request, "words of a person", place.account.id)
+    check_rate(request, "words of a person", place.account.id)
     mood, words = field(form, "mood"), field(form, "words", most=check_ins.LONGEST)
     wants = field(form, "contact") == "yes"
     if mood and mood not in map(str, check_ins.MOODS):
-        raise Refused("choice")
+        raise LocalizedError("choice")
     if not (mood or words or wants):
-        return _page(request, place, wrong=render.words_of(request)("error.check_in_empty"), status=422)
+        return _page(request, place, wrong=render.translator_of(request)("error.check_in_empty"), status=422)
     try:
         with context_of(request).store.write() as db:
             check_ins.add(
@@ -58,8 +58,8 @@ def check_in(request: Request, place: Here, form: Form) -> Response:
     except UserError as error:
         if error.status != 409:
             raise
-        raise Refused("no_wellbeing", status=409) from None
-    return render.see(request, f"{place.address}/care", "checked_in")
+        raise LocalizedError("no_wellbeing", status=409) from None
+    return render.redirect(request, f"{place.address}/care", "checked_in")
 
 
 @router.post("/projects/{project_id}/care/limits")
@@ -69,19 +69,19 @@ def limits(request: Request, place: Here, form: Form) -> Response:
     for name in care.OWN_LIMITS:
         given = field(form, name, most=6)
         if given and not (given.isascii() and given.isdigit() and 0 < int(given) <= 100_000):
-            raise Refused("number", given=given)
+            raise LocalizedError("number", given=given)
         wanted[name] = int(given) if given else None
     with context_of(request).store.write() as db:
         members.choose(db, place.project.id, place.account.id, **wanted)
-    return render.see(request, f"{place.address}/care", "saved")
+    return render.redirect(request, f"{place.address}/care", "saved")
 
 
 @router.post("/projects/{project_id}/care/{check_in_id}/seen")
-def seen(request: Request, place: Reads, check_in_id: str, form: Form) -> Response:  # noqa: ARG001
+def mark_seen(request: Request, place: Reads, check_in_id: str, form: Form) -> Response:  # noqa: ARG001
     """Note that a contact has seen a check-in."""
     with context_of(request).store.write() as db:
         check_ins.mark_seen(db, member_of(place), check_in_id)
-    return render.see(request, f"{place.address}/care", "seen")
+    return render.redirect(request, f"{place.address}/care", "seen")
 
 
 def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:

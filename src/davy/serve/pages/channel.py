@@ -16,12 +16,12 @@ from starlette.responses import Response
 
 from davy.serve import render
 from davy.serve.context import Context, context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
-from davy.serve.visitor import Form, field, limit
+from davy.serve.visitor import Form, check_rate, field
 from davy.store import Connection, codes, members, messages, posts
 from davy.store.columns import now
-from davy.store.messages import Message, Thread
+from davy.store.messages import ChannelMessage, ChannelThread
 
 router = APIRouter(include_in_schema=False)
 
@@ -34,10 +34,10 @@ FILTERS = ("all", "open", "announcements")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageView:
     """A message as a page shows it."""
 
-    it: Message
+    it: ChannelMessage
     who: str
     mine: bool
     masked: str
@@ -84,7 +84,7 @@ def announce(request: Request, place: Announces, form: Form) -> Response:
     text = _text(request, place, form)
     with context_of(request).store.write() as db:
         messages.announce(db, place.project.id, text, by=place.account.id)
-    return render.see(request, f"{place.address}/channel", "announced")
+    return render.redirect(request, f"{place.address}/channel", "announced")
 
 
 @router.post("/projects/{project_id}/channel/ask")
@@ -93,9 +93,9 @@ def ask(request: Request, place: Writes, form: Form) -> Response:
     text, post = _text(request, place, form), field(form, "post", most=300)
     with context_of(request).store.write() as db:
         if post and not codes.has_post(db, place.project.id, post):
-            raise Refused("no_such", status=404)
+            raise LocalizedError("no_such", status=404)
         messages.ask(db, place.project.id, text, by=place.account.id, post=post or None)
-    return render.see(request, f"{place.address}/channel", "asked")
+    return render.redirect(request, f"{place.address}/channel", "asked")
 
 
 @router.post("/projects/{project_id}/channel/{message_id}/answer")
@@ -105,16 +105,16 @@ def answer(request: Request, place: Writes, message_id: str, form: Form) -> Resp
     with context_of(request).store.write() as db:
         asked = messages.get(db, place.project.id, message_id)
         if not place.may("answer questions") and asked.by != place.account.id:
-            raise Refused("not_allowed_here", status=403)
+            raise LocalizedError("not_allowed_here", status=403)
         messages.answer(db, place.project.id, message_id, text, by=place.account.id)
-    return render.see(request, f"{place.address}/channel#m-{message_id}", "answered")
+    return render.redirect(request, f"{place.address}/channel#m-{message_id}", "answered")
 
 
 def _text(request: Request, place: Place, form: Any) -> str:
-    limit(request, "words of a person", place.account.id)
+    check_rate(request, "words of a person", place.account.id)
     text = field(form, "text", most=messages.LONGEST)
     if not text:
-        raise Refused("message_empty", status=422)
+        raise LocalizedError("message_empty", status=422)
     return text
 
 
@@ -124,7 +124,11 @@ def _names(db: Connection, place: Place) -> dict[str, tuple[str, tuple[str, ...]
 
 
 def _thread(
-    db: Connection, context: Context, place: Place, thread: Thread, who: Mapping[str, tuple[str, tuple[str, ...]]]
+    db: Connection,
+    context: Context,
+    place: Place,
+    thread: ChannelThread,
+    who: Mapping[str, tuple[str, tuple[str, ...]]],
 ) -> dict[str, Any]:
     since = place.member.read_until if place.member else now()
     everything = (thread.first, *thread.answers)
@@ -139,13 +143,13 @@ def _thread(
 def _said(
     context: Context,
     place: Place,
-    it: Message,
+    it: ChannelMessage,
     who: Mapping[str, tuple[str, tuple[str, ...]]],
     post: Mapping[str, Any] | None = None,
-) -> Said:
+) -> MessageView:
     # Somebody whose data was deleted is in `by` under their pseudonym; an admin who is on no roster is "the team".
     pseudonym, _ = who.get(it.by, (it.by if it.by in {name for name, _ in who.values()} else "", ()))
-    return Said(
+    return MessageView(
         it,
         pseudonym,
         it.by == place.account.id,
@@ -158,7 +162,7 @@ def _said(
 def _post(db: Connection, context: Context, place: Place, post_id: str) -> dict[str, Any] | None:
     """Return a post of the project as a page shows it; another's is not found."""
     if not codes.has_post(db, place.project.id, post_id):
-        raise Refused("no_such", status=404)
+        raise LocalizedError("no_such", status=404)
     return _shown_post(db, context, post_id)
 
 

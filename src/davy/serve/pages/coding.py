@@ -17,14 +17,14 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import coding, work
+from davy.annotate import labelling, open_coding
 from davy.serve import render
 from davy.serve.context import Context, context_of
-from davy.serve.errors import Refused, is_htmx
+from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
 from davy.store import Connection, codes, members, posts
-from davy.store.codes import Code, Coded
+from davy.store.codes import Code, CodedPost
 
 router = APIRouter(include_in_schema=False)
 
@@ -42,9 +42,9 @@ def show(
     context = context_of(request)
     chosen = show if show in SHOWS else "new"
     with context.store.read() as db:
-        found = codes.everything(db, place.project.id)
+        found = codes.list_codes(db, place.project.id)
         here = codes.get(db, place.project.id, code) if code else None
-        wanted = coding.page_of(
+        wanted = open_coding.page_of(
             db,
             place.project,
             by=place.account.id,
@@ -80,18 +80,18 @@ def change_post(request: Request, place: Codes, form: Form) -> Response:
     post, name, code = field(form, "post", most=300), field(form, "name", most=200), field(form, "code", most=40)
     context = context_of(request)
     if not name and not code:
-        raise Refused("code_empty", status=422)
+        raise LocalizedError("code_empty", status=422)
     with context.store.write() as db:
         if code:
             codes.take(db, place.project.id, code, post, by=place.account.id)
         else:
-            coding.put_named(db, place.project, name, post, by=place.account.id)
+            open_coding.put_named(db, place.project, name, post, by=place.account.id)
         if is_htmx(request):
-            found = codes.everything(db, place.project.id)
+            found = codes.list_codes(db, place.project.id)
             shown = _posts(db, context, place, [post], found, others=field(form, "others") == "yes")
             book = _book(db, context, place, found)
     if not is_htmx(request):
-        return render.see(request, _back(form, place) + f"#{_key(post)}")
+        return render.redirect(request, _back(form, place) + f"#{_key(post)}")
     return render.page(
         request, "parts/coded_post.html", place=place, one=shown[0], book=book, back=_back(form, place),
         others=field(form, "others") == "yes", swapped=True, here_id="",
@@ -110,7 +110,7 @@ def make(request: Request, place: Codes, form: Form) -> Response:
             description=field(form, "description", most=codes.LONGEST_DESCRIPTION),
             parent=field(form, "parent") or None,
         )
-    return render.see(request, f"{place.address}/coding", "saved")
+    return render.redirect(request, f"{place.address}/coding", "saved")
 
 
 @router.post("/projects/{project_id}/coding/codes/{code_id}")
@@ -132,16 +132,16 @@ def change(request: Request, place: Codes, code_id: str, form: Form) -> Response
                 top=not parent,
             )
     here = f"{place.address}/coding?{urlencode({'code': into or code_id})}"
-    return render.see(request, here, "merged" if into else "saved")
+    return render.redirect(request, here, "merged" if into else "saved")
 
 
 @router.post("/projects/{project_id}/coding/begin")
 def begin(request: Request, place: Codes, form: Form) -> Response:
     """Begin with the labels of the project's scheme, as those who start from theory do."""
     with context_of(request).store.write() as db:
-        scheme = work.scheme_of(db, place.project)
-        coding.begin_from(db, place.project, scheme, by=place.account.id)
-    return render.see(request, f"{place.address}/coding", "saved")
+        scheme = labelling.scheme_of(db, place.project)
+        open_coding.begin_from(db, place.project, scheme, by=place.account.id)
+    return render.redirect(request, f"{place.address}/coding", "saved")
 
 
 @router.get("/projects/{project_id}/coding/draft.yaml")
@@ -150,7 +150,7 @@ def draft(request: Request, place: Codes) -> Response:
     from davy import schemes
 
     with context_of(request).store.read() as db:
-        scheme = coding.draft(place.project, codes.everything(db, place.project.id))
+        scheme = open_coding.draft_scheme(place.project, codes.list_codes(db, place.project.id))
     headers = {"Content-Disposition": f'attachment; filename="{scheme.name}.yaml"'}
     return Response(schemes.to_yaml(scheme), media_type="application/yaml; charset=utf-8", headers=headers)
 
@@ -185,11 +185,11 @@ def _here(context: Context, code: Code, found: Sequence[Code]) -> dict[str, Any]
         "code": counted,
         "name": context.mask(code.name),
         "words": context.mask(code.description),
-        "beneath": coding.beneath(found, code.id),
+        "beneath": open_coding.codes_beneath(found, code.id),
     }
 
 
-def _theirs(on: Sequence[Coded], mine: set[str], names: dict[str, str], me: str) -> list[dict[str, Any]]:
+def _theirs(on: Sequence[CodedPost], mine: set[str], names: dict[str, str], me: str) -> list[dict[str, Any]]:
     """Return the codes that others put on a post, with how many did, and whether I did, too."""
     counted: dict[str, int] = {}
     for it in on:
@@ -203,12 +203,12 @@ def _book(db: Connection, context: Context, place: Place, found: Sequence[Code])
     names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
     coders = codes.coders(db, place.project.id)
     return {
-        "branches": coding.tree(found),
+        "branches": open_coding.tree(found),
         "masked": {it.id: context.mask(it.name) for it in found},
         "often": sorted((it for it in found if it.posts), key=lambda it: (-it.posts, it.name))[:9],
         "coders": sorted((names.get(by, by), n) for by, n in coders.items()),
         "mine": coders.get(place.account.id, 0),
-        "late": codes.new_of_late(db, place.project.id),
+        "late": codes.count_recent(db, place.project.id),
     }
 
 

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from davy.annotate import work
+from davy.annotate import labelling
 from davy.core import Member, Wording
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
+from davy.serve.labelling.display_choice import PICTURES, TEXTS, display_choice_of
+from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
-from davy.serve.prose import prose
-from davy.serve.veil import PICTURES, TEXTS, veil_of
 from davy.serve.visitor import Form, field
 from davy.store import members
 
@@ -36,7 +36,7 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
     member = member_of(place)
     text, pictures = field(form, "text"), field(form, "pictures")
     if text not in TEXTS or pictures not in PICTURES:
-        raise Refused("choice")
+        raise LocalizedError("choice")
     first = member.consented_at is None
     agreed = field(form, "agree") == "yes"
     with context_of(request).store.write() as db:
@@ -49,7 +49,7 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
     if first:
         room = "label" if "annotator" in member.roles else "expert"
         return RedirectResponse(f"{place.address}/{room}", 303)
-    return render.see(request, f"{place.address}/label", "saved")
+    return render.redirect(request, f"{place.address}/label", "saved")
 
 
 def member_of(place: Place) -> Member:
@@ -66,9 +66,9 @@ def _with_choices(member: Member, text: str, pictures: str) -> Member:
 
 def _page(request: Request, place: Place, *, wrong: bool = False) -> Response:
     member = member_of(place)
-    lang = render.words_of(request).lang
+    lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
-        scheme = work.scheme_of(db, place.project)
+        scheme = labelling.scheme_of(db, place.project)
     own = Wording(place.project.settings.get("consent") or "").said_in(lang)
     return project_page(
         request,
@@ -76,10 +76,10 @@ def _page(request: Request, place: Place, *, wrong: bool = False) -> Response:
         "consent.html",
         status=422 if wrong else 200,
         member=member,
-        veil=veil_of(place.project, member),
+        veil=display_choice_of(place.project, member),
         texts=TEXTS,
         pictures=PICTURES,
-        own=prose(own) if own else "",
+        own=render_markdown(own) if own else "",
         warning=scheme.warning.said_in(lang),
         wrong=wrong,
     )

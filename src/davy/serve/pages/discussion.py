@@ -11,18 +11,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import discussion
-from davy.annotate.work import scheme_of
+from davy.annotate.labelling import scheme_of
 from davy.core import Annotation, Post
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
+from davy.serve.labelling.questions import QuestionView, question_views
+from davy.serve.labelling.sheets import FormState, guideline_view, sheet_view
+from davy.serve.labelling.steps import redirect_page, require_consent
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.pages.label import read_form
-from davy.serve.questions import Asked, asked_of
-from davy.serve.sheets import Filled, guide_of, shown
-from davy.serve.turns import away, consent_first
 from davy.serve.visitor import Form
 
 router = APIRouter(include_in_schema=False)
@@ -33,19 +33,19 @@ Labels = Annotated[Place, Depends(in_project("label posts"))]
 @router.get("/projects/{project_id}/discussion")
 def discuss(request: Request, place: Labels) -> Response:
     """Return the post that is being discussed, and what was recorded so far."""
-    return consent_first(request, place) or _page(request, place)
+    return require_consent(request, place) or _page(request, place)
 
 
 @router.get("/projects/{project_id}/discussion/{item_id}")
 def one(request: Request, place: Labels, item_id: str) -> Response:
     """Return the discussion; an address of a post that is recorded leads to the one that is open."""
-    return consent_first(request, place) or _page(request, place)
+    return require_consent(request, place) or _page(request, place)
 
 
 @router.post("/projects/{project_id}/discussion/{item_id}")
 def record(request: Request, place: Labels, item_id: str, form: Form) -> Response:
     """Record the shared answer; where something is missing, the form comes back."""
-    if first := consent_first(request, place):
+    if first := require_consent(request, place):
         return first
     store = context_of(request).store
     with store.read() as db:
@@ -64,18 +64,18 @@ def record(request: Request, place: Labels, item_id: str, form: Form) -> Respons
                 by=member_of(place).user,
             )
     except UserError as error:
-        raise Refused("recorded_already", status=409) if error.status == 409 else error from None
-    return away(request, f"{place.address}/discussion", "saved")
+        raise LocalizedError("recorded_already", status=409) if error.status == 409 else error from None
+    return redirect_page(request, f"{place.address}/discussion", "saved")
 
 
-def _page(request: Request, place: Place, filled: Filled | None = None) -> Response:
+def _page(request: Request, place: Place, filled: FormState | None = None) -> Response:
     with context_of(request).store.read() as db:
         phase = discussion.open_phase(db, place.project)
         sheet = discussion.shared_sheet(db, place.project, member_of(place), phase) if phase else None
-        done = discussion.recorded(db, place.project, phase) if phase else []
+        done = discussion.recorded_answers(db, place.project, phase) if phase else []
         scheme = scheme_of(db, place.project)
-    context, words = context_of(request), render.words_of(request)
-    asked = asked_of(scheme, scheme.guideline, words.lang)
+    context, words = context_of(request), render.translator_of(request)
+    asked = question_views(scheme, scheme.guideline, words.lang)
     values: dict[str, Any] = {
         "it": None,
         "guide": None,
@@ -84,8 +84,8 @@ def _page(request: Request, place: Place, filled: Filled | None = None) -> Respo
         "phase": phase,
     }
     if sheet:
-        values["it"] = shown(context, words, sheet, filled)
-        values["guide"] = guide_of(scheme, scheme.guideline, words)
+        values["it"] = sheet_view(context, words, sheet, filled)
+        values["guide"] = guideline_view(scheme, scheme.guideline, words)
         values["address_of"] += f"/{sheet.item.id}"
     return project_page(
         request,
@@ -103,7 +103,9 @@ def _page(request: Request, place: Place, filled: Filled | None = None) -> Respo
     )
 
 
-def _recorded(mask: Callable[[str], str], asked: tuple[Asked, ...], post: Post, given: Annotation) -> dict[str, Any]:
+def _recorded(
+    mask: Callable[[str], str], asked: tuple[QuestionView, ...], post: Post, given: Annotation
+) -> dict[str, Any]:
     """Return one post with its shared answer, for the list."""
     said = [
         (question.title, ", ".join(map(question.title_of, given.answers[question.name])))

@@ -16,20 +16,20 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import care, expert
-from davy.annotate.current import scheme_of
-from davy.annotate.expert import CaseRefused, Sitting
+from davy.annotate import care, expert_cases
+from davy.annotate.expert_cases import CaseRefused, CaseReview
+from davy.annotate.project_scheme import scheme_of
 from davy.core import Post, Scheme
 from davy.serve import render
-from davy.serve.case_shown import case_values, chosen_in
+from davy.serve.case_view import case_values, read_decision
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
+from davy.serve.labelling.display_choice import display_choice_of
+from davy.serve.labelling.questions import question_views
+from davy.serve.labelling.sheets import guideline_view
+from davy.serve.labelling.steps import require_consent
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
-from davy.serve.questions import asked_of
-from davy.serve.sheets import guide_of
-from davy.serve.turns import consent_first
-from davy.serve.veil import veil_of
 from davy.serve.visitor import Form, field
 from davy.store import Connection, cases, posts
 
@@ -42,10 +42,10 @@ Settles = Annotated[Place, Depends(in_project("settle cases"))]
 def queue(request: Request, place: Settles) -> Response:
     """Return what waits for this expert, by kind and why, and the way to the next case."""
     with context_of(request).store.read() as db:
-        offered = cases.offered(db, place.project.id, member_of(place).user)
+        offered = cases.count_offered(db, place.project.id, member_of(place).user)
         counts = cases.counts(db, place.project.id)
         scheme = scheme_of(db, place.project)
-    titles = {it.name: it.title for it in asked_of(scheme, scheme.guideline, render.words_of(request).lang)}
+    titles = {it.name: it.title for it in question_views(scheme, scheme.guideline, render.translator_of(request).lang)}
     rows: Counter[tuple[str, str, str]] = Counter()
     for (kind, why, questions), n in offered.items():
         rows[kind, why.split("|")[0], titles.get(questions.split("|")[0], "")] += n
@@ -64,22 +64,22 @@ def queue(request: Request, place: Settles) -> Response:
 @router.post("/projects/{project_id}/expert")
 def begin(request: Request, place: Settles, form: Form) -> Response:
     """Lease the next case to this expert and lead to it."""
-    if away := consent_first(request, place):
+    if away := require_consent(request, place):
         return away
     with context_of(request).store.write() as db:
         path, said = _next(db, place)
-    return render.see(request, path, said)
+    return render.redirect(request, path, said)
 
 
 @router.get("/projects/{project_id}/expert/{case_id}")
 def one(request: Request, place: Settles, case_id: str) -> Response:
     """Return a case, which is this expert's for a while from now on."""
-    if away := consent_first(request, place):
+    if away := require_consent(request, place):
         return away
     try:
         with context_of(request).store.write() as db:
             scheme = scheme_of(db, place.project)
-            here = expert.open_case(db, place.project, member_of(place), case_id, scheme)
+            here = expert_cases.open_case(db, place.project, member_of(place), case_id, scheme)
             post = posts.get(db, here.case.post)
     except CaseRefused as error:
         return _refused(request, place, error)
@@ -89,7 +89,7 @@ def one(request: Request, place: Settles, case_id: str) -> Response:
 @router.post("/projects/{project_id}/expert/{case_id}/look")
 def look(request: Request, place: Settles, case_id: str, form: Form) -> Response:
     """Return the questions that the answers so far leave open, as a part."""
-    context, words = context_of(request), render.words_of(request)
+    context, words = context_of(request), render.translator_of(request)
     with context.store.write() as db:
         scheme = scheme_of(db, place.project)
         here = _sitting(db, place, case_id, scheme, form)
@@ -99,29 +99,29 @@ def look(request: Request, place: Settles, case_id: str, form: Form) -> Response
 @router.post("/projects/{project_id}/expert/{case_id}")
 def decide(request: Request, place: Settles, case_id: str, form: Form) -> Response:
     """Settle a case, drop its post or give it back, and go on to the next."""
-    if away := consent_first(request, place):
+    if away := require_consent(request, place):
         return away
     try:
         with context_of(request).store.write() as db:
             done = _act(db, place, case_id, form)
             if isinstance(done, str):
                 path, _ = _next(db, place, skipping=case_id)
-                return render.see(request, path, f"case_{done}")
+                return render.redirect(request, path, f"case_{done}")
     except CaseRefused as error:
         return _refused(request, place, error)
     scheme, here, post, wrong = done
     return _page(request, place, scheme, here, post, form=form, wrong=wrong)
 
 
-def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tuple[Scheme, Sitting, Post, str]:
+def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tuple[Scheme, CaseReview, Post, str]:
     """Do what the form asks; return what became of the case, or what to show again and why."""
-    member, reason = member_of(place), field(form, "reason", most=expert.MOST_REASON)
+    member, reason = member_of(place), field(form, "reason", most=expert_cases.MOST_REASON)
     act = field(form, "do") or "save"
     if act == "skip":
-        expert.give_back(db, place.project, member, case_id)
+        expert_cases.give_back(db, place.project, member, case_id)
         return "skipped"
     if act not in ("save", "refuse"):
-        raise Refused("choice")
+        raise LocalizedError("choice")
     scheme = scheme_of(db, place.project)
     here = _sitting(db, place, case_id, scheme, form)
     post = posts.get(db, here.case.post)
@@ -129,11 +129,11 @@ def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tu
     if wrong or (act == "refuse" and field(form, "sure") != "yes"):
         return scheme, here, post, wrong or "armed"
     if act == "refuse":
-        expert.drop(db, place.project, case_id, member, reason)
+        expert_cases.drop_post(db, place.project, case_id, member, reason)
         done = "dropped"
     else:
         try:
-            done = expert.decide(db, place.project, case_id, member, scheme, here.answers, reason, _also(form))
+            done = expert_cases.decide(db, place.project, case_id, member, scheme, here.answers, reason, _also(form))
         except CaseRefused as error:
             if error.why not in ("undecided", "missing"):
                 raise
@@ -143,8 +143,10 @@ def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tu
     return done
 
 
-def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: FormData) -> Sitting:
-    return expert.open_case(db, place.project, member_of(place), case_id, scheme, chosen_in(scheme, form), _also(form))
+def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: FormData) -> CaseReview:
+    return expert_cases.open_case(
+        db, place.project, member_of(place), case_id, scheme, read_decision(scheme, form), _also(form)
+    )
 
 
 def _also(form: FormData) -> set[str]:
@@ -165,11 +167,11 @@ def _refused(request: Request, place: Place, error: CaseRefused) -> Response:
     """Return the way back to the queue with what happened; what nobody may do is refused."""
     match error.why:
         case "labelled":
-            raise Refused("case_labelled", status=403)
+            raise LocalizedError("case_labelled", status=403)
         case "decided":
-            raise Refused("case_decided", status=403)
+            raise LocalizedError("case_decided", status=403)
         case "held" | "settled":
-            return render.see(request, f"{place.address}/expert", f"case_is_{error.why}")
+            return render.redirect(request, f"{place.address}/expert", f"case_is_{error.why}")
     raise error
 
 
@@ -177,13 +179,13 @@ def _page(
     request: Request,
     place: Place,
     scheme: Scheme,
-    here: Sitting,
+    here: CaseReview,
     post: Post,
     *,
     form: FormData | None = None,
     wrong: str = "",
 ) -> Response:
-    context, words = context_of(request), render.words_of(request)
+    context, words = context_of(request), render.translator_of(request)
     missing = here.missing if wrong == "missing" else ()
     values: dict[str, Any] = case_values(context, words, scheme, here, missing=missing)
     return project_page(
@@ -193,13 +195,13 @@ def _page(
         status=422 if wrong and wrong != "armed" else 200,
         post=post,
         masked=context.mask(post.text),
-        veil=veil_of(place.project, member_of(place)),
-        guide=guide_of(scheme, scheme.guideline, words),
+        veil=display_choice_of(place.project, member_of(place)),
+        guide=guideline_view(scheme, scheme.guideline, words),
         project_id=place.project.id,
         oob=False,
         said="",
-        reason=field(form, "reason", most=expert.MOST_REASON) if form is not None else "",
-        longest_reason=expert.MOST_REASON,
+        reason=field(form, "reason", most=expert_cases.MOST_REASON) if form is not None else "",
+        longest_reason=expert_cases.MOST_REASON,
         wrong_what=wrong,
         armed=wrong == "armed",
         also=_also(form) if form is not None else set(),

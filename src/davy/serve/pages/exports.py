@@ -16,12 +16,12 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from davy.annotate.exchange.formats import FORMATS, Format, find
+from davy.annotate.exchange.formats import FORMATS, ExchangeFormat, find_format
 from davy.core import Phase
 from davy.core.errors import UserError
-from davy.serve import csrf, files, render, uploads
+from davy.serve import csrf, job_files, render, uploads
 from davy.serve.context import context_of
-from davy.serve.errors import Refused, is_htmx
+from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.exchange_jobs import EXPORT, IMPORT, STATEMENT
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
@@ -39,7 +39,7 @@ _LIVE = ("waiting", "running")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExportRow:
     """One export or import as the page shows it."""
 
     job: Job
@@ -67,9 +67,9 @@ def show(request: Request, place: Exports) -> Response:
         tables=TABLES,
         phases=found,
         questions=_questions(request, place),
-        can=files.folder_of(context_of(request).settings) is not None,
+        can=job_files.folder_of(context_of(request).settings) is not None,
         once=new_id(),
-        kept=files.KEPT.days,
+        kept=job_files.KEPT.days,
         **values,
     )
 
@@ -78,14 +78,14 @@ def show(request: Request, place: Exports) -> Response:
 def ask(request: Request, place: Exports, form: Form) -> Response:
     """Queue an export."""
     context = context_of(request)
-    if files.folder_of(context.settings) is None:
-        raise Refused("no_files_folder", status=409)
-    format = find(field(form, "format") or "long")
+    if job_files.folder_of(context.settings) is None:
+        raise LocalizedError("no_files_folder", status=409)
+    format = find_format(field(form, "format") or "long")
     with context.store.read() as db:
         chosen = _chosen_phases(form, phases.of_project(db, place.project.id))
     question = field(form, "question") or None
     if question is not None and question not in _questions(request, place):
-        raise Refused("choice", status=422)
+        raise LocalizedError("choice", status=422)
     arguments = {
         "project": place.project.id,
         "format": format.name,
@@ -98,7 +98,7 @@ def ask(request: Request, place: Exports, form: Form) -> Response:
     key = f"export {place.project.id} {field(form, 'once', most=40) or new_id()}"
     with context.store.write() as db:
         jobs.enqueue(db, EXPORT, arguments, owner=place.account.id, key=key)
-    return render.see(request, f"{place.address}/exports", "export_asked")
+    return render.redirect(request, f"{place.address}/exports", "export_asked")
 
 
 @router.get("/projects/{project_id}/exports/{job_id}/{name}")
@@ -108,10 +108,10 @@ def fetch(request: Request, place: Exports, job_id: str, name: str) -> Response:
     with context.store.read() as db:
         job = _own(db, place, job_id, EXPORT)
     if job.state != "done" or name not in (job.result["file"], STATEMENT):
-        raise Refused("no_such", status=404)
-    path = files.kept(files.folder_of(context.settings), job.id, name)
+        raise LocalizedError("no_such", status=404)
+    path = job_files.find_file(job_files.folder_of(context.settings), job.id, name)
     if path is None:
-        raise Refused("export_gone", status=410, days=files.KEPT.days)
+        raise LocalizedError("export_gone", status=410, days=job_files.KEPT.days)
     with context.store.write() as db:
         about = f"project {place.project.id}"
         events.record(db, by=place.account.id, what="export fetched", about=about, job=job.id, file=name)
@@ -124,7 +124,7 @@ def change(request: Request, place: Exports, job_id: str, act: str, form: Form) 
     """Cancel a job, run it again, or remove its file."""
     context = context_of(request)
     if act not in ("cancel", "again", "remove"):
-        raise Refused("no_such", status=404)
+        raise LocalizedError("no_such", status=404)
     with context.store.write() as db:
         job = _own(db, place, job_id, EXPORT, IMPORT)
         if act == "cancel":
@@ -134,10 +134,10 @@ def change(request: Request, place: Exports, job_id: str, act: str, form: Form) 
         else:
             about = f"project {place.project.id}"
             events.record(db, by=place.account.id, what="export removed", about=about, job=job.id)
-    folder = files.folder_of(context.settings)
+    folder = job_files.folder_of(context.settings)
     if act == "remove" and folder is not None:
-        files.discard(folder, job.id)
-    return render.see(request, f"{place.address}/exports", f"export_{act}")
+        job_files.discard(folder, job.id)
+    return render.redirect(request, f"{place.address}/exports", f"export_{act}")
 
 
 @router.post("/projects/{project_id}/imports/upload")
@@ -151,18 +151,18 @@ async def upload(request: Request, place: Exports) -> Response:
 
 def _receive(request: Request, place: Place, form: FormData) -> Response:
     context = context_of(request)
-    folder = files.folder_of(context.settings)
+    folder = job_files.folder_of(context.settings)
     if folder is None:
-        raise Refused("no_files_folder", status=409)
+        raise LocalizedError("no_files_folder", status=409)
     sent = form.get("file")
     if not isinstance(sent, UploadFile) or not sent.filename:
-        raise Refused("no_upload", status=422)
-    format = find(field(form, "format") or "long")
+        raise LocalizedError("no_upload", status=422)
+    format = find_format(field(form, "format") or "long")
     phase = field(form, "phase") or None
     with context.store.read() as db:
         if phase is not None:
             phases.by_name(db, place.project.id, phase)
-    own = files.make(folder, upload_id := new_id())
+    own = job_files.make_folder(folder, upload_id := new_id())
     try:
         name = _checked(sent, format, own)
         arguments = {
@@ -178,15 +178,15 @@ def _receive(request: Request, place: Place, form: FormData) -> Response:
         with context.store.write() as db:
             jobs.enqueue(db, IMPORT, arguments, owner=place.account.id, key=f"import {upload_id}", max_attempts=3)
     except BaseException:
-        files.discard(folder, upload_id)
+        job_files.discard(folder, upload_id)
         raise
-    return render.see(request, f"{place.address}/exports", "import_asked")
+    return render.redirect(request, f"{place.address}/exports", "import_asked")
 
 
-def _checked(sent: UploadFile, format: Format, own: Path) -> str:
+def _checked(sent: UploadFile, format: ExchangeFormat, own: Path) -> str:
     """Keep an upload under its own name once its content is what the format takes; return the name."""
     expected = _kinds(format)
-    limits = uploads.Limits(line=200_000_000) if "json" in expected else uploads.Limits()
+    limits = uploads.UploadLimits(line=200_000_000) if "json" in expected else uploads.UploadLimits()
     chunks = iter(lambda: sent.file.read(1 << 20), b"")
     got = uploads.receive(chunks, sent.filename or "", kinds=expected, limits=limits, folder=own)
     name = got.name
@@ -197,7 +197,7 @@ def _checked(sent: UploadFile, format: Format, own: Path) -> str:
     return name
 
 
-def _kinds(format: Format) -> tuple[str, ...]:
+def _kinds(format: ExchangeFormat) -> tuple[str, ...]:
     """Return what kinds of content a format's files have."""
     if format.folder:
         return ("zip",)
@@ -209,39 +209,39 @@ def _kinds(format: Format) -> tuple[str, ...]:
 def _chosen_phases(form: FormData, every: list[Phase]) -> list[str]:
     wanted = [name for name in form.getlist("phases") if isinstance(name, str)]
     if not wanted:
-        raise Refused("no_phases_chosen", status=422)
+        raise LocalizedError("no_phases_chosen", status=422)
     if not set(wanted) <= {phase.name for phase in every}:
-        raise Refused("choice", status=422)
+        raise LocalizedError("choice", status=422)
     return wanted
 
 
-def _ending(format: Format, table: str) -> str:
+def _ending(format: ExchangeFormat, table: str) -> str:
     return table if table in format.endings else format.endings[0]
 
 
 def _questions(request: Request, place: Place) -> list[str]:
-    from davy.annotate.current import scheme_of
+    from davy.annotate.project_scheme import scheme_of
 
     with context_of(request).store.read() as db:
         return [question.name for question in scheme_of(db, place.project).questions]
 
 
-def _lines(request: Request, db: Connection, place: Place) -> list[Line]:
+def _lines(request: Request, db: Connection, place: Place) -> list[ExportRow]:
     """Return the newest exports and imports of a project."""
-    folder = files.folder_of(context_of(request).settings)
+    folder = job_files.folder_of(context_of(request).settings)
     found = [job for kind in (EXPORT, IMPORT) for job in jobs.latest(db, kind=kind, limit=500)]
     mine = [job for job in found if job.arguments.get("project") == place.project.id]
     lines = []
     for job in sorted(mine, key=lambda it: it.id, reverse=True)[:SHOWN]:
         made = job.kind == EXPORT and job.state == "done"
-        ready = made and files.kept(folder, job.id, job.result["file"]) is not None
+        ready = made and job_files.find_file(folder, job.id, job.result["file"]) is not None
         size = _size(request, int(job.result["size"])) if ready else ""
-        lines.append(Line(job, str(job.arguments.get("format")), ready, job.state in _LIVE, size))
+        lines.append(ExportRow(job, str(job.arguments.get("format")), ready, job.state in _LIVE, size))
     return lines
 
 
 def _size(request: Request, size: int) -> str:
-    number = render.words_of(request).number
+    number = render.translator_of(request).number
     return f"{number(max(1, round(size / 1_000)))} kB" if size < 10_000_000 else f"{number(round(size / 1_000_000))} MB"
 
 
@@ -250,7 +250,7 @@ def _own(db: Connection, place: Place, job_id: str, *kinds: str) -> Job:
     try:
         job = jobs.get(db, job_id)
     except UserError:
-        raise Refused("no_such", status=404) from None
+        raise LocalizedError("no_such", status=404) from None
     if job.kind not in kinds or job.arguments.get("project") != place.project.id:
-        raise Refused("no_such", status=404)
+        raise LocalizedError("no_such", status=404)
     return job

@@ -13,15 +13,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import guidelines
-from davy.annotate.current import scheme_of
+from davy.annotate.project_scheme import scheme_of
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.i18n import LANGUAGES
+from davy.serve.labelling.questions import question_views
+from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
-from davy.serve.prose import prose
-from davy.serve.questions import asked_of
 from davy.serve.visitor import Form, field
 from davy.store import messages, schemes
 
@@ -49,7 +49,7 @@ def publish(request: Request, place: Changes, form: Form) -> Response:
     text = {lang: field(form, f"text.{lang}", most=guidelines.LONGEST) for lang in LANGUAGES}
     changes = field(form, "changes", most=guidelines.LONGEST_CHANGES)
     message = field(form, "message")
-    words = render.words_of(request)
+    words = render.translator_of(request)
     try:
         with context_of(request).store.write() as db:
             made = guidelines.publish(
@@ -69,29 +69,29 @@ def publish(request: Request, place: Changes, form: Form) -> Response:
             place,
             message=message,
             typed={"text": text, "changes": changes, "again": field(form, "again")},
-            wrong=render.said(request, error),
+            wrong=render.error_text(request, error),
             status=error.status,
         )
     note = "guideline_again" if made.again else "guideline_made"
-    return render.see(
+    return render.redirect(
         request, f"{place.address}/guideline", note, n=words.number(made.again), version=str(made.guideline.version)
     )
 
 
-def _again(form: FormData) -> guidelines.Again | None:
+def _again(form: FormData) -> guidelines.SecondLook | None:
     """Return which answers the form wants looked at again: none, all, or those with a label of a question."""
     chosen = field(form, "again")
     if chosen in ("", "none"):
         return None
     if chosen == "all":
-        return guidelines.Again()
+        return guidelines.SecondLook()
     if chosen != "some":
-        raise Refused("choice")
+        raise LocalizedError("choice")
     picked = [str(it).partition("=") for it in form.getlist("label") if isinstance(it, str)]
     questions = {question for question, _, _ in picked}
     if len(questions) != 1:
-        raise Refused("one_question", status=422)
-    return guidelines.Again(questions.pop(), tuple(label for _, _, label in picked if label))
+        raise LocalizedError("one_question", status=422)
+    return guidelines.SecondLook(questions.pop(), tuple(label for _, _, label in picked if label))
 
 
 def _begun(request: Request, place: Place, message: str) -> dict[str, object]:
@@ -106,13 +106,13 @@ def _begun(request: Request, place: Place, message: str) -> dict[str, object]:
 
 
 def _page(request: Request, place: Place, version: int | None) -> Response:
-    lang = render.words_of(request).lang
+    lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
         every = schemes.guidelines_of(db, place.project.scheme, place.project.scheme_version)
         scheme = scheme_of(db, place.project)
     shown = next((it for it in every if it.version == version), every[-1] if every else None)
     if version is not None and (shown is None or shown.version != version):
-        raise Refused("no_such", status=404)
+        raise LocalizedError("no_such", status=404)
     before = next((it for it in reversed(every) if shown and it.version < shown.version), None)
     return project_page(
         request,
@@ -120,13 +120,13 @@ def _page(request: Request, place: Place, version: int | None) -> Response:
         "guideline.html",
         shown=shown,
         newest=every[-1].version if every else None,
-        text=prose(shown.text.said_in(lang)) if shown else "",
+        text=render_markdown(shown.text.said_in(lang)) if shown else "",
         notes=[(name, words.said_in(lang)) for name, words in shown.notes.items()] if shown else [],
         difference=guidelines.difference(before.text.said_in(lang), shown.text.said_in(lang))
         if shown and before
         else [],
         versions=[(it.version, it.changes) for it in reversed(every)],
-        questions=asked_of(scheme, None, lang),
+        questions=question_views(scheme, None, lang),
         warning=scheme.warning.said_in(lang),
     )
 
@@ -152,7 +152,7 @@ def _form_page(
         typed=typed or {"text": words, "changes": "", "again": "none"},
         message=message,
         number=1 + (now.version if now else 0),
-        questions=asked_of(scheme, None, render.words_of(request).lang),
+        questions=question_views(scheme, None, render.translator_of(request).lang),
         longest=guidelines.LONGEST_CHANGES,
         wrong=wrong,
     )

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from davy.serve import cookies, render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.i18n import LANGUAGES
 from davy.serve.visitor import Anyone, Form, field
 from davy.store import users
@@ -28,10 +28,10 @@ def language(request: Request, who: Anyone, form: Form) -> Response:
     """Change the language of the pages: for the account where there is one, and for this browser."""
     lang = field(form, "lang")
     if lang not in LANGUAGES:
-        raise Refused("choice")
+        raise LocalizedError("choice")
     if who.account:
         with context_of(request).store.write() as db:
             users.set_language(db, who.account.id, lang, by=who.account.id)
-    response = render.see(request, render.own_path(field(form, "next", most=2000)))
+    response = render.redirect(request, render.own_path(field(form, "next", most=2000)))
     cookies.write(request, response, "lang", lang)
     return response

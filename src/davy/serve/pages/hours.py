@@ -15,7 +15,7 @@ from davy.serve import uploads
 from davy.serve.context import context_of
 from davy.serve.membership import Place, in_project, project_page
 from davy.store import Connection, members, sittings
-from davy.store.sittings import Hours, Sitting
+from davy.store.sittings import Hours, WorkSitting
 
 router = APIRouter(include_in_schema=False)
 
@@ -78,10 +78,10 @@ def table(request: Request, place: Pays) -> Response:
     return Response(uploads.neutral_frame(frame).write_csv(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def days_of(found: list[Sitting], project: Project) -> list[Day]:
+def days_of(found: list[WorkSitting], project: Project) -> list[Day]:
     """Return sittings by the days they fell on where the project is, newest first."""
     zone = care.rules_of(project).zone
-    days: dict[str, list[Sitting]] = {}
+    days: dict[str, list[WorkSitting]] = {}
     for it in found:
         days.setdefault(it.started_at.astimezone(zone).date().isoformat(), []).append(it)
     return [

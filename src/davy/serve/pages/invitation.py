@@ -10,10 +10,10 @@ from starlette.responses import Response
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused, SignInNeeded
+from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.pages.sign_in import start_session
 from davy.serve.passwords import SHORTEST, hash_password
-from davy.serve.visitor import Anyone, Form, address, field, limit
+from davy.serve.visitor import Anyone, Form, check_rate, client_address, field
 from davy.store import invitations, projects
 from davy.store.invitations import Invitation
 from davy.store.users import User
@@ -24,7 +24,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/invitation/{token}")
 def look(request: Request, token: str, who: Anyone) -> Response:
     """Return the form of an open invitation, or a page that says why it is over."""
-    limit(request, "invitation address", address(request))
+    check_rate(request, "invitation address", client_address(request))
     try:
         invitation = _open(request, token)
     except UserError as error:
@@ -35,9 +35,9 @@ def look(request: Request, token: str, who: Anyone) -> Response:
 @router.post("/invitation/{token}/join")
 def join(request: Request, token: str, who: Anyone, form: Form) -> Response:
     """Put the account that is signed in on the roster of the project that it is invited to."""
-    limit(request, "invitation address", address(request))
+    check_rate(request, "invitation address", client_address(request))
     if who.account is None:
-        raise SignInNeeded
+        raise SignInRequired
     try:
         with context_of(request).store.write() as db:
             invitation = invitations.join(db, token, who.account)
@@ -49,26 +49,26 @@ def join(request: Request, token: str, who: Anyone, form: Form) -> Response:
             _open(request, token),
             token=token,
             account=who.account,
-            wrong=render.said(request, error),
+            wrong=render.error_text(request, error),
             status=error.status,
         )
-    return render.see(request, f"/projects/{invitation.project}", "joined")
+    return render.redirect(request, f"/projects/{invitation.project}", "joined")
 
 
 @router.post("/invitation/{token}")
 def accept(request: Request, token: str, who: Anyone, form: Form) -> Response:
     """Make the account and sign it in; what is wrong is shown at the form, with what was typed still there."""
-    limit(request, "invitation address", address(request))
+    check_rate(request, "invitation address", client_address(request))
     try:
         invitation = _open(request, token)
     except UserError as error:
         return _over(request, error)
     name, login = field(form, "name"), field(form, "login")
     password = str(form.get("password") or "")
-    words = render.words_of(request)
+    words = render.translator_of(request)
     try:
         if password != str(form.get("again") or ""):
-            raise Refused("passwords_differ")
+            raise LocalizedError("passwords_differ")
         hashed = hash_password(password)
         with context_of(request).store.write() as db:
             account = invitations.accept(db, token, login=login, name=name, password_hash=hashed, language=words.lang)
@@ -81,16 +81,16 @@ def accept(request: Request, token: str, who: Anyone, form: Form) -> Response:
             token=token,
             name=name,
             login=login,
-            wrong=render.said(request, error),
+            wrong=render.error_text(request, error),
             status=error.status,
         )
     to = f"/projects/{invitation.project}" if invitation.project else "/"
-    return start_session(request, account, render.see(request, to, "welcome"))
+    return start_session(request, account, render.redirect(request, to, "welcome"))
 
 
 def _open(request: Request, token: str) -> Invitation:
     with context_of(request).store.read() as db:
-        return invitations.look(db, token)
+        return invitations.get_usable(db, token)
 
 
 def _over(request: Request, error: UserError) -> Response:

@@ -30,7 +30,7 @@ def all_jobs(request: Request, who: Sees) -> Response:
     """Return the newest jobs; for htmx only their table."""
     with context_of(request).store.read() as db:
         found = jobs.latest(db)
-        names = {user.id: user.name for user in users.everyone(db)}
+        names = {user.id: user.name for user in users.list_users(db)}
     live = any(job.state in _LIVE for job in found)
     template = "parts/jobs.html" if is_htmx(request) else "jobs.html"
     return render.page(request, template, jobs=found, names=names, live=live)
@@ -53,7 +53,7 @@ def cancel(
     """Ask a job to stop."""
     with context_of(request).store.write() as db:
         jobs.ask_cancel(db, job_id, by=who.id)
-    return render.see(request, f"/jobs/{job_id}", "cancelled")
+    return render.redirect(request, f"/jobs/{job_id}", "cancelled")
 
 
 @router.get("/api/jobs")

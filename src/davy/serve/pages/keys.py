@@ -13,7 +13,7 @@ from starlette.responses import Response
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.permissions import may
 from davy.serve.visitor import Form, allowed, field
 from davy.store import keys, users
@@ -35,7 +35,7 @@ def make(request: Request, me: Maker, form: Form) -> Response:
     """Make a key and show its secret, this once."""
     days = field(form, "days")
     if days not in ("", "30", "90", "365"):
-        raise Refused("choice")
+        raise LocalizedError("choice")
     try:
         with context_of(request).store.write() as db:
             _, secret = keys.create(
@@ -47,7 +47,7 @@ def make(request: Request, me: Maker, form: Form) -> Response:
                 lasts=timedelta(days=int(days)) if days else None,
             )
     except UserError as error:
-        return _page(request, me, wrong=render.said(request, error), status=error.status)
+        return _page(request, me, wrong=render.error_text(request, error), status=error.status)
     return _page(request, me, secret=secret)
 
 
@@ -55,10 +55,10 @@ def make(request: Request, me: Maker, form: Form) -> Response:
 def revoke(request: Request, key_id: str, me: Maker, form: Form) -> Response:
     """Stop a key for good: one's own, or with the permission anyone's."""
     with context_of(request).store.write() as db:
-        if key_id not in {key.id for key in keys.everyones(db, owner=_owner(me))}:
-            raise Refused("no_such", status=404)
+        if key_id not in {key.id for key in keys.list_keys(db, owner=_owner(me))}:
+            raise LocalizedError("no_such", status=404)
         keys.revoke(db, key_id, by=me.id)
-    return render.see(request, "/keys", "key_revoked")
+    return render.redirect(request, "/keys", "key_revoked")
 
 
 def _owner(me: User) -> str | None:
@@ -69,8 +69,8 @@ def _owner(me: User) -> str | None:
 def _page(request: Request, me: User, *, secret: str = "", wrong: str = "", status: int = 200) -> Response:
     context = context_of(request)
     with context.store.read() as db:
-        seen = keys.everyones(db, owner=_owner(me))
-        owners = {user.id: user.name for user in users.everyone(db)}
+        seen = keys.list_keys(db, owner=_owner(me))
+        owners = {user.id: user.name for user in users.list_users(db)}
     return render.page(
         request,
         "keys.html",

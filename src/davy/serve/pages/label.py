@@ -17,24 +17,24 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from davy.annotate import care, work
+from davy.annotate import care, labelling
 from davy.annotate.feedback import feedback_on
-from davy.annotate.work import Sheet
+from davy.annotate.labelling import Sheet
 from davy.core import FLAGS, Scheme
 from davy.core.errors import UserError
-from davy.serve.answered import Answered
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
-from davy.serve.membership import Place, find, in_project, permitted, session_of
-from davy.serve.nothing_left import nothing_left
+from davy.serve.errors import LocalizedError
+from davy.serve.labelling.answered_sheets import AnsweredSheet
+from davy.serve.labelling.no_work import explain_no_work
+from davy.serve.labelling.questions import read_answers
+from davy.serve.labelling.sheets import FormState
+from davy.serve.labelling.steps import LabellingStep, require_consent, respond, respond_to_form
+from davy.serve.membership import Place, find_place, in_project, require_permission, session_token
 from davy.serve.pages.consent import member_of
-from davy.serve.questions import read_answers
-from davy.serve.sheets import Filled
-from davy.serve.turns import Turn, consent_first, go_on, show
-from davy.serve.visitor import Form, check_form, field, fields_of, touch, visitor
-from davy.store import Connection, picking
-from davy.store.line import together
-from davy.store.sittings import Sitting
+from davy.serve.visitor import Form, check_form, field, find_visitor, read_fields, touch
+from davy.store import Connection, item_selection
+from davy.store.pipeline import begin_pipeline
+from davy.store.sittings import WorkSitting
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,17 +47,17 @@ LONGEST_COMMENT = 2_000
 @router.get("/projects/{project_id}/label")
 def label(request: Request, place: Labels) -> Response:
     """Return the page with this person's next post, which is theirs for a while from now on."""
-    if away := consent_first(request, place):
+    if away := require_consent(request, place):
         return away
     with context_of(request).store.write() as db:
         turn = _next(db, place)
-    return show(request, place, turn)
+    return respond(request, place, turn)
 
 
 @router.get("/projects/{project_id}/label/{assignment_id}")
 def one(request: Request, place: Labels, assignment_id: str) -> Response:
     """Return one post of this person's: to answer, or with what they answered."""
-    if away := consent_first(request, place):
+    if away := require_consent(request, place):
         return away
     try:
         with context_of(request).store.write() as db:
@@ -67,8 +67,8 @@ def one(request: Request, place: Labels, assignment_id: str) -> Response:
             raise
         return RedirectResponse(f"{place.address}/label", 303)
     if sheet.assignment.state in ("done", "refused"):
-        return show(request, place, Turn(_answered(sheet)))
-    return show(request, place, Turn(sheet))
+        return respond(request, place, LabellingStep(_answered(sheet)))
+    return respond(request, place, LabellingStep(sheet))
 
 
 @router.post("/projects/{project_id}/label/undo")
@@ -77,12 +77,12 @@ def undo(request: Request, place: Labels, form: Form) -> Response:
     which = field(form, "assignment") or None
     try:
         with context_of(request).store.write() as db:
-            sheet = work.undo(db, place.project, member_of(place), which)
+            sheet = labelling.undo(db, place.project, member_of(place), which)
     except UserError as error:
         if error.status == 403:
-            raise Refused("other_person", status=403) from None
-        raise Refused("cant_undo", status=409) if error.status == 409 else error from None
-    return go_on(request, place, Turn(sheet, said="undone"))
+            raise LocalizedError("other_person", status=403) from None
+        raise LocalizedError("cant_undo", status=409) if error.status == 409 else error from None
+    return respond_to_form(request, place, LabellingStep(sheet, said="undone"))
 
 
 @router.post("/projects/{project_id}/label/{assignment_id}")
@@ -91,22 +91,22 @@ async def answer(request: Request, project_id: str, assignment_id: str) -> Respo
 
     Everyone uses this route all day, so all of it happens in one visit to a worker thread instead of three.
     """
-    form = await fields_of(request)
+    form = await read_fields(request)
     return await to_thread.run_sync(
         _answer, request, project_id, assignment_id, form, limiter=context_of(request).answering
     )
 
 
 def _answer(request: Request, project_id: str, assignment_id: str, form: FormData) -> Response:
-    token = session_of(request)
+    token = session_token(request)
     store, place = context_of(request).store, None
     try:
         # Who asks, whether they may, and what they ask for are one transaction.
         with store.write() as db:
-            together(db)
-            place = permitted(find(request, db, token, project_id), "label posts")
+            begin_pipeline(db)
+            place = require_permission(find_place(request, db, token, project_id), "label posts")
             check_form(request, form)
-            if away := consent_first(request, place):
+            if away := require_consent(request, place):
                 return away
             turn = _act(db, place, assignment_id, form)
     except UserError as error:
@@ -114,14 +114,14 @@ def _answer(request: Request, project_id: str, assignment_id: str, form: FormDat
             raise
         with store.write() as db:
             turn = _next(db, place, kindly=_why_not(db, assignment_id))
-    touch(request, visitor(request))
-    return go_on(request, place, replace(turn, guideline=field(form, "guideline")))
+    touch(request, find_visitor(request))
+    return respond_to_form(request, place, replace(turn, guideline=field(form, "guideline")))
 
 
 # ---- what a form asks for ----------------------------------------------------------------------
 
 
-def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> Turn:
+def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> LabellingStep:
     """Do what the form asks with a post that is in this person's hands."""
     sheet = _open(db, place, assignment_id)
     filled = read_form(sheet.scheme, form)
@@ -129,27 +129,27 @@ def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> Tu
         case "save":
             return _save(db, place, sheet, filled)
         case "skip":
-            work.skip(db, sheet)
+            labelling.skip(db, sheet)
             return _next(db, place, said="skipped")
         case "refuse" if field(form, "sure") != "yes":
-            return Turn(sheet, filled=replace(filled, missing=(), armed=True))
+            return LabellingStep(sheet, filled=replace(filled, missing=(), armed=True))
         case "refuse":
             fresh = sheet.assignment.state != "refused"
-            refused = work.refuse(db, sheet, annotation_id=filled.annotation_id)
+            refused = labelling.refuse(db, sheet, annotation_id=filled.annotation_id)
             if fresh:
                 seconds = filled.seconds or None
                 care.after_save(db, place.project, member_of(place), refused.annotation, seconds, hard=True)
             return _next(db, place, said="refused")
-    raise Refused("choice")
+    raise LocalizedError("choice")
 
 
-def _save(db: Connection, place: Place, sheet: Sheet, filled: Filled) -> Turn:
+def _save(db: Connection, place: Place, sheet: Sheet, filled: FormState) -> LabellingStep:
     if filled.missing or filled.wrong:
-        return Turn(sheet, filled=filled, status=422)
+        return LabellingStep(sheet, filled=filled, status=422)
     # A form that was sent before finds its post answered; it must not count as work twice.
     fresh, sat = sheet.assignment.state != "done", None
     seconds = filled.seconds or None
-    saved = work.save(
+    saved = labelling.save(
         db,
         sheet,
         filled.answers,
@@ -158,23 +158,23 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: Filled) -> Turn:
         comment=filled.comment or None,
         seconds=seconds,
     )
-    ahead = work.look_ahead(db, place.project, member_of(place))
+    ahead = labelling.look_ahead(db, place.project, member_of(place))
     if fresh:
         hard = care.is_hard(place.project, sheet.scheme, filled.answers, post=sheet.post)
         sat = care.after_save(db, place.project, member_of(place), saved.annotation, seconds, hard=hard)
     if saved.feedback is not None:
-        return Turn(Answered(sheet, saved.annotation, saved.feedback), said="saved")
+        return LabellingStep(AnsweredSheet(sheet, saved.annotation, saved.feedback), said="saved")
     return _next(db, place, said="saved", after=saved, ahead=ahead, sat=sat)
 
 
-def read_form(scheme: Scheme, form: FormData) -> Filled:
+def read_form(scheme: Scheme, form: FormData) -> FormState:
     """Return what a form holds; one that our page can't have sent is refused."""
     given = read_answers(scheme, form)
     annotation_id = field(form, "annotation_id", most=40)
     flags = tuple(flag for flag in FLAGS if flag != "refused" and flag in form.getlist("flag"))
     if not annotation_id.isalnum():
-        raise Refused("bad_form")
-    return Filled(
+        raise LocalizedError("bad_form")
+    return FormState(
         answers=given.answers,
         flags=flags,
         comment=field(form, "comment", most=LONGEST_COMMENT),
@@ -203,38 +203,38 @@ def _next(
     *,
     said: str = "",
     kindly: str = "",
-    after: work.Saved | None = None,
-    ahead: work.Ahead | None = None,
-    sat: list[Sitting] | None = None,
-) -> Turn:
+    after: labelling.SavedAnswer | None = None,
+    ahead: labelling.Ahead | None = None,
+    sat: list[WorkSitting] | None = None,
+) -> LabellingStep:
     member = member_of(place)
     rest = care.before_next(db, place.project, member, known=sat)
     if rest is not None:
-        return Turn(rest, said, kindly)
-    sheet = work.next_sheet(db, place.project, member, after=after, ahead=ahead)
-    return Turn(sheet or nothing_left(db, place.project, member), said, kindly)
+        return LabellingStep(rest, said, kindly)
+    sheet = labelling.next_sheet(db, place.project, member, after=after, ahead=ahead)
+    return LabellingStep(sheet or explain_no_work(db, place.project, member), said, kindly)
 
 
 def _open(db: Connection, place: Place, assignment_id: str) -> Sheet:
     try:
-        return work.open_sheet(db, place.project, member_of(place), assignment_id)
+        return labelling.open_sheet(db, place.project, member_of(place), assignment_id)
     except UserError as error:
         match error.status:
             case 403:
-                raise Refused("other_person", status=403) from None
+                raise LocalizedError("other_person", status=403) from None
             case 404:
-                raise Refused("no_such", status=404) from None
+                raise LocalizedError("no_such", status=404) from None
         raise
 
 
-def _answered(sheet: Sheet) -> Answered:
+def _answered(sheet: Sheet) -> AnsweredSheet:
     answers = sheet.before.answers if sheet.before else {}
-    return Answered(sheet, sheet.before, feedback_on(sheet.phase, sheet.item, sheet.scheme, answers))
+    return AnsweredSheet(sheet, sheet.before, feedback_on(sheet.phase, sheet.item, sheet.scheme, answers))
 
 
 def _why_not(db: Connection, assignment_id: str) -> str:
     """Return why an answer was not taken: it was given in another tab, the phase closed, or the post went to others."""
-    held = picking.one(db, assignment_id, lock=False)
+    held = item_selection.get_held(db, assignment_id, lock=False)
     if held is None or held.phase.state != "open":
         return "closed"
     return "already" if held.assignment.state in ("done", "refused") else "gone"

@@ -14,16 +14,16 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import about_people, care, work
+from davy.annotate import care, demographics, labelling
 from davy.core.errors import UserError
 from davy.serve import cookies, render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.passwords import check_password
-from davy.serve.visitor import Form, allowed, field, limit
-from davy.store import personal, responses, withdrawals
+from davy.serve.visitor import Form, allowed, check_rate, field
+from davy.store import personal_data, responses, withdrawals
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -42,9 +42,9 @@ def show(request: Request, place: Mine) -> Response:
         place,
         "my_data.html",
         member=member_of(place),
-        questions=about_people.QUESTIONS,
+        questions=demographics.QUESTIONS,
         said=dict(said.content) if said else {},
-        answers_go=personal.answers_go(place.project.settings),
+        answers_go=personal_data.answers_go(place.project.settings),
     )
 
 
@@ -52,17 +52,17 @@ def show(request: Request, place: Mine) -> Response:
 def export_here(request: Request, place: Mine) -> Response:
     """Return everything that the project keeps about you."""
     with context_of(request).store.read() as db:
-        made = personal.export(db, place.account.id, project_id=place.project.id)
+        made = personal_data.export(db, place.account.id, project_id=place.project.id)
     return _file(made, f"my-data-{place.project.id}.json")
 
 
 @router.post("/projects/{project_id}/my-data/about-me")
 def about_me(request: Request, place: Mine, form: Form) -> Response:
     """Keep what you say about yourself in place of what you said before; empty fields say nothing."""
-    given = {name: field(form, name.replace(" ", "_"), most=about_people.LONGEST) for name in about_people.QUESTIONS}
+    given = {name: field(form, name.replace(" ", "_"), most=demographics.LONGEST) for name in demographics.QUESTIONS}
     with context_of(request).store.write() as db:
-        responses.put(db, place.project.id, place.account.id, "about me", about_people.clean(given))
-    return render.see(request, f"{place.address}/my-data", "saved")
+        responses.put(db, place.project.id, place.account.id, "about me", demographics.clean(given))
+    return render.redirect(request, f"{place.address}/my-data", "saved")
 
 
 @router.post("/projects/{project_id}/my-data/leave")
@@ -70,50 +70,50 @@ def leave(request: Request, place: Mine, form: Form) -> Response:
     """Leave the project at once; what you hold goes to others, what you did stays."""
     with context_of(request).store.write() as db:
         care.stop(db, member_of(place))
-        work.leave(db, place.project, place.account.id, by=place.account.id)
-    return render.see(request, "/projects", "left", project=place.project.title)
+        labelling.leave(db, place.project, place.account.id, by=place.account.id)
+    return render.redirect(request, "/projects", "left", project=place.project.title)
 
 
 @router.post("/projects/{project_id}/my-data/delete")
 def delete_here(request: Request, place: Mine, form: Form) -> Response:
     """Leave, and delete your personal data in this project."""
     if field(form, "sure") != "yes":
-        raise Refused("not_sure")
+        raise LocalizedError("not_sure")
     store = context_of(request).store
     with store.write() as db:
-        personal.delete_in_project(
+        personal_data.delete_in_project(
             db, place.project.id, place.account.id, by=place.account.id, comments=field(form, "keep_comments") != "yes"
         )
-    withdrawals.settle(store)
-    return render.see(request, "/projects", "deleted_here", project=place.project.title)
+    withdrawals.truncate_log(store)
+    return render.redirect(request, "/projects", "deleted_here", project=place.project.title)
 
 
 @router.get("/account/my-data.json")
 def export_all(request: Request, me: Self) -> Response:
     """Return everything that this server keeps about you."""
     with context_of(request).store.read() as db:
-        made = personal.export(db, me.id)
+        made = personal_data.export(db, me.id)
     return _file(made, "my-data.json")
 
 
 @router.post("/account/delete")
 def delete_account(request: Request, me: Self, form: Form) -> Response:
     """Delete your account and your personal data in all projects; the password proves that it is you."""
-    limit(request, "password account", me.id)
+    check_rate(request, "password account", me.id)
     if field(form, "sure") != "yes":
-        raise Refused("not_sure")
+        raise LocalizedError("not_sure")
     if not check_password(str(form.get("password") or ""), me.password_hash):
-        raise Refused("wrong_password", status=403)
+        raise LocalizedError("wrong_password", status=403)
     store = context_of(request).store
     try:
         with store.write() as db:
-            personal.delete_account(db, me.id, by=me.id, comments=field(form, "keep_comments") != "yes")
+            personal_data.delete_account(db, me.id, by=me.id, comments=field(form, "keep_comments") != "yes")
     except UserError as error:
         if error.status != 409:
             raise
-        raise Refused("last_admin", status=409) from None
-    withdrawals.settle(store)
-    response = render.see(request, "/sign-in", "account_deleted")
+        raise LocalizedError("last_admin", status=409) from None
+    withdrawals.truncate_log(store)
+    response = render.redirect(request, "/sign-in", "account_deleted")
     cookies.clear(request, response, "session")
     return response
 

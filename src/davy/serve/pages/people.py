@@ -13,9 +13,9 @@ from starlette.responses import Response
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.visitor import Form, allowed, field
-from davy.store import invitations, personal, sessions, users
+from davy.store import invitations, personal_data, sessions, users
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -36,7 +36,7 @@ def invite(request: Request, who: Invites, form: Form) -> Response:
     """Make an invitation and show its link, this once: it is not kept, so it is not in a redirect either."""
     days = field(form, "days")
     if days not in ("1", "7", "30"):
-        raise Refused("choice")
+        raise LocalizedError("choice")
     context = context_of(request)
     try:
         with context.store.write() as db:
@@ -48,7 +48,7 @@ def invite(request: Request, who: Invites, form: Form) -> Response:
                 lasts=timedelta(days=int(days)),
             )
     except UserError as error:
-        return _page(request, wrong=render.said(request, error), status=error.status)
+        return _page(request, wrong=render.error_text(request, error), status=error.status)
     url = f"{context.settings.base_url.rstrip('/')}/invitation/{token}"
     return _page(request, link={"url": url, "role": invitation.role, "expires_at": invitation.expires_at})
 
@@ -58,7 +58,7 @@ def revoke(request: Request, invitation_id: str, who: Invites, form: Form) -> Re
     """Take an invitation back."""
     with context_of(request).store.write() as db:
         invitations.revoke(db, invitation_id, by=who.id)
-    return render.see(request, "/people", "revoked_invitation")
+    return render.redirect(request, "/people", "revoked_invitation")
 
 
 @router.post("/people/{user_id}/disable")
@@ -67,7 +67,7 @@ def disable(request: Request, user_id: str, who: Disables, form: Form) -> Respon
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)
         users.disable(db, person.id, by=who.id)
-    return render.see(request, "/people", "disabled", undo=f"/people/{person.id}/enable", name=person.name)
+    return render.redirect(request, "/people", "disabled", undo=f"/people/{person.id}/enable", name=person.name)
 
 
 @router.post("/people/{user_id}/enable")
@@ -76,7 +76,7 @@ def enable(request: Request, user_id: str, who: Disables, form: Form) -> Respons
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)
         users.enable(db, person.id, by=who.id)
-    return render.see(request, "/people", "enabled", name=person.name)
+    return render.redirect(request, "/people", "enabled", name=person.name)
 
 
 @router.post("/people/{user_id}/end-sessions")
@@ -85,13 +85,13 @@ def end_sessions(request: Request, user_id: str, who: Disables, form: Form) -> R
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)
         sessions.end_all(db, person.id, by=who.id)
-    return render.see(request, "/people", "sessions_ended", name=person.name)
+    return render.redirect(request, "/people", "sessions_ended", name=person.name)
 
 
 def _page(request: Request, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200) -> Response:
     with context_of(request).store.read() as db:
-        everyone = [it for it in users.everyone(db) if not personal.is_deleted(it)]
-        unused = invitations.unused(db)
+        everyone = [it for it in users.list_users(db) if not personal_data.is_deleted(it)]
+        unused = invitations.list_unused(db)
     return render.page(
         request, "people.html", status=status, people=everyone, invitations=unused, link=link, wrong=wrong
     )

@@ -11,17 +11,17 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import agreement, create, going_on, watch
+from davy.annotate import agreement, monitoring, phase_gates, project_creation
 from davy.core import Phase
 from davy.serve import charts, render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
-from davy.serve.i18n import Words
+from davy.serve.errors import LocalizedError
+from davy.serve.i18n import Translator
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages import calibration, screening
 from davy.serve.pages.watch import distribution
 from davy.serve.visitor import Form, field
-from davy.store import members, phases, watching
+from davy.store import members, phase_answers, phases
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,17 +43,19 @@ def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
         with context_of(request).store.write() as db:
             phase = phases.by_name(db, place.project.id, name)
             if act == "close":
-                going_on.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
-                return render.see(request, calibration.address_of(place, phase), "phase_closed", phase=phase.name)
+                phase_gates.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
+                return render.redirect(request, calibration.address_of(place, phase), "phase_closed", phase=phase.name)
             following = _following(phases.of_project(db, place.project.id), phase, act)
             if following is None and act == "next set":
-                following = create.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
+                following = project_creation.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
             if following is None:
-                raise Refused("nothing_next", status=409)
-            going_on.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
-            return render.see(request, calibration.address_of(place, following), "phase_opened", phase=following.name)
-    except going_on.NotYet as error:
-        words = render.words_of(request)
+                raise LocalizedError("nothing_next", status=409)
+            phase_gates.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
+            return render.redirect(
+                request, calibration.address_of(place, following), "phase_opened", phase=following.name
+            )
+    except phase_gates.PhaseNotReady as error:
+        words = render.translator_of(request)
         wrong = words(f"going.{error.reason.key}", **error.reason.values)
         return _page(request, place, name, wrong=wrong, status=409)
 
@@ -61,22 +63,22 @@ def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
 def _page(
     request: Request, place: Place, name: str, *, person: str = "", wrong: str = "", status: int = 200
 ) -> Response:
-    context, words = context_of(request), render.words_of(request)
+    context, words = context_of(request), render.translator_of(request)
     with context.store.read() as db:
         phase = phases.by_name(db, place.project.id, name)
     watches = place.may("watch")
-    snapshot = watch.fresh(context.store, phase) if watches else None
+    snapshot = monitoring.fresh_snapshot(context.store, phase) if watches else None
     with context.store.read() as db:
         every = phases.of_project(db, place.project.id)
-        standing = going_on.standing(db, place.project, phase)
+        standing = phase_gates.phase_status(db, place.project, phase)
         scheme = agreement.scheme_of(db, place.project)
         everyones = watches or phase.kind == "discussion"
-        tallies = watching.tallies_of(db, [phase.id], annotator=None if everyones else place.account.id)
+        tallies = phase_answers.tallies_of(db, [phase.id], annotator=None if everyones else place.account.id)
         roster = members.of_project(db, place.project.id, left=True)
         more: dict[str, Any] = {}
         if phase.kind == "screening":
             more = screening.values(db, place, phase, scheme, person, words.lang)
-    measured = watch.measured(snapshot)
+    measured = monitoring.question_agreements(snapshot)
     if phase.kind == "calibration":
         more = calibration.values(phase, measured, words)
     return project_page(
@@ -95,13 +97,13 @@ def _page(
         next_phase=_following(every, phase, "open"),
         watches=watches,
         wrong=wrong,
-        figure=lambda metric: charts.figure(words, metric),
-        decimal=lambda value, digits=2: charts.decimal(words, value, digits),
+        figure=lambda metric: charts.metric_text(words, metric),
+        decimal=lambda value, digits=2: charts.decimal_text(words, value, digits),
         **more,
     )
 
 
-def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Words) -> list[tuple[str, int, int]]:
+def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Translator) -> list[tuple[str, int, int]]:
     """Return (pseudonym, dealt with, posts) of everyone who has a part in the phase, by pseudonym.
 
     A discussion has one line: its answers are everybody's.
@@ -118,7 +120,7 @@ def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Words)
     return sorted((member.pseudonym, did.get(member.user, 0), phase.size) for member in asked)
 
 
-def _steps(every: list[Phase], phase: Phase, standing: going_on.Standing) -> list[str]:
+def _steps(every: list[Phase], phase: Phase, standing: phase_gates.PhaseStatus) -> list[str]:
     """Return what a manager can do about the phase now, the likeliest first: close, review, next set, open."""
     if phase.state == "open":
         return ["close"] if standing.may_close else []

@@ -16,7 +16,7 @@ from davy.schemes import parse
 from davy.serve import render
 from davy.serve.context import Context, context_of
 from davy.serve.visitor import allowed
-from davy.store import browse, schemes
+from davy.store import post_pages, schemes
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -33,12 +33,12 @@ def posts(
 ) -> Response:
     """Return one page of the posts that match."""
     context = context_of(request)
-    wanted = browse.Filter(lang or None, label or None, kind or None)
+    wanted = post_pages.PostFilter(lang or None, label or None, kind or None)
     with context.store.read() as db:
-        found = browse.page(db, wanted, after=after, limit=_PAGE)
-        total = browse.count(db, wanted)
-        langs, labels = browse.languages(db), browse.labels(db)
-        asked = {scheme.name: question_names(scheme.yaml) for scheme in schemes.everything(db)}
+        found = post_pages.page(db, wanted, after=after, limit=_PAGE)
+        total = post_pages.count(db, wanted)
+        langs, labels = post_pages.languages(db), post_pages.labels(db)
+        asked = {scheme.name: question_names(scheme.yaml) for scheme in schemes.list_schemes(db)}
     chosen = {"lang": lang, "label": label, "kind": kind}
     older = "/posts?" + urlencode({**chosen, "after": found[-1].id}) if len(found) == _PAGE else None
     return render.page(
@@ -46,7 +46,7 @@ def posts(
         "posts.html",
         posts=[_shown(context, post, asked) for post in found],
         total=total,
-        many=total == browse.MOST,
+        many=total == post_pages.MOST,
         langs=langs,
         labels=labels,
         chosen=chosen,
@@ -69,7 +69,7 @@ def question_names(scheme: str) -> tuple[str, ...]:
     return tuple(question.name for question in parse(scheme).questions)
 
 
-def _shown(context: Context, post: browse.Shown, asked: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+def _shown(context: Context, post: post_pages.ListedPost, asked: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return a post for the template, with a line a scheme: its labels from the first question to the last."""
     given: dict[str, dict[str, str]] = {}
     for scheme, question, labels in post.verdicts:

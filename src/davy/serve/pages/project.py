@@ -14,18 +14,18 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import create, duty, going_on
-from davy.annotate.current import scheme_of
+from davy.annotate import eligibility, phase_gates, project_creation
 from davy.annotate.project_file import PhasePlan
+from davy.annotate.project_scheme import scheme_of
 from davy.core import PHASE_KINDS
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
-from davy.serve.upload_form import UploadForm, posts_of
+from davy.serve.upload_form import UploadForm, read_posts
 from davy.serve.visitor import Form, field
-from davy.store import Connection, events, members, messages, phases, projects, tallies, users, watching
+from davy.store import Connection, events, members, messages, phase_answers, phases, projects, tallies, users
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,23 +48,23 @@ def state(request: Request, place: Manages, form: Form) -> Response:
     try:
         with context_of(request).store.write() as db:
             note = _change(db, place, act, name, anyway)
-    except going_on.NotYet as error:
-        wrong = render.words_of(request)(f"going.{error.reason.key}", **error.reason.values)
+    except phase_gates.PhaseNotReady as error:
+        wrong = render.translator_of(request)(f"going.{error.reason.key}", **error.reason.values)
         return _page(request, place, wrong=wrong, status=409)
-    return render.see(request, place.address, note, phase=name)
+    return render.redirect(request, place.address, note, phase=name)
 
 
 @router.post("/projects/{project_id}/phases/{name}/upload")
 async def upload(request: Request, place: Manages, name: str, form: UploadForm) -> Response:
     """Add the posts of a file to a phase."""
     try:
-        frame = await posts_of(request, form)
+        frame = await read_posts(request, form)
         if frame is None:
-            raise Refused("no_file", status=422)
+            raise LocalizedError("no_file", status=422)
         n = await to_thread.run_sync(_add, request, place, name, frame)
     except UserError as error:
         return await to_thread.run_sync(_failed, request, place, error)
-    return render.see(request, place.address, "posts_added", n=render.words_of(request).number(n), phase=name)
+    return render.redirect(request, place.address, "posts_added", n=render.translator_of(request).number(n), phase=name)
 
 
 @router.post("/projects/{project_id}/phases/upload")
@@ -73,15 +73,15 @@ async def add_phase(request: Request, place: Manages, form: UploadForm) -> Respo
     name, kind, answers = field(form, "name", most=40), field(form, "kind"), field(form, "answers", most=20)
     try:
         if kind not in PHASE_KINDS:
-            raise Refused("choice")
+            raise LocalizedError("choice")
         if answers and not re.fullmatch(r"[1-9][0-9]?", answers):
-            raise Refused("whole_number", status=422)
-        frame = await posts_of(request, form)
+            raise LocalizedError("whole_number", status=422)
+        frame = await read_posts(request, form)
         plan = PhasePlan(name, kind, answers=answers or None)
         await to_thread.run_sync(_new_phase, request, place, plan, frame)
     except UserError as error:
         return await to_thread.run_sync(_failed, request, place, error)
-    return render.see(request, place.address, "phase_added", phase=name)
+    return render.redirect(request, place.address, "phase_added", phase=name)
 
 
 @router.get("/projects/{project_id}/audit")
@@ -89,25 +89,27 @@ def audit(request: Request, place: Manages, before: Annotated[int | None, Query(
     """Return who changed what in this project, newest first."""
     with context_of(request).store.read() as db:
         found = events.latest(db, about=f"project {place.project.id}", before=before, limit=_EVENTS)
-        names = {user.id: user.name for user in users.everyone(db)}
+        names = {user.id: user.name for user in users.list_users(db)}
     older = found[-1].id if len(found) == _EVENTS else None
     return project_page(request, place, "project_audit.html", events=found, names=names, older=older)
 
 
 def _failed(request: Request, place: Place, error: UserError) -> Response:
-    return _page(request, place, wrong=render.said(request, error), status=error.status)
+    return _page(request, place, wrong=render.error_text(request, error), status=error.status)
 
 
 def _add(request: Request, place: Place, name: str, frame: Any) -> int:
     with context_of(request).store.write() as db:
         phase = phases.by_name(db, place.project.id, name)
-        return create.add_posts(db, place.project, phase, frame, scheme_of(db, place.project), by=place.account.id)
+        return project_creation.add_posts(
+            db, place.project, phase, frame, scheme_of(db, place.project), by=place.account.id
+        )
 
 
 def _new_phase(request: Request, place: Place, plan: PhasePlan, frame: Any) -> None:
     with context_of(request).store.write() as db:
         scheme = scheme_of(db, place.project)
-        create.add_phase(db, place.project, plan, scheme, by=place.account.id, frame=frame)
+        project_creation.add_phase(db, place.project, plan, scheme, by=place.account.id, frame=frame)
 
 
 def _change(db: Connection, place: Place, act: str, name: str, anyway: str | None) -> str:
@@ -121,18 +123,18 @@ def _change(db: Connection, place: Place, act: str, name: str, anyway: str | Non
         return "project_reopened"
     phase = phases.by_name(db, place.project.id, name)
     if act == "open":
-        going_on.open_phase(db, place.project, phase, by=by, anyway=anyway)
+        phase_gates.open_phase(db, place.project, phase, by=by, anyway=anyway)
         return "phase_opened"
     if act == "close":
-        going_on.close_phase(db, place.project, phase, by=by, anyway=anyway)
+        phase_gates.close_phase(db, place.project, phase, by=by, anyway=anyway)
         return "phase_closed"
-    raise Refused("choice")
+    raise LocalizedError("choice")
 
 
 def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
     with context_of(request).store.read() as db:
         place = Place(projects.get(db, place.project.id), place.member, place.account)
-        rows = going_on.standings(db, place.project)
+        rows = phase_gates.phase_statuses(db, place.project)
         people = members.of_project(db, place.project.id)
         mine = _mine(db, place, rows)
     totals = (sum(it.phase.size for it in rows), sum(it.answers for it in rows))
@@ -152,7 +154,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
     )
 
 
-def _mine(db: Connection, place: Place, rows: list[going_on.Standing]) -> dict[str, Any]:
+def _mine(db: Connection, place: Place, rows: list[phase_gates.PhaseStatus]) -> dict[str, Any]:
     """Return what waits for this person: phases to label in, cases to settle, messages to read."""
     found: dict[str, Any] = {"label": [], "cases": 0, "unread": 0, "talk": []}
     member = place.member
@@ -160,18 +162,18 @@ def _mine(db: Connection, place: Place, rows: list[going_on.Standing]) -> dict[s
         return found
     every = [it.phase for it in rows]
     for phase in every:
-        if "annotator" in member.roles and place.project.state == "open" and duty.may_work(member, phase, every):
+        if "annotator" in member.roles and place.project.state == "open" and eligibility.may_work(member, phase, every):
             did = tallies.get(db, phase.id, member.user)
             found["label"].append((phase, did.given + did.refused))
         if phase.kind == "discussion" and phase.state == "open":
             found["talk"].append(phase)
     if place.may("settle cases"):
-        found["cases"] = watching.open_cases(db, place.project.id)
+        found["cases"] = phase_answers.count_open_cases(db, place.project.id)
     found["unread"] = messages.unread(db, place.project.id, member.user, member.read_until)
     return found
 
 
-def _step(place: Place, rows: list[going_on.Standing]) -> tuple[str, Any] | None:
+def _step(place: Place, rows: list[phase_gates.PhaseStatus]) -> tuple[str, Any] | None:
     """Return what a manager should do next: (open or close, the phase it is about)."""
     if not place.may("manage") or place.project.state != "open":
         return None

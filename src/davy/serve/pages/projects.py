@@ -14,16 +14,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy import schemes as shipped
-from davy.annotate import create, project_file
-from davy.annotate.settings import Contact, Person, Settings
+from davy.annotate import project_creation, project_file
+from davy.annotate.settings import Contact, ProjectSettings, RosterPerson
 from davy.core import PROJECT_ROLES
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
-from davy.serve.upload_form import UploadForm, posts_of
+from davy.serve.errors import LocalizedError
+from davy.serve.upload_form import UploadForm, read_posts
 from davy.serve.visitor import allowed, field
-from davy.store import browse, members, phases, posts, projects, schemes
+from davy.store import members, phases, post_pages, posts, projects, schemes
 from davy.store.users import User
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ MOST_FROM_STORE = 200_000
 
 
 @router.get("/projects")
-def listed(request: Request, who: Sees) -> Response:
+def list_projects(request: Request, who: Sees) -> Response:
     """Return the account's projects, and for admins the others on this server."""
     with context_of(request).store.read() as db:
         mine = projects.of_user(db, who.id)
         ids = {project.id for project, _ in mine}
-        others = [it for it in projects.everything(db) if it.id not in ids] if who.role == "admin" else []
+        others = [it for it in projects.list_projects(db) if it.id not in ids] if who.role == "admin" else []
         rows: list[tuple[Any, Any]] = [*mine, *((project, None) for project in others)]
         about = {
             project.id: {
@@ -67,28 +67,28 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
     typed = {name: field(form, name, most=20_000) for name in ("start", "name", "title", "roster", "posts", "lang")}
     try:
         plan = _plan(typed, form)
-        frame = await posts_of(request, form) if typed["posts"] == "file" else None
+        frame = await read_posts(request, form) if typed["posts"] == "file" else None
         if typed["posts"] == "file" and frame is None:
-            raise Refused("no_file", status=422)
+            raise LocalizedError("no_file", status=422)
         made = await to_thread.run_sync(_make, request, who, plan, frame, typed)
     except UserError as error:
-        again = partial(_page, request, typed, wrong=render.said(request, error), status=error.status)
+        again = partial(_page, request, typed, wrong=render.error_text(request, error), status=error.status)
         return await to_thread.run_sync(again)
     base = context_of(request).settings.base_url.rstrip("/")
     if made.links:
         links = [(login, f"{base}/invitation/{token}") for login, token in made.links]
         return render.page(request, "project_made.html", project=made.project, links=links)
-    return render.see(request, f"/projects/{made.project.id}", "project_made")
+    return render.redirect(request, f"/projects/{made.project.id}", "project_made")
 
 
 def _make(
-    request: Request, who: User, plan: project_file.Plan, frame: pl.DataFrame | None, typed: dict[str, str]
-) -> create.Created:
+    request: Request, who: User, plan: project_file.ProjectPlan, frame: pl.DataFrame | None, typed: dict[str, str]
+) -> project_creation.CreatedProject:
     with context_of(request).store.write() as db:
         pool = [frame] if frame is not None else []
         if typed["posts"] == "store":
             pool = _from_store(db, typed["lang"])
-        return create.create(db, plan, by=who.id, posts_in=pool)
+        return project_creation.create_project(db, plan, by=who.id, posts_in=pool)
 
 
 def _from_store(db: Any, lang: str) -> list[pl.DataFrame]:
@@ -100,25 +100,25 @@ def _from_store(db: Any, lang: str) -> list[pl.DataFrame]:
         part = frame.filter(pl.col("lang") == lang) if lang else frame
         n += part.height
         if n > MOST_FROM_STORE:
-            raise Refused("too_many_posts", status=413, most=MOST_FROM_STORE)
+            raise LocalizedError("too_many_posts", status=413, most=MOST_FROM_STORE)
         found.append(part)
     if not n:
-        raise Refused("no_posts", status=422)
+        raise LocalizedError("no_posts", status=422)
     return found
 
 
-def _plan(typed: dict[str, str], form: FormData) -> project_file.Plan:
+def _plan(typed: dict[str, str], form: FormData) -> project_file.ProjectPlan:
     """Return what the form describes: a preset with its phases resized, or a scheme with one production phase."""
     kind, _, chosen = typed["start"].partition(":")
-    if kind == "preset" and chosen in project_file.presets():
-        plan = project_file.read(chosen)
+    if kind == "preset" and chosen in project_file.preset_names():
+        plan = project_file.read_plan(chosen)
         plan = replace(plan, phases=tuple(_resized(it, field(form, f"posts.{it.name}")) for it in plan.phases))
     elif kind == "scheme" and chosen:
         answers = field(form, "answers") or "3"
         phase = project_file.PhasePlan("main", "production", project_file.REST, answers if answers.isdigit() else "3")
-        plan = project_file.Plan("", "", chosen, Settings(support=_contacts()), (phase,))
+        plan = project_file.ProjectPlan("", "", chosen, ProjectSettings(support=_contacts()), (phase,))
     else:
-        raise Refused("choose_start", status=422)
+        raise LocalizedError("choose_start", status=422)
     return replace(plan, name=typed["name"], title=typed["title"], roster=roster_of(typed["roster"]))
 
 
@@ -126,11 +126,11 @@ def _resized(phase: project_file.PhasePlan, wanted: str) -> project_file.PhasePl
     if phase.count is None or not wanted:
         return phase
     if not re.fullmatch(r"[0-9]{1,6}", wanted):
-        raise Refused("whole_number", status=422)
+        raise LocalizedError("whole_number", status=422)
     return replace(phase, posts=wanted)
 
 
-def roster_of(text: str) -> tuple[Person, ...]:
+def roster_of(text: str) -> tuple[RosterPerson, ...]:
     """Return the people of a text with one a line: a login, then their roles; without one they are annotators."""
     found = []
     for line in text.splitlines():
@@ -139,17 +139,17 @@ def roster_of(text: str) -> tuple[Person, ...]:
             continue
         unknown = [role for role in roles if role and role not in PROJECT_ROLES]
         if unknown:
-            raise Refused("unknown_role", status=422, role=unknown[0][:40], known=", ".join(PROJECT_ROLES))
-        found.append(Person(login, tuple(role for role in roles if role) or ("annotator",)))
+            raise LocalizedError("unknown_role", status=422, role=unknown[0][:40], known=", ".join(PROJECT_ROLES))
+        found.append(RosterPerson(login, tuple(role for role in roles if role) or ("annotator",)))
     return tuple(found)
 
 
 def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: int = 200) -> Response:
-    lang = render.words_of(request).lang
+    lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
-        stored = {it.name for it in schemes.everything(db)}
-        langs = browse.languages(db)
-    chosen = [it for it in project_file.presets() if typed.get("start") == f"preset:{it}"]
+        stored = {it.name for it in schemes.list_schemes(db)}
+        langs = post_pages.languages(db)
+    chosen = [it for it in project_file.preset_names() if typed.get("start") == f"preset:{it}"]
     titles = dict(_titles(lang))
     return render.page(
         request,
@@ -157,8 +157,8 @@ def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: i
         status=status,
         wrong=wrong,
         typed={name: typed.get(name, "") for name in ("start", "name", "title", "roster", "posts", "lang")},
-        presets=project_file.presets(),
-        preset=project_file.read(chosen[0]) if chosen else None,
+        presets=project_file.preset_names(),
+        preset=project_file.read_plan(chosen[0]) if chosen else None,
         schemes=[(it, titles.get(it, it)) for it in sorted(stored | set(titles))],
         langs=langs,
     )
@@ -166,7 +166,7 @@ def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: i
 
 def _contacts() -> tuple[Contact, ...]:
     """Return whom a project from a bare scheme begins with, until its manager names others."""
-    return tuple(it for preset in ("edos", "gmhp7k") for it in project_file.read(preset).settings.support)
+    return tuple(it for preset in ("edos", "gmhp7k") for it in project_file.read_plan(preset).settings.support)
 
 
 @cache

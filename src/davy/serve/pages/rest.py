@@ -10,10 +10,10 @@ from starlette.responses import RedirectResponse, Response
 
 from davy.annotate import care
 from davy.serve.context import context_of
-from davy.serve.i18n import Words
+from davy.serve.i18n import Translator
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
-from davy.serve.render import words_of
+from davy.serve.render import translator_of
 from davy.serve.visitor import Form, field
 from davy.store.columns import now
 
@@ -27,7 +27,7 @@ def rest(request: Request, place: Labels) -> Response:
     """Return the page; it is there to rest on at any time, due or not."""
     with context_of(request).store.write() as db:
         due = care.before_next(db, place.project, member_of(place))
-    values = rest_values(words_of(request), place, due)
+    values = rest_values(translator_of(request), place, due)
     return project_page(request, place, "label.html", part="parts/rest.html", guide=None, **values)
 
 
@@ -42,7 +42,7 @@ def decide(request: Request, place: Labels, form: Form) -> Response:
     return RedirectResponse(place.address, 303)
 
 
-def rest_values(words: Words, place: Place, due: care.Rest | None) -> dict[str, Any]:
+def rest_values(words: Translator, place: Place, due: care.RestPeriod | None) -> dict[str, Any]:
     """Return what `parts/rest.html` shows."""
     reasons = {
         "break": words("rest.break"),

@@ -10,15 +10,15 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import work
+from davy.annotate import labelling
 from davy.core import PROJECT_ROLES
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
-from davy.store import Connection, invitations, members, personal, users
+from davy.store import Connection, invitations, members, personal_data, users
 
 router = APIRouter(include_in_schema=False)
 
@@ -38,7 +38,7 @@ def invite(request: Request, place: Manages, form: Form) -> Response:
     """Put an account on the roster at once; for anyone else make a link and show it, this once."""
     login, days, roles = field(form, "login"), field(form, "days"), _roles(form)
     if days not in ("1", "7", "30"):
-        raise Refused("choice")
+        raise LocalizedError("choice")
     context = context_of(request)
     try:
         with context.store.write() as db:
@@ -57,9 +57,9 @@ def invite(request: Request, place: Manages, form: Form) -> Response:
                     pool=_pool(form),
                 )
     except UserError as error:
-        return _page(request, place, wrong=render.said(request, error), status=error.status)
+        return _page(request, place, wrong=render.error_text(request, error), status=error.status)
     if known is not None:
-        return render.see(request, f"{place.address}/roster", "member_added", name=known.name)
+        return render.redirect(request, f"{place.address}/roster", "member_added", name=known.name)
     url = f"{context.settings.base_url.rstrip('/')}/invitation/{token}"
     return _page(request, place, link={"url": url, "roles": made.project_roles, "expires_at": made.expires_at})
 
@@ -68,10 +68,10 @@ def invite(request: Request, place: Manages, form: Form) -> Response:
 def revoke(request: Request, place: Manages, invitation_id: str, form: Form) -> Response:  # noqa: ARG001
     """Take back an invitation to this project; another project's is not found."""
     with context_of(request).store.write() as db:
-        if invitation_id not in {it.id for it in invitations.unused(db, project=place.project.id)}:
-            raise Refused("no_such", status=404)
+        if invitation_id not in {it.id for it in invitations.list_unused(db, project=place.project.id)}:
+            raise LocalizedError("no_such", status=404)
         invitations.revoke(db, invitation_id, by=place.account.id)
-    return render.see(request, f"{place.address}/roster", "revoked_invitation")
+    return render.redirect(request, f"{place.address}/roster", "revoked_invitation")
 
 
 @router.post("/projects/{project_id}/roster/{user_id}")
@@ -82,7 +82,7 @@ def change(request: Request, place: Manages, user_id: str, form: Form) -> Respon
         with context_of(request).store.write() as db:
             was = members.get(db, place.project.id, user_id)
             if was is None:
-                raise Refused("no_such", status=404)
+                raise LocalizedError("no_such", status=404)
             name = users.get(db, user_id).name
             if act == "save":
                 roles = _roles(form)
@@ -92,30 +92,30 @@ def change(request: Request, place: Manages, user_id: str, form: Form) -> Respon
                     members.set_pool(db, place.project.id, user_id, _pool(form), by=by)
             elif act == "leave":
                 _keep_a_manager(db, place, user_id, ())
-                work.leave(db, place.project, user_id, by=by)
+                labelling.leave(db, place.project, user_id, by=by)
             elif act == "rejoin":
                 members.rejoin(db, place.project.id, user_id, by=by)
             else:
-                raise Refused("choice")
+                raise LocalizedError("choice")
     except UserError as error:
         if error.status == 404:
             raise
-        return _page(request, place, wrong=render.said(request, error), status=error.status)
+        return _page(request, place, wrong=render.error_text(request, error), status=error.status)
     note = {"save": "member_saved", "leave": "member_left", "rejoin": "member_added"}[act]
-    return render.see(request, f"{place.address}/roster", note, name=name)
+    return render.redirect(request, f"{place.address}/roster", note, name=name)
 
 
 def _keep_a_manager(db: Connection, place: Place, user_id: str, roles: tuple[str, ...]) -> None:
     """Refuse a change that would leave nobody to run the project."""
     managers = {it.user for it in members.of_project(db, place.project.id, role="manager")}
     if managers == {user_id} and "manager" not in roles:
-        raise Refused("last_manager", status=409)
+        raise LocalizedError("last_manager", status=409)
 
 
 def _roles(form: FormData) -> tuple[str, ...]:
     given = tuple(str(it) for it in form.getlist("roles") if it in PROJECT_ROLES)
     if not given:
-        raise Refused("no_role", status=422)
+        raise LocalizedError("no_role", status=422)
     return given
 
 
@@ -128,8 +128,8 @@ def _page(
 ) -> Response:
     with context_of(request).store.read() as db:
         people = [(it, users.get(db, it.user)) for it in members.of_project(db, place.project.id, left=True)]
-        unused = invitations.unused(db, project=place.project.id)
-    people = [(it, user) for it, user in people if not personal.is_deleted(user)]
+        unused = invitations.list_unused(db, project=place.project.id)
+    people = [(it, user) for it, user in people if not personal_data.is_deleted(user)]
     people.sort(key=lambda it: (it[0].left_at is not None, it[1].name.casefold()))
     return project_page(
         request,

@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core.errors import UserError
-from davy.score.result import repaired
+from davy.score.result import repair_text
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.detector import answers, verdict_said
-from davy.serve.errors import Refused, is_htmx
-from davy.serve.visitor import Form, allowed, limit
+from davy.serve.detector import answer_views, verdict_text
+from davy.serve.errors import LocalizedError, is_htmx
+from davy.serve.visitor import Form, allowed, check_rate
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -33,14 +33,14 @@ def ask(request: Request, who: Scores) -> Response:
 @router.post("/score")
 async def score(request: Request, who: Scores, form: Form) -> Response:
     """Return the text's scores: the whole page, or for htmx the result alone."""
-    limit(request, "score page", who.id)
+    check_rate(request, "score page", who.id)
     text = str(form.get("text") or "").replace("\r\n", "\n")
     try:
         result = await _result(request, text)
     except UserError as error:
         if is_htmx(request) or error.status == 500:
             raise
-        return _page(request, text=text[:50_000], wrong=render.said(request, error), status=error.status)
+        return _page(request, text=text[:50_000], wrong=render.error_text(request, error), status=error.status)
     if is_htmx(request):
         return render.page(request, "parts/score.html", result=result)
     return _page(request, text=text, result=result)
@@ -49,17 +49,17 @@ async def score(request: Request, who: Scores, form: Form) -> Response:
 async def _result(request: Request, text: str) -> dict[str, object]:
     context = context_of(request)
     if not text.strip():
-        raise Refused("empty_text")
+        raise LocalizedError("empty_text")
     if len(text) > context.settings.max_text:
-        raise Refused("too_long", status=413, most=context.settings.max_text, got=len(text))
+        raise LocalizedError("too_long", status=413, most=context.settings.max_text, got=len(text))
     scores = await context.detector.score([text])
     context.metrics.count("texts_scored")
-    shown = repaired(text)
+    shown = repair_text(text)
     return {
         "text": shown,
         "masked": await to_thread.run_sync(context.mask, shown),
-        "verdict": verdict_said(scores, 0, render.words_of(request).lang),
-        "answers": answers(scores, 0, render.words_of(request).lang),
+        "verdict": verdict_text(scores, 0, render.translator_of(request).lang),
+        "answers": answer_views(scores, 0, render.translator_of(request).lang),
         "model": context.detector.model,
     }
 

@@ -29,7 +29,7 @@ Manages = Annotated[Place, Depends(in_project("manage"))]
 def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: str, lang: str) -> dict[str, Any]:
     """Return what the page of a screening shows: everyone's results for those who watch, else the reader's own."""
     own = None if place.may("watch") else place.account.id
-    results = screening.results(db, place.project, phase, scheme, only=own)
+    results = screening.screening_results(db, place.project, phase, scheme, only=own)
     chosen = next((it for it in results if it.pseudonym == person), None)
     titles = {
         question.name: {label.name: label.title.said_in(lang) or label.name for label in question.labels}
@@ -38,9 +38,13 @@ def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: s
     return {
         "results": results,
         "chosen": chosen,
-        "picture": chosen.marks if chosen else screening.together([it.marks for it in results]) if own is None else (),
+        "picture": chosen.marks
+        if chosen
+        else screening.combine_scores([it.marks for it in results])
+        if own is None
+        else (),
         "counts": {state: sum(it.state == state for it in results) for state in ("passed", "failed", "open")},
-        "mark": screening.mark(phase.settings, scheme)[0],
+        "mark": screening.pass_mark(phase.settings, scheme)[0],
         "titles": titles,
         "shade": shade,
     }
@@ -56,7 +60,7 @@ def decide(request: Request, place: Manages, name: str, form: Form) -> Response:
             (it.user for it in members.of_project(db, place.project.id, left=True) if it.pseudonym == pseudonym), ""
         )
         screening.decide(db, place.project, phase, user, state, reason=reason, by=place.account.id)
-    return render.see(request, address_of(place, phase), "decided", person=pseudonym)
+    return render.redirect(request, address_of(place, phase), "decided", person=pseudonym)
 
 
 def shade(n: int, among: Sequence[int]) -> int:

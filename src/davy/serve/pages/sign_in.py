@@ -18,7 +18,7 @@ from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.i18n import LANGUAGES
 from davy.serve.passwords import check_password, hash_password, needs_rehash
-from davy.serve.visitor import Anyone, Form, address, field, limit, visitor
+from davy.serve.visitor import Anyone, Form, check_rate, client_address, field, find_visitor
 from davy.store import sessions, users
 from davy.store.users import User
 
@@ -39,14 +39,14 @@ def sign_in(request: Request, who: Anyone, form: Form) -> Response:
     login, password = field(form, "login", most=2000), str(form.get("password") or "")
     next_path = render.own_path(field(form, "next", most=2000))
     context = context_of(request)
-    limit(request, "sign-in address", address(request))
-    limit(request, "sign-in account", login.casefold()[:254])
+    check_rate(request, "sign-in address", client_address(request))
+    check_rate(request, "sign-in account", login.casefold()[:254])
     with context.store.read() as db:
         account = users.by_login(db, login)
     right = check_password(password, account.password_hash if account else None)
     if not right or account is None or account.disabled:
         context.metrics.count("sign_ins_refused")
-        words = render.words_of(request)
+        words = render.translator_of(request)
         return _page(request, next_path, login=login[:254], wrong=words("sign_in.wrong"), status=401)
     context.limiter.forget("sign-in account", login.casefold()[:254])
     if account.password_hash and needs_rehash(account.password_hash):
@@ -58,7 +58,7 @@ def sign_in(request: Request, who: Anyone, form: Form) -> Response:
         # Chosen on this browser before signing in: the newer wish.
         with context.store.write() as db:
             users.set_language(db, account.id, str(chosen), by=account.id)
-    return start_session(request, account, render.see(request, next_path))
+    return start_session(request, account, render.redirect(request, next_path))
 
 
 @router.post("/sign-out")
@@ -67,7 +67,7 @@ def sign_out(request: Request, who: Anyone, form: Form) -> Response:
     if who.account and who.session_id:
         with context_of(request).store.write() as db:
             sessions.end(db, who.session_id, by=who.account.id)
-    response = render.see(request, "/", "signed_out")
+    response = render.redirect(request, "/", "signed_out")
     cookies.clear(request, response, "session")
     return response
 
@@ -77,7 +77,7 @@ def start_session(request: Request, account: User, response: Response) -> Respon
     context = context_of(request)
     hours = timedelta(hours=context.settings.session_hours)
     client = _shown_client(request.headers.get("user-agent", ""))
-    before = visitor(request)
+    before = find_visitor(request)
     with context.store.write() as db:
         if before.account and before.session_id:
             sessions.end(db, before.session_id, by=before.account.id)

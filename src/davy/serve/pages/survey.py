@@ -13,10 +13,10 @@ from davy.annotate import debrief, survey
 from davy.core import Wording
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
+from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
-from davy.serve.prose import prose
-from davy.serve.visitor import Form, field, limit
+from davy.serve.visitor import Form, check_rate, field
 from davy.store import projects, responses
 
 router = APIRouter(include_in_schema=False)
@@ -31,8 +31,8 @@ def show(request: Request, place: Here) -> Response:
     questions = survey.questions_of(place.project)
     with context_of(request).store.read() as db:
         mine = responses.get(db, place.project.id, place.account.id, "survey") if place.member else None
-        answered, results = survey.results(db, place.project) if place.may("manage") else (0, None)
-    lang = render.words_of(request).lang
+        answered, results = survey.survey_results(db, place.project) if place.may("manage") else (0, None)
+    lang = render.translator_of(request).lang
     return project_page(
         request,
         place,
@@ -52,14 +52,14 @@ def show(request: Request, place: Here) -> Response:
 def answer(request: Request, place: Here, form: Form) -> Response:
     """Keep this person's answers in place of earlier ones; nothing answered takes them back."""
     if place.member is None:
-        raise Refused("not_in_project", status=403)
-    limit(request, "words of a person", place.account.id)
+        raise LocalizedError("not_in_project", status=403)
+    check_rate(request, "words of a person", place.account.id)
     questions = survey.questions_of(place.project)
     given = {it.id: field(form, f"q-{it.id}", most=survey.LONGEST) for it in questions}
     kept = survey.clean(questions, given)
     with context_of(request).store.write() as db:
         responses.put(db, place.project.id, place.account.id, "survey", kept)
-    return render.see(request, f"{place.address}/survey", "survey_saved" if kept else "survey_taken_back")
+    return render.redirect(request, f"{place.address}/survey", "survey_saved" if kept else "survey_taken_back")
 
 
 @router.post("/projects/{project_id}/survey/questions")
@@ -73,19 +73,19 @@ def change(request: Request, place: Manages, form: Form) -> Response:
         settings.pop("survey", None)
     with context_of(request).store.write() as db:
         projects.change_settings(db, place.project.id, settings, by=place.account.id)
-    return render.see(request, f"{place.address}/survey", "saved")
+    return render.redirect(request, f"{place.address}/survey", "saved")
 
 
 @router.get("/projects/{project_id}/debrief")
-def told(request: Request, place: Here) -> Response:
+def results(request: Request, place: Here) -> Response:
     """Return what came of the work: for everyone once the project is closed, for managers before."""
     if place.project.state != "closed" and not place.may("manage"):
-        raise Refused("not_closed", status=403)
+        raise LocalizedError("not_closed", status=403)
     with context_of(request).store.read() as db:
         figures = debrief.figures(db, place.project)
-    lang = render.words_of(request).lang
+    lang = render.translator_of(request).lang
     own = Wording(place.project.settings.get("debrief") or "").said_in(lang)
-    return project_page(request, place, "debrief.html", figures=figures, own=prose(own) if own else "")
+    return project_page(request, place, "debrief.html", figures=figures, own=render_markdown(own) if own else "")
 
 
 def _questions(form: FormData) -> list[dict[str, Any]]:
@@ -99,11 +99,11 @@ def _questions(form: FormData) -> list[dict[str, Any]]:
         said = {"en": words[0], **({"de": words[1]} if len(words) > 1 and words[1] else {})}
         made.append({"id": f"q{len(made) + 1}", "kind": kind, "words": said})
     if len(made) > 40:
-        raise Refused("too_many_questions", most=40, got=len(made))
+        raise LocalizedError("too_many_questions", most=40, got=len(made))
     return made
 
 
-def _line(question: survey.Question) -> str:
+def _line(question: survey.SurveyQuestion) -> str:
     """Return a question as a line of the form that changes them."""
     words = question.words
     said = words.said_in("en") + (f" | {words['de']}" if "de" in words and words["de"] != words.said_in("en") else "")

@@ -15,19 +15,19 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from davy.annotate import annotator_pools as pooling
 from davy.annotate import audit as auditing
-from davy.annotate import pools as pooling
 from davy.annotate.adjudicate import SETTLED_KINDS
-from davy.annotate.current import scheme_of
-from davy.annotate.rules import standing
+from davy.annotate.project_scheme import scheme_of
+from davy.annotate.rules import applicable_verdicts
 from davy.core import BASES, Phase, Scheme, Verdict
 from davy.serve import render
 from davy.serve.context import Context, context_of
-from davy.serve.errors import Refused
+from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
-from davy.store import Connection, cases, phases, turns, watching
-from davy.store.turns import Settled
+from davy.store import Connection, cases, phase_answers, phases, verdict_history
+from davy.store.verdict_history import SettledPost
 
 router = APIRouter(include_in_schema=False)
 
@@ -44,12 +44,12 @@ def verdicts(
     request: Request, place: Sees, question: Short = "", label: Short = "", basis: Short = "", before: Short = ""
 ) -> Response:
     """Return settled posts that fit the filter, newest first."""
-    context, words = context_of(request), render.words_of(request)
+    context, words = context_of(request), render.translator_of(request)
     with context.store.read() as db:
         scheme = scheme_of(db, place.project)
         asked = next((it for it in scheme.questions if it.name == question), scheme.questions[0])
         chosen = {"question": asked.name, "label": label, "basis": basis if basis in BASES else ""}
-        found = turns.page(
+        found = verdict_history.page(
             db,
             place.project,
             asked.name,
@@ -58,7 +58,7 @@ def verdicts(
             before=before or None,
             limit=PAGE,
         )
-        bases = turns.bases(db, place.project, asked.name)
+        bases = verdict_history.count_bases(db, place.project, asked.name)
     older = (
         f"{place.address}/verdicts?" + urlencode({**chosen, "before": found[-1].key}) if len(found) == PAGE else None
     )
@@ -81,7 +81,7 @@ def audit(request: Request, place: Sees) -> Response:
     """Return the page of the audit: what it is, how earlier ones went, and a form to begin another."""
     with context_of(request).store.read() as db:
         every = [it for it in phases.of_project(db, place.project.id) if it.kind in SETTLED_KINDS]
-        past = cases.audited(db, place.project.id)
+        past = cases.audit_figures(db, place.project.id)
     command = f"davy project audit {place.project.id} --by embedded-en"
     return project_page(request, place, "verdicts_audit.html", phases=every, past=past, command=command)
 
@@ -92,26 +92,28 @@ def begin_audit(request: Request, place: Sees, form: Form) -> Response:
     try:
         budget = int(field(form, "budget") or "0")
     except ValueError:
-        raise Refused("whole_number") from None
+        raise LocalizedError("whole_number") from None
     if not 1 <= budget <= 1_000:
-        raise Refused("audit_budget")
+        raise LocalizedError("audit_budget")
     store = context_of(request).store
     with store.read() as db:
         phase = _phase(db, place, field(form, "phase"))
-        if sum(it.given for it in watching.tallies_of(db, [phase.id])) > MOST_AT_ONCE:
-            raise Refused("audit_long", status=409, project=place.project.id)
+        if sum(it.given for it in phase_answers.tallies_of(db, [phase.id])) > MOST_AT_ONCE:
+            raise LocalizedError("audit_long", status=409, project=place.project.id)
         scheme = scheme_of(db, place.project)
         doubts = list(auditing.doubts_of_annotators(db, place.project, phase, scheme))
     with store.write() as db:
         found = auditing.audit(db, place.project, phase, doubts, by=place.account.id, budget=budget)
     n = len(found.opened)
-    return render.see(request, f"{place.address}/verdicts/audit", "audited", n=str(n), looked_at=str(found.looked_at))
+    return render.redirect(
+        request, f"{place.address}/verdicts/audit", "audited", n=str(n), looked_at=str(found.looked_at)
+    )
 
 
 @router.get("/projects/{project_id}/verdicts/pools")
 def pools(request: Request, place: Sees) -> Response:
     """Return how each pool's majority does against gold, question by question."""
-    words = render.words_of(request)
+    words = render.translator_of(request)
     with context_of(request).store.read() as db:
         scheme = scheme_of(db, place.project)
         found = pooling.pools_of(db, place.project, scheme)
@@ -123,15 +125,15 @@ def _phase(db: Connection, place: Place, name: str) -> Phase:
     for phase in phases.of_project(db, place.project.id):
         if phase.name == name and phase.kind in SETTLED_KINDS:
             return phase
-    raise Refused("choice")
+    raise LocalizedError("choice")
 
 
-def _shown(context: Context, scheme: Scheme, it: Settled, lang: str) -> dict[str, Any]:
+def _shown(context: Context, scheme: Scheme, it: SettledPost, lang: str) -> dict[str, Any]:
     """Return a settled post for the template: what stands, question by question, and every turn before it."""
     newest = {
         name: Verdict(it.post, name, found[-1].labels, found[-1].basis, ("", "")) for name, found in it.turns.items()
     }
-    stands = standing(scheme, newest)
+    stands = applicable_verdicts(scheme, newest)
     lines = [
         {
             "question": _title(scheme, name, lang),

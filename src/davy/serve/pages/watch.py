@@ -16,13 +16,13 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import agreement, watch
+from davy.annotate import agreement, monitoring
 from davy.core import Phase, Scheme
 from davy.serve import charts, render
+from davy.serve.agreement_watcher import KIND
 from davy.serve.context import context_of
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form
-from davy.serve.watcher import KIND
 from davy.store import jobs
 from davy.store.tallies import Tally
 
@@ -36,7 +36,7 @@ COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "percent"
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class PersonRow:
     """A person's figures in one phase; `kappas` are (question, mean κ with the others)."""
 
     pseudonym: str
@@ -47,17 +47,17 @@ class Person:
 
 
 @router.get("/projects/{project_id}/watch")
-def watching(request: Request, place: Watches, coefficient: str = "fleiss", phase: str = "") -> Response:
+def watch_page(request: Request, place: Watches, coefficient: str = "fleiss", phase: str = "") -> Response:
     """Return the page; `coefficient` and `phase` choose what its tables show."""
-    words = render.words_of(request)
+    words = render.translator_of(request)
     chosen = coefficient if coefficient in COEFFICIENTS else COEFFICIENTS[0]
     store = context_of(request).store
     with store.read() as db:
-        board = watch.board(db, place.project)
+        board = monitoring.load_dashboard(db, place.project)
         scheme = agreement.scheme_of(db, place.project)
-    if watch.catch_up(store, board):
+    if monitoring.catch_up(store, board):
         with store.read() as db:
-            board = watch.board(db, place.project)
+            board = monitoring.load_dashboard(db, place.project)
     at = shown_phase(board, phase)
     return project_page(
         request,
@@ -65,15 +65,15 @@ def watching(request: Request, place: Watches, coefficient: str = "fleiss", phas
         "watch.html",
         board=board,
         pictures=_pictures(board, chosen, words),
-        one_out=watch.one_out(board, chosen),
+        one_out=monitoring.leave_one_out_table(board, chosen),
         coefficients=COEFFICIENTS,
         coefficient=chosen,
         shown=at,
         distribution=distribution(board.measured.get(at.id, ()), scheme, words.lang) if at else (),
         people=_people(board, at) if at and place.may("manage") else (),
         measured_at=max((it.at for it in board.snapshots.values()), default=None),
-        figure=lambda metric: charts.figure(words, metric),
-        decimal=lambda value, digits=2: charts.decimal(words, value, digits),
+        figure=lambda metric: charts.metric_text(words, metric),
+        decimal=lambda value, digits=2: charts.decimal_text(words, value, digits),
     )
 
 
@@ -82,27 +82,27 @@ def measure_now(request: Request, place: Watches, form: Form) -> Response:
     """Measure small phases at once and long ones in the background, where anything is new."""
     store = context_of(request).store
     with store.read() as db:
-        board = watch.board(db, place.project)
+        board = monitoring.load_dashboard(db, place.project)
     key = "measured"
     for phase in board.phases:
         mine = [tally for tally in board.tallies if tally.phase == phase.id]
-        if not watch.stale(board.snapshots.get(phase.id), mine):
+        if not monitoring.is_snapshot_stale(board.snapshots.get(phase.id), mine):
             continue
-        if sum(tally.given for tally in mine) <= watch.SMALL:
-            watch.take(store, phase.id)
+        if sum(tally.given for tally in mine) <= monitoring.SMALL:
+            monitoring.take_snapshot(store, phase.id)
             continue
         key = "measuring"
         with store.write() as db:
-            jobs.enqueue(db, KIND, {"phase": phase.id}, owner=place.account.id, key=watch.state_key(phase, mine))
-    return render.see(request, f"{place.address}/watch", key)
+            jobs.enqueue(db, KIND, {"phase": phase.id}, owner=place.account.id, key=monitoring.state_key(phase, mine))
+    return render.redirect(request, f"{place.address}/watch", key)
 
 
 @router.get("/projects/{project_id}/mine")
 def mine(request: Request, place: Works) -> Response:
     """Return a person's own figures in each phase, and nobody else's."""
-    words = render.words_of(request)
+    words = render.translator_of(request)
     with context_of(request).store.read() as db:
-        board = watch.board(db, place.project)
+        board = monitoring.load_dashboard(db, place.project)
     name = place.member.pseudonym if place.member else ""
     own = [tally for tally in board.tallies if tally.annotator == place.account.id and (tally.given or tally.refused)]
     rows = [(phase, _person(board, tally, name)) for phase in board.phases for tally in own if tally.phase == phase.id]
@@ -112,17 +112,17 @@ def mine(request: Request, place: Works) -> Response:
         "mine.html",
         rows=rows,
         pseudonym=name,
-        decimal=lambda value, digits=2: charts.decimal(words, value, digits),
+        decimal=lambda value, digits=2: charts.decimal_text(words, value, digits),
     )
 
 
-def shown_phase(board: watch.Board, wanted: str) -> Phase | None:
+def shown_phase(board: monitoring.Dashboard, wanted: str) -> Phase | None:
     """Return the phase whose labels and people are shown: the one asked for, else the last that anybody answered."""
     answered = [phase for phase in board.phases if board.progress[phase.id].given]
     return next((it for it in answered if it.name == wanted), answered[-1] if answered else None)
 
 
-def distribution(measured: Sequence[watch.Measured], scheme: Scheme, lang: str) -> list[dict[str, Any]]:
+def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Scheme, lang: str) -> list[dict[str, Any]]:
     """Return how often each label was given, question by question."""
     found = []
     for it in measured:
@@ -136,7 +136,7 @@ def distribution(measured: Sequence[watch.Measured], scheme: Scheme, lang: str) 
     return found
 
 
-def _pictures(board: watch.Board, coefficient: str, words: Any) -> list[tuple[Phase, charts.Chart, int]]:
+def _pictures(board: monitoring.Dashboard, coefficient: str, words: Any) -> list[tuple[Phase, charts.Chart, int]]:
     """Return a picture for each phase that has figures, with the share of its items that were measured (1 in n)."""
     found = []
     for phase in board.phases:
@@ -150,22 +150,22 @@ def _pictures(board: watch.Board, coefficient: str, words: Any) -> list[tuple[Ph
             it.question: f"{it.question} ({words('watch.level', n=it.level)})" if it.level > 1 else it.question
             for it in board.measured[phase.id]
         }
-        chart = charts.over_time(snapshot.content["series"], coefficient, words, gate=mark, titles=titles)
+        chart = charts.line_chart(snapshot.content["series"], coefficient, words, gate=mark, titles=titles)
         if chart:
             found.append((phase, chart, int(snapshot.content["every"])))
     return found
 
 
-def _people(board: watch.Board, phase: Phase) -> list[Person]:
-    tallies = [tally for tally in watch.by_people(board.tallies) if tally.phase == phase.id]
+def _people(board: monitoring.Dashboard, phase: Phase) -> list[PersonRow]:
+    tallies = [tally for tally in monitoring.by_people(board.tallies) if tally.phase == phase.id]
     found = [_person(board, tally, board.names.get(tally.annotator, tally.annotator)) for tally in tallies]
     return sorted(found, key=lambda person: person.pseudonym)
 
 
-def _person(board: watch.Board, tally: Tally, name: str) -> Person:
+def _person(board: monitoring.Dashboard, tally: Tally, name: str) -> PersonRow:
     known = [
         it for it in board.measured.get(tally.phase, ()) if any(value is not None for value, _ in it.people.values())
     ]
     kappas = [(it.question, it.people.get(name, (None, 0))[0]) for it in known]
     seconds = tally.seconds / tally.given if tally.given and tally.seconds else None
-    return Person(name, tally.given, seconds, 3600 / seconds if seconds else None, tuple(kappas))
+    return PersonRow(name, tally.given, seconds, 3600 / seconds if seconds else None, tuple(kappas))

@@ -1,9 +1,9 @@
-"""What Alembic runs: migrations on the connection that `davy.store.versions` hands over."""
+"""What Alembic runs: migrations on the connection that `davy.store.schema_versions` hands over."""
 
 from alembic import context
 
+from davy.store.schema_versions import VERSION_TABLE
 from davy.store.tables import metadata
-from davy.store.versions import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"],

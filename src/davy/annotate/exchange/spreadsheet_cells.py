@@ -1,0 +1,86 @@
+"""Labels in table cells, and cells that no spreadsheet runs.
+
+Several labels share a cell, joined by a bar, as everywhere in Davy; "none of
+these" is the cell `none`. A cell that could start a formula gets an apostrophe
+before it, and loses exactly that one when it is read back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from davy.core import Question, UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BAR = "|"
+NONE = "none"
+
+_RISKY = "=+-@\t\r\n|%＝＋－＠"
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+
+
+def cell_of(question: Question, labels: tuple[str, ...] | None) -> str | None:
+    """Return the labels as one cell; nothing where the question was not answered."""
+    if labels is None:
+        return None
+    if any(BAR in label for label in labels):
+        raise UserError(
+            f"An answer to {question.name!r} has a bar (|) in its label, which joins labels in a table. "
+            "Write a format that keeps lists: label-studio, argilla or huggingface."
+        )
+    if not labels and NONE in question.label_names:
+        return ""
+    return BAR.join(labels) or NONE
+
+
+def labels_of(question: Question, cell: Any) -> tuple[str, ...] | None:
+    """Return the labels in a cell, in the cell's order; None where it is empty."""
+    if cell is None:
+        return None
+    if isinstance(cell, bool):
+        cell = str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    text = str(cell)
+    if question.kind != "many":
+        return (text,) if text.strip() else None
+    if NONE in question.label_names:
+        return tuple(text.split(BAR)) if text else ()
+    if text == NONE:
+        return ()
+    return tuple(text.split(BAR)) if text.strip() else None
+
+
+def escape_formula(value: str) -> str:
+    """Return a cell that a spreadsheet shows and does not run."""
+    return "'" + value if _risky(value.lstrip("'")) else value
+
+
+def unescape_formula(value: str) -> str:
+    """Return what `neutral` was given."""
+    return value[1:] if value.startswith("'") and _risky(value.lstrip("'")) else value
+
+
+def map_texts(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
+    """Return a frame with every text cell and column name changed; most cells start harmlessly and are passed over."""
+    import polars as pl
+
+    columns = []
+    for name, kind in frame.schema.items():
+        column = frame[name]
+        if kind == pl.String:
+            harmless = column.str.contains(r"^[\p{L}\p{N}\p{So}#]").fill_null(value=True)
+            if not harmless.all():
+                column = column.map_elements(change, return_dtype=pl.String, skip_nulls=True)
+        columns.append(column.alias(change(name)))
+    return pl.DataFrame(columns)
+
+
+def _risky(value: str) -> bool:
+    """Return whether a spreadsheet might run a cell; plain numbers, such as -3.5, are no formula."""
+    start = value.lstrip(" \u00a0\ufeff")[:1] or value[:1]
+    return bool(start) and start in _RISKY and not _NUMBER.fullmatch(value)

@@ -1,0 +1,295 @@
+"""When a phase may open and close, and what comes after it: each kind has its rule.
+
+A project and its phases in, a `Standing` a phase out: what is done, what is
+allowed, and where not, why. A manager who knows better goes on anyway, with a reason that the record keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from davy.annotate import agreement, monitoring, screening
+from davy.core import Member, Phase, Project, UserError
+from davy.store import Connection, events, members, phase_answers, phases
+from davy.store.tallies import Tally
+
+EXACT = 20_000
+"""Up to so many posts the states of items are counted; beyond, tallies must do, since a page has no time."""
+
+SENTENCES: Mapping[str, str] = {
+    "project_closed": "The project is closed.",
+    "no_posts": "It has no posts yet.",
+    "no_people": "Nobody on the roster may work in it yet; it takes {n} or more.",
+    "before_open": "Phase {phase} is still open.",
+    "before_waiting": "Phase {phase} comes first.",
+    "gate_shut": "People don't agree far enough in phase {phase} yet: {figures} (wanted: {least}).",
+    "not_done": "{missing} of {people} people have posts left to answer.",
+    "nobody": "Nobody has answered yet.",
+    "no_answer": "{n} posts have no shared answer yet.",
+    "undecided": "For {n} people it is not decided whether they passed.",
+    "not_full": "{n} posts still need answers.",
+    "cases": "{n} cases wait for an expert.",
+    "unsettled": "{n} posts are not settled yet.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GateReason:
+    """Why something is not allowed yet: a key of `SENTENCES` and what fills it in, so that pages can translate it."""
+
+    key: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return SENTENCES[self.key].format(**self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseStatus:
+    """Where a phase stands. `next` says what to do about it: open, close, review, add a set, or nothing."""
+
+    phase: Phase
+    answers: int
+    people: int
+    per_person: float | None
+    done: int
+    """Posts that need no more answers; in a phase that everyone answers, people who did all."""
+    out_of: int
+    opens: GateReason | None
+    """Why it can't be opened; None where it can, or is open."""
+    closes: GateReason | None
+    """Why it can't be closed; None where it can, or is not open."""
+    next: str | None = None
+    gate: agreement.AgreementGateResult | None = None
+
+    @property
+    def may_open(self) -> bool:
+        """Whether its rule lets it be opened."""
+        return self.phase.state != "open" and self.opens is None
+
+    @property
+    def may_close(self) -> bool:
+        """Whether its rule lets it be closed."""
+        return self.phase.state == "open" and self.closes is None
+
+
+def phase_statuses(db: Connection, project: Project) -> list[PhaseStatus]:
+    """Return where every phase of a project stands, in their order: the rows of a table such as GMHP7k's fifth."""
+    every = phases.of_project(db, project.id)
+    given = phase_answers.tallies_of(db, [phase.id for phase in every])
+    people = members.of_project(db, project.id)
+    gates: dict[str, agreement.AgreementGateResult] = {}
+    return [_standing(db, project, phase, every, given, people, gates) for phase in every]
+
+
+def phase_status(db: Connection, project: Project, phase: Phase) -> PhaseStatus:
+    """Return where one phase stands."""
+    return next(it for it in phase_statuses(db, project) if it.phase.id == phase.id)
+
+
+def open_phase(db: Connection, project: Project, phase: Phase, *, by: str, anyway: str | None = None) -> Phase:
+    """Open a phase if its rule allows it, or with a reason `anyway`; return it."""
+    found = phase_status(db, project, phase)
+    if phase.state == "open":
+        return phase
+    _allow(db, project, phase, found.opens, "opened", by=by, anyway=anyway)
+    return phases.open_phase(db, phase.id, by=by)
+
+
+def close_phase(db: Connection, project: Project, phase: Phase, *, by: str, anyway: str | None = None) -> Phase:
+    """Close a phase if its rule allows it, or with a reason `anyway`; return it. A screening hands out its results."""
+    if phase.state == "closed":
+        return phase
+    if phase.state == "waiting":
+        raise UserError(f"Phase {phase.name!r} was never opened.", status=409)
+    found = phase_status(db, project, phase)
+    _allow(db, project, phase, found.closes, "closed", by=by, anyway=anyway)
+    if phase.kind == "screening":
+        hand_out_posts(db, project, phase)
+    return phases.close_phase(db, phase.id, by=by)
+
+
+def hand_out_posts(db: Connection, project: Project, phase: Phase) -> None:
+    """Note for everyone how their screening went, so that those who passed go on."""
+    for result in screening.screening_results(db, project, phase, agreement.scheme_of(db, project)):
+        if result.state != screening.OPEN and members.get(db, project.id, result.user) is not None:
+            members.choose(db, project.id, result.user, screening=result.state)
+
+
+def _allow(
+    db: Connection, project: Project, phase: Phase, reason: GateReason | None, what: str, *, by: str, anyway: str | None
+) -> None:
+    if reason is None:
+        return
+    why = (anyway or "").strip()
+    if reason.key in ("project_closed", "no_posts"):  # nothing that a reason could mend
+        raise PhaseNotReady(phase, reason)
+    if not why:
+        raise PhaseNotReady(phase, reason)
+    if len(why) > 500:
+        raise UserError(f"A reason has at most 500 characters, this one has {len(why)}.")
+    about = f"project {project.id}"
+    events.record(db, by=by, what=f"phase {what} anyway", about=about, phase=phase.name, rule=str(reason), reason=why)
+
+
+class PhaseNotReady(UserError):
+    """A phase's rule does not let it go on yet; `reason` is for pages."""
+
+    def __init__(self, phase: Phase, reason: GateReason) -> None:
+        super().__init__(f"Phase {phase.name!r} can't go on yet. {reason}", status=409)
+        self.reason = reason
+
+
+def _standing(
+    db: Connection,
+    project: Project,
+    phase: Phase,
+    every: Sequence[Phase],
+    given: Sequence[Tally],
+    people: Sequence[Member],
+    gates: dict[str, agreement.AgreementGateResult],
+) -> PhaseStatus:
+    mine = [tally for tally in given if tally.phase == phase.id]
+    active = [tally for tally in mine if tally.given]
+    workers = [member for member in people if "annotator" in member.roles]
+    done, out_of = _progress(db, phase, mine, workers)
+    # A discussion's answers are everybody's: one a post, and none of them one person's.
+    answers = done if phase.kind == "discussion" else sum(tally.given for tally in mine)
+    closes = _closes(db, project, phase, mine, workers, done) if phase.state == "open" else None
+    return PhaseStatus(
+        phase,
+        answers,
+        len(active),
+        None if phase.kind == "discussion" or not active else answers / len(active),
+        done,
+        out_of,
+        _opens(db, project, phase, every, workers, gates) if phase.state != "open" else None,
+        closes,
+        _next(db, project, phase, every, closes, gates),
+        _gate(db, project, phase, gates) if phase.kind == "calibration" and answers else None,
+    )
+
+
+def _progress(db: Connection, phase: Phase, mine: Sequence[Tally], workers: Sequence[Member]) -> tuple[int, int]:
+    if phase.answers is None:
+        return len(workers) - len(_unfinished(phase, mine, workers)), len(workers)
+    if phase.kind == "discussion" or phase.size <= EXACT:
+        states = phase_answers.count_states(db, phase.id)
+        return phase.size - states.get("open", 0), phase.size
+    return min(phase.size, sum(tally.filled for tally in mine)), phase.size
+
+
+def _unfinished(phase: Phase, mine: Sequence[Tally], workers: Sequence[Member]) -> list[Member]:
+    did = {tally.annotator: tally.given + tally.refused for tally in mine}
+    wanted = phase.settings.get("people") or ()
+    asked = [it for it in workers if not wanted or {it.user, it.pseudonym, it.pool} & set(wanted)]
+    return [member for member in asked if did.get(member.user, 0) < phase.size]
+
+
+def _opens(
+    db: Connection,
+    project: Project,
+    phase: Phase,
+    every: Sequence[Phase],
+    workers: Sequence[Member],
+    gates: dict[str, agreement.AgreementGateResult],
+) -> GateReason | None:
+    """Return why a phase can't be opened, or None. Training and screening may go on beside what comes after them."""
+    if project.state != "open":
+        return GateReason("project_closed")
+    if not phase.size:
+        return GateReason("no_posts")
+    before = [it for it in every if it.position < phase.position and it.size]
+    for earlier in before:
+        if earlier.kind in ("discussion", "calibration") and earlier.state == "open":
+            return GateReason("before_open", {"phase": earlier.name})
+        if earlier.state == "waiting" and earlier.kind != "calibration":
+            return GateReason("before_waiting", {"phase": earlier.name})
+    shut = _after_calibration(db, project, phase, before, gates)
+    if shut is not None:
+        return shut
+    needed = {"calibration": 2, "production": phase.answers or 1, "training": 1, "screening": 1}.get(phase.kind, 0)
+    return GateReason("no_people", {"n": needed}) if len(workers) < needed else None
+
+
+def _after_calibration(
+    db: Connection,
+    project: Project,
+    phase: Phase,
+    before: Sequence[Phase],
+    gates: dict[str, agreement.AgreementGateResult],
+) -> GateReason | None:
+    """Return why people are not in step yet: the last calibration that was done must have passed its gate."""
+    sets = [it for it in before if it.kind == "calibration"]
+    if not sets:
+        return None
+    closed = [it for it in sets if it.state == "closed"]
+    if phase.kind == "calibration":  # sets come one after another
+        return None if len(closed) == len(sets) else GateReason("before_waiting", {"phase": sets[len(closed)].name})
+    if not closed:
+        return GateReason("before_waiting", {"phase": sets[0].name})
+    gate = _gate(db, project, closed[-1], gates)
+    return None if gate.passed else _shut(closed[-1], gate)
+
+
+def _shut(phase: Phase, gate: agreement.AgreementGateResult) -> GateReason:
+    figures = ", ".join(
+        f"{line.question} {'–' if line.metric is None or line.metric.value is None else f'{line.metric.value:.2f}'}"
+        for line in gate.lines
+    )
+    least = f"{gate.lines[0].at_least:g}" if gate.lines else "–"
+    return GateReason("gate_shut", {"phase": phase.name, "figures": figures or "–", "least": least})
+
+
+def _gate(
+    db: Connection, project: Project, phase: Phase, gates: dict[str, agreement.AgreementGateResult]
+) -> agreement.AgreementGateResult:
+    if phase.id not in gates:
+        gates[phase.id] = monitoring.gate_of(db, project, phase)
+    return gates[phase.id]
+
+
+def _closes(
+    db: Connection, project: Project, phase: Phase, mine: Sequence[Tally], workers: Sequence[Member], done: int
+) -> GateReason | None:
+    """Return why an open phase can't be closed, or None."""
+    if phase.kind in ("training", "calibration"):
+        missing = len(_unfinished(phase, mine, workers))
+        if missing:
+            return GateReason("not_done", {"missing": missing, "people": len(workers)})
+        return None if any(tally.given for tally in mine) else GateReason("nobody")
+    if phase.kind == "discussion":
+        return GateReason("no_answer", {"n": phase.size - done}) if done < phase.size else None
+    if phase.kind == "screening":
+        found = screening.screening_results(db, project, phase, agreement.scheme_of(db, project))
+        waiting = sum(result.state == screening.OPEN for result in found)
+        return GateReason("undecided", {"n": waiting}) if waiting or not found else None
+    if done < phase.size:
+        return GateReason("not_full", {"n": phase.size - done})
+    cases = phase_answers.count_open_cases(db, project.id)
+    if cases:
+        return GateReason("cases", {"n": cases})
+    unsettled = phase_answers.count_states(db, phase.id).get("full", 0) if phase.size <= EXACT else 0
+    return GateReason("unsettled", {"n": unsettled}) if unsettled else None
+
+
+def _next(
+    db: Connection,
+    project: Project,
+    phase: Phase,
+    every: Sequence[Phase],
+    closes: GateReason | None,
+    gates: dict[str, agreement.AgreementGateResult],
+) -> str | None:
+    """Return what to do next about a phase: close it, or after a calibration that failed, review it and go on."""
+    if phase.state == "open":
+        return "close" if closes is None else None
+    if phase.state == "closed" and phase.kind == "calibration":
+        later = [it for it in every if it.kind == "calibration" and it.position > phase.position]
+        done = [it for it in later if it.state != "waiting"]
+        if done or _gate(db, project, phase, gates).passed:
+            return None
+        return "review" if later else "add set"
+    return None

@@ -1,0 +1,270 @@
+"""The report of a check as one self-contained page.
+
+Suite, runs, figures and gate results in, a `Page` out: at a glance, the heat
+map, what changed, cases with filters, fairness, confusions, worst cases, gates,
+and what is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from davy import suites
+from davy.check import metrics
+from davy.check.changes import OutcomeChange
+from davy.check.fairness import RATE_TITLES, Fairness
+from davy.check.gates import GateResult
+from davy.check.report import rate_plots
+from davy.check.report.cases_table import cases_part
+from davy.check.report.heat_map import heat_map
+from davy.check.run import SuiteRun
+from davy.core import Metric, Suite
+from davy.lexicons.read import Lexicon
+from davy.report import Column, Page, Provenance, Table
+from davy.suites.display import lexicon
+
+WORST = 25
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """All that a report is made from."""
+
+    suite: Suite
+    runs: tuple[SuiteRun, ...]
+    fair: tuple[Fairness | None, ...]
+    summary: dict[str, Any]
+    changes: tuple[OutcomeChange, ...] = ()
+    results: tuple[GateResult, ...] = ()
+    gated: bool = False
+    command: str = ""
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+
+def page(check: CheckReport) -> Page:
+    """Return the report."""
+    suite = check.suite
+    models = ", ".join(f"{run.model} ({run.version})" for run in check.runs)
+    origin = Provenance(
+        data=f"suite {suite.name}, version {suite.version}, hash {suite.digest}, {len(suite.cases):,} cases",
+        model=models,
+        seed=check.summary["settings"].get("seed"),
+        command=check.command,
+        more={"Suite": suite.source} if suite.source else {},
+    )
+    lead = f"{suite.title or suite.name}: {len(suite.cases):,} cases, {len(suite.functionalities)} functionalities."
+    made = Page(f"Functional tests: {suite.name}", lead=lead, provenance=origin, texts=True)
+    words = lexicon(suite)
+    _gates(made, check)
+    _glance(made, check)
+    _heat(made, check)
+    _changes(made, check)
+    _cases(made, check, words)
+    _fairness(made, check)
+    _confusions(made, check)
+    _worst(made, check)
+    _missing(made, check)
+    return made
+
+
+def _glance(made: Page, check: CheckReport) -> None:
+    made.section("At a glance", "Share of cases that are right, with 95% intervals (Wilson).")
+    suite = check.suite
+    by_cell = [
+        {(c.functionality, c.set, c.label, c.target): c.accuracy for c in metrics.cells(suite, run, ("set", "label"))}
+        for run in check.runs
+    ]
+
+    def row(name: str, key: tuple[str, str]) -> tuple[Any, ...]:
+        return (name, *(cells.get(("all", key[0], key[1], "all")) for cells in by_cell))
+
+    rows = [row("overall", ("all", "all"))]
+    rows += [row(label, ("all", label)) for label in suite.labels]
+    rows += [row(f"{name} set", (name, "all")) for name in suite.sets]
+    pairs = [metrics.pairs_right(suite, run).get("all") for run in check.runs]
+    if any(pairs):
+        rows.append(("pairs with both sides right", *pairs))
+    scored = [Column(run.model, "metric") for run in check.runs]
+    made.table(Table.of([Column("cases"), *scored], rows))
+    differences = [metrics.emoji_difference(suite, run) for run in check.runs]
+    if any(one.value is not None for one in differences):
+        made.heading("Emoji difference")
+        made.say(
+            "Accuracy on the originals less accuracy on the same cases without emoji: below zero means that "
+            "emoji mislead the detector. Not defined (†) where removing the emoji flips the label."
+        )
+        columns = [Column(run.model, "metric", scale=(-1, 1)) for run in check.runs]
+        shown: list[tuple[Any, ...]] = [("overall", *differences)]
+        for name in suite.functionalities:
+            found = [metrics.emoji_difference(suite, run, name) for run in check.runs]
+            shown.append((suite.titled(name), *(_short(one) for one in found)))
+        made.table(Table.of([Column("functionality"), *columns], shown))
+
+
+def _short(metric: Metric) -> Metric:
+    note = None if metric.note is None else f"† {metric.note}"
+    return Metric(metric.name, metric.value, metric.n, metric.low, metric.high, metric.level, note)
+
+
+def _brief(metric: Metric) -> Metric:
+    return metric if metric.value is not None else Metric(metric.name, None, metric.n, note="not defined")
+
+
+def _heat(made: Page, check: CheckReport) -> None:
+    made.section(
+        "Heat map",
+        "Accuracy by functionality and set. The stronger the colour, the more is wrong. Press a cell to see its cases.",
+    )
+    made.part(heat_map(check.summary), style=_asset("page.css"))
+
+
+def _cases(made: Page, check: CheckReport, words: Lexicon) -> None:
+    made.section("Cases", "Each case with what every model said, and the probability it gave to yes.")
+    part = cases_part(check.suite, check.runs, words, check.changes)
+    made.part(f'<div id="cases">{part}</div>\n', style=_asset("page.css"), script=_asset("page.js"), texts=True)
+
+
+def _changes(made: Page, check: CheckReport) -> None:
+    if not check.changes:
+        return
+    made.section(
+        "What changed since the last run", "Among the cases below, answers can be narrowed to what was fixed or broken."
+    )
+    rows = [
+        (
+            c.model,
+            c.before if c.before == c.after else f"{c.before} → {c.after}",
+            c.difference,
+            len(c.fixed),
+            len(c.broken),
+            "p < 0.001" if c.p < 0.001 else f"p = {c.p:.3f}",
+        )
+        for c in check.changes
+    ]
+    columns = [
+        Column("model"),
+        Column("version"),
+        Column("accuracy, now less then", "metric", scale=(-1, 1)),
+        Column("fixed", "count"),
+        Column("broken", "count"),
+        Column("McNemar"),
+    ]
+    made.table(Table.of(columns, rows))
+    for change in check.changes:
+        moved = [
+            (check.suite.titled(f), *found) for f, found in change.by_functionality.items() if found[1] or found[2]
+        ]
+        if moved:
+            columns = [Column("functionality"), *(Column(name, "count") for name in ("cases", "fixed", "broken"))]
+            made.table(Table.of(columns, moved, title=change.model))
+
+
+def _fairness(made: Page, check: CheckReport) -> None:
+    known = [(run.model, fair) for run, fair in zip(check.runs, check.fair, strict=True) if fair is not None]
+    if not known:
+        return
+    made.section(
+        "Fairness",
+        "Does the detector serve the groups alike? Cases that are about nobody are left out. Dots are figures, lines "
+        "their 95% intervals.",
+    )
+    made.plot(rate_plots.rate_plot(known), "Six rates by target and model, with 95% intervals.")
+    true = known[0][1].true_rate
+    made.say(
+        "A detector that is always right would select: "
+        + ", ".join(f"{target} {rate:.2f}" for target, rate in true.items())
+        + "."
+    )
+    made.heading("Between groups")
+    made.say(
+        "Ratios are the lowest group's rate over the highest's: 1 is parity. Intervals are bootstrapped; chance drives "
+        "groups apart, so the resampled ratios, and with them the interval, lie low."
+    )
+    between = {"demographic_parity_ratio": "demographic parity ratio", "equalised_odds_ratio": "equalised odds ratio"}
+    rows = [(name, *(_brief(fair.between[key]) for key in between)) for name, fair in known]
+    made.table(Table.of([Column("model"), *(Column(title, "metric") for title in between.values())], rows))
+    for name, fair in known:
+        made.heading(f"{name}, by target")
+        rates = [(target, *(found[key] for key in RATE_TITLES)) for target, found in fair.by_target.items()]
+        made.table(
+            Table.of([Column("target"), *(Column(title, "metric", digits=2) for title in RATE_TITLES.values())], rates)
+        )
+        auc = [
+            (target, *(found[key] for key in ("subgroup_auc", "bpsn_auc", "bnsp_auc")))
+            for target, found in fair.auc.items()
+        ]
+        titles = ("subgroup AUC", "BPSN AUC", "BNSP AUC")
+        made.table(Table.of([Column("target"), *(Column(title, "metric", digits=2) for title in titles)], auc))
+    made.say(
+        "BPSN is low where harmless mentions of a group are taken for hate, BNSP where hate against it is missed "
+        "(Borkan and others, 2019)."
+    )
+
+
+def _confusions(made: Page, check: CheckReport) -> None:
+    made.section("Confusions", "What is right, and how often each model said what.")
+    rows = []
+    for run in check.runs:
+        found = metrics.confusions(check.suite, run)
+        rows += [(run.model, gold, *(found[gold, said] for said in check.suite.labels)) for gold in check.suite.labels]
+    said = [Column(f"said {label}", "count") for label in check.suite.labels]
+    made.table(Table.of([Column("model"), Column("expected"), *said], rows))
+
+
+def _worst(made: Page, check: CheckReport) -> None:
+    made.section("Worst cases", f"For each model the {WORST} wrong answers that it is surest of.")
+    masked = suites.masker(check.suite)
+    for run in check.runs:
+        wrong = metrics.worst_cases(check.suite, run)
+        made.heading(f"{run.model}: {len(wrong):,} wrong")
+        if not wrong:
+            continue
+        rows = [
+            (
+                masked(case.text),
+                check.suite.titled(case.functionality),
+                case.set,
+                case.target,
+                case.expected,
+                out.probability,
+            )
+            for case, out in wrong[:WORST]
+        ]
+        columns = [
+            Column("case", "text"),
+            *map(Column, ("functionality", "set", "target", "expected")),
+            Column("yes", "number"),
+        ]
+        made.table(Table.of(columns, rows))
+
+
+def _gates(made: Page, check: CheckReport) -> None:
+    if not check.gated:
+        return
+    failed = [result for result in check.results if not result.passed]
+    made.section("Gates", f"{len(failed)} of {len(check.results)} gates failed." if failed else "All gates passed.")
+    rows = [
+        (result.model, "failed" if not result.passed else "passed", result.gate, result.found, result.limit)
+        for result in sorted(check.results, key=lambda one: one.passed)
+    ]
+    columns = [Column("model"), Column("result"), Column("gate"), Column("found", "number"), Column("limit", "number")]
+    made.table(Table.of(columns, rows))
+
+
+def _missing(made: Page, check: CheckReport) -> None:
+    unanswered = [(run.model, out.case, out.note) for run in check.runs for out in run.outcomes if not out.applies]
+    made.section("What is missing")
+    if not check.suite.missing and not unanswered:
+        made.say("Nothing: every template was made into cases, and every case has an answer.")
+    if check.suite.missing:
+        made.say("The suite's file has problems, so some of its cases were left out:")
+        made.table(Table.of([Column("problem")], [(line,) for line in check.suite.missing]))
+    if unanswered:
+        made.say(f"{len(unanswered):,} answers are missing and count neither as right nor as wrong.")
+        made.table(Table.of([Column("model"), Column("case"), Column("reason")], unanswered[:200]))
+
+
+def _asset(name: str) -> str:
+    return resources.files("davy.check").joinpath(name).read_text("utf-8")

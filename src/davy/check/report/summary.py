@@ -1,0 +1,122 @@
+"""A whole check as plain values: what `--json` prints, `report.json` keeps and later runs are compared with.
+
+Suite and runs in, a dict out. Texts are not in it, only case ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from davy import __version__
+from davy.check import metrics
+from davy.check.fairness import Fairness
+from davy.check.metrics import ALL, Cell
+from davy.check.run import SuiteRun
+from davy.core import Metric, Suite
+
+FORMAT = 1
+
+
+def summarise(
+    suite: Suite, runs: Sequence[SuiteRun], fair: Sequence[Fairness | None], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Return everything that was measured."""
+    return {
+        "format": FORMAT,
+        "davy": __version__,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "suite": {
+            "name": suite.name,
+            "title": suite.title,
+            "version": suite.version,
+            "hash": suite.digest,
+            "lang": suite.lang,
+            "question": suite.question,
+            "labels": list(suite.labels),
+            "cases": len(suite.cases),
+            "functionalities": {name: suite.titled(name) for name in suite.functionalities},
+            "sets": list(suite.sets),
+            "missing": list(suite.missing),
+        },
+        "settings": settings,
+        "models": [_model(suite, run, one) for run, one in zip(runs, fair, strict=True)],
+    }
+
+
+def metric_record(found: Metric | None) -> dict[str, Any] | None:
+    """Return a metric as plain values."""
+    if found is None:
+        return None
+    shown = {"value": found.value, "low": found.low, "high": found.high, "n": found.n}
+    rounded: dict[str, Any] = {k: round(v, 6) if isinstance(v, float) else v for k, v in shown.items()}
+    return {**rounded, **({"note": found.note} if found.note else {})}
+
+
+def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]:
+    cells = {(c.functionality, c.set, c.label, c.target): c for c in metrics.cells(suite, run)}
+    confusion = metrics.confusions(suite, run)
+    failed = [out for out in run.outcomes if not out.applies]
+    return {
+        "name": run.model,
+        "version": run.version,
+        "seconds": round(run.seconds, 3),
+        "cached": run.cached,
+        "unanswered": [{"case": out.case, "reason": out.note} for out in failed],
+        "accuracy": metric_record(_of(cells)),
+        "labels": {name: metric_record(_of(cells, label=name)) for name in suite.labels},
+        "sets": {name: metric_record(_of(cells, set_=name)) for name in suite.sets},
+        "targets": {name: metric_record(_of(cells, target=name)) for name in (*suite.targets, "none")},
+        "emoji_difference": metric_record(metrics.emoji_difference(suite, run)),
+        "pairs": {
+            key: metric_record(one) for key, one in metrics.pairs_right(suite, run, lambda case: case.set).items()
+        },
+        "functionalities": _functionalities(suite, run, cells),
+        "confusion": [[confusion[gold, said] for said in suite.labels] for gold in suite.labels],
+        "fairness": None if fair is None else _fair(fair),
+        "worst": [case.id for case, _ in metrics.worst_cases(suite, run)[:100]],
+        "outcomes": {o.case: [o.probability, None if o.correct is None else int(o.correct)] for o in run.outcomes},
+    }
+
+
+def _functionalities(suite: Suite, run: SuiteRun, cells: dict[tuple[str, str, str, str], Cell]) -> dict[str, Any]:
+    pairs = metrics.pairs_right(suite, run, lambda case: case.functionality)
+    return {
+        name: {
+            "accuracy": metric_record(_of(cells, functionality=name)),
+            "sets": {
+                each: metric_record(one) for each in suite.sets if (one := _of(cells, functionality=name, set_=each))
+            },
+            "targets": {
+                each: metric_record(one)
+                for each in suite.targets
+                if (one := _of(cells, functionality=name, target=each))
+            },
+            "emoji_difference": metric_record(metrics.emoji_difference(suite, run, name)),
+            "pairs": metric_record(pairs.get(name)),
+        }
+        for name in suite.functionalities
+    }
+
+
+def _of(
+    cells: dict[tuple[str, str, str, str], Cell],
+    functionality: str = ALL,
+    set_: str = ALL,
+    label: str = ALL,
+    target: str = ALL,
+) -> Metric | None:
+    found = cells.get((functionality, set_, label, target))
+    return found.accuracy if found else None
+
+
+def _fair(fair: Fairness) -> dict[str, Any]:
+    return {
+        "targets": {
+            name: {key: metric_record(one) for key, one in rates.items()} for name, rates in fair.by_target.items()
+        },
+        "auc": {name: {key: metric_record(one) for key, one in rates.items()} for name, rates in fair.auc.items()},
+        "between": {key: metric_record(one) for key, one in fair.between.items()},
+        "true_rate": {name: round(rate, 6) for name, rate in fair.true_rate.items()},
+    }

@@ -1,0 +1,129 @@
+"""`davy project export` and `davy project import`: a project in and out of other tools' files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.cli.database import Database, Json
+
+Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]
+
+
+def export(
+    project: Project,
+    out: Annotated[Path, typer.Option("--out", help="File to write; what it holds appears whole or not at all.")],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="long, label-studio, doccano, prodigy, argilla, crowd, huggingface or codabench.",
+        ),
+    ] = "long",
+    phases: Annotated[
+        str | None,
+        typer.Option("--phases", help="Names with commas, or all.", show_default="what enters the corpus"),
+    ] = None,
+    question: Annotated[str | None, typer.Option("--question", help="Only this question.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Leave spreadsheet formulas in CSV and TSV as they are.")] = False,
+    comments: Annotated[bool, typer.Option("--comments/--no-comments", help="With people's comments.")] = True,
+    statement: Annotated[
+        Path | None, typer.Option("--statement", help="Write the data statement here too, as Markdown.")
+    ] = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Write a project's posts, everyone's answers and the verdicts to a file. People appear as pseudonyms only.
+
+    `long` has a row an answer and a column a question, as .csv, .tsv, .jsonl or .parquet by the file's ending.
+    Training stays out unless --phases names it. See docs/exchange.md for what each format can hold.
+
+    Examples:
+
+        davy project export pilot --out answers.csv
+
+        davy agree answers.csv --item item --annotator annotator --label hate --by phase
+
+        davy project export pilot --format label-studio --phases all --out pilot.json
+
+        davy project export pilot --format huggingface --out corpus
+    """
+    from davy.serve.exchange import ExportRequest
+    from davy.serve.exchange import export_project as write
+    from davy.store import open_store
+
+    wish = ExportRequest(project, format, phases, question, raw, comments)
+    with open_store(database) as store, console.progress("Exporting") as step:
+        wrote = write(store, wish, out, statement=statement, progress=_steps(step))
+    figures = {"posts": wrote.posts, "answers": wrote.answers, "settled": wrote.settled, "annotators": wrote.annotators}
+    if json:
+        console.json({"project": project, "format": format, "out": str(out), **figures, "phases": list(wrote.phases)})
+        return
+    console.note(
+        f"{wrote.posts:,} posts, {wrote.answers:,} answers by {wrote.annotators:,} annotators, "
+        f"{wrote.settled:,} settled ({', '.join(wrote.phases)}) → {out}"
+    )
+
+
+def import_(
+    project: Project,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What to read; a folder or zip for huggingface.")],
+    format: Annotated[str, typer.Option("--format", help="As for export.")] = "long",
+    phase: Annotated[
+        str | None,
+        typer.Option("--phase", help="Phase that takes everything.", show_default="the one that each answer names"),
+    ] = None,
+    question: Annotated[
+        str | None, typer.Option("--question", help="What a crowd table without the column asks.")
+    ] = None,
+    prefix: Annotated[str, typer.Option("--prefix", help="Put before every post's id.")] = "",
+    posts_only: Annotated[bool, typer.Option("--posts-only", help="Take posts, and leave the answers.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Don't take the apostrophe before a formula away.")] = False,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Read posts, answers and verdicts of a file into a project: all of it, or nothing.
+
+    Annotators keep the names of the file and get no account. A post that is there already must have the same text.
+    Verdicts of the file count; where it has none, the project's rules settle what has all its answers.
+
+    Examples:
+
+        davy project import pilot answers.csv
+
+        davy project import pilot tasks.json --format label-studio --phase 3
+
+        davy project import pilot votes.csv --format crowd --question hate --phase 3
+
+        davy project import pilot corpus --format huggingface --posts-only --phase 3 --prefix new-
+    """
+    from davy.serve.exchange import ImportRequest, import_file
+    from davy.store import events, open_store
+
+    wish = ImportRequest(project, format, phase, question, prefix, posts_only, raw)
+    with open_store(database) as store, console.progress("Importing") as step:
+        came = import_file(store, wish, file, by=events.SHELL, progress=_steps(step))
+    figures = {"posts": came.posts, "known": came.known, "answers": came.answers, "verdicts": came.settled}
+    if json:
+        console.json({"project": project, "format": format, "file": str(file), **figures, "people": len(came.people)})
+        return
+    console.note(
+        f"{came.posts:,} new posts, {came.known:,} known, {came.answers:,} answers by {len(came.people):,} annotators, "
+        f"{came.settled:,} verdicts ← {file}"
+    )
+
+
+def _steps(step: Any) -> Callable[[int, int], None]:
+    """Return a function that takes how much is done and draws how much that is more than before."""
+    done = 0
+
+    def progress(now: int, _total: int) -> None:
+        nonlocal done
+        step(now - done)
+        done = now
+
+    return progress

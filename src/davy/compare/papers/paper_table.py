@@ -1,0 +1,208 @@
+"""A paper's table beside ours, line by line: what the paper says, what we measured, on how many posts, on which split.
+
+What each paper's module makes and what the shell, JSON, CSV and page show.
+A line that could not be run says why, and is never left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from davy.compare.results import metric_record
+from davy.core import Metric
+from davy.core.scheme import Question
+from davy.core.scorer import Scorer
+from davy.report import Column, Page, Provenance, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FIGURES: dict[str, str] = {
+    "macro_f1": "macro-F1",
+    "macro_precision": "macro precision",
+    "macro_recall": "macro recall",
+}
+
+
+class NotRun(Exception):
+    """A row that this machine can't run; says why, and what would let it."""
+
+
+class PaperRunner(Protocol):
+    """What the door lends: a scoring pass that is remembered, training, and progress."""
+
+    def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
+        """Return a detector's answers to the posts, remembered by `key` and the posts."""
+        ...
+
+    def trained(
+        self,
+        row: str,
+        recipe: str,
+        train: pl.DataFrame,
+        choose: pl.DataFrame | None,
+        questions: tuple[Question, ...],
+        seed: int,
+    ) -> Scorer:
+        """Return the row's transformer, fine-tuned by a recipe; `NotRun` where its encoder is not on this machine.
+
+        The checkpoint is chosen on `choose`, or on a slice of train where that is None: never on what is measured.
+        """
+        ...
+
+    def loaded(self, model: str) -> Scorer:
+        """Return a detector by name; `NotRun` where it can't be loaded."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """One figure of one row. `ours` is missing where the row was not run, `note` then says why, or is only quoted."""
+
+    row: str
+    what: str
+    task: str
+    figure: str
+    paper: float | None
+    ours: Metric | None
+    split: str
+    version: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """A whole table, with what it rests on."""
+
+    paper: str
+    title: str
+    source: str
+    lines: tuple[PaperRow, ...]
+    data: str
+    seed: int
+    notes: tuple[str, ...] = ()
+    digits: int = 3
+    made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def tables(found: Reproduction, figures: Sequence[str] = ()) -> list[Table]:
+    """Return a table a task: paper, ours, n, interval, split; some figures only, where they are named."""
+    made = []
+    for task in dict.fromkeys(line.task for line in found.lines):
+        kept = [line for line in found.lines if line.task == task and (not figures or line.figure in figures)]
+        several = len({line.figure for line in kept}) > 1
+        rows = [
+            [row_name(line), *([figure_title(line.figure)] if several else []), line.paper,
+             _missing(line) if line.ours is None else line.ours.value, None if line.ours is None else line.ours.n,
+             None if line.ours is None else _interval(line.ours, max(3, found.digits)), line.split]
+            for line in kept
+        ]  # fmt: skip
+        columns = [
+            Column("row"),
+            *([Column("figure")] if several else []),
+            Column("paper", "number", found.digits),
+            Column("ours", "number", max(3, found.digits)),
+            Column("n", "count"),
+            Column("95 % interval"),
+            Column("split"),
+        ]
+        what = "" if several else f", {figure_title(kept[0].figure)}"
+        made.append(Table.of(columns, rows, title=f"{task}{what}"))
+    return made
+
+
+def whole_table(found: Reproduction) -> Table:
+    """Return every line as one row, for spreadsheets."""
+    rows = [
+        (line.row, line.what, line.task, line.figure, line.paper, line.ours, line.split, line.version, line.note)
+        for line in found.lines
+    ]
+    names = ["row", "what", "task", "figure", "paper", "ours", "split", "version", "not run"]
+    return Table.of([Column(name, "metric") if name == "ours" else Column(name) for name in names], rows)
+
+
+def reasons(found: Reproduction) -> list[str]:
+    """Return why rows were not run, one line a row."""
+    why = {row_name(line): line.note for line in found.lines if line.ours is None and line.note}
+    return [f"Not run: {name} ({note})." for name, note in why.items()]
+
+
+def row_name(line: PaperRow) -> str:
+    """Return a row's name with what it is."""
+    return line.row if line.row == line.what else f"{line.row} {line.what}"
+
+
+def record(found: Reproduction) -> dict[str, Any]:
+    """Return a reproduction as plain values."""
+    return {
+        "paper": found.paper,
+        "title": found.title,
+        "source": found.source,
+        "data": found.data,
+        "seed": found.seed,
+        "made_at": found.made_at.isoformat(timespec="seconds"),
+        "notes": list(found.notes),
+        "lines": [
+            {
+                "row": line.row,
+                "what": line.what,
+                "task": line.task,
+                "figure": line.figure,
+                "paper": line.paper,
+                "ours": None if line.ours is None else metric_record(line.ours),
+                "split": line.split,
+                "model_version": line.version,
+                **({"not_run": line.note} if line.note else {}),
+            }
+            for line in found.lines
+        ],
+    }
+
+
+def page(found: Reproduction, *, command: str = "") -> Page:
+    """Return the table as a self-contained page, intervals as pictures."""
+    models = ", ".join(dict.fromkeys(f"{line.row} {line.version}" for line in found.lines if line.version))
+    made = Page(
+        found.title,
+        lead=f"Beside {found.source}.",
+        provenance=Provenance(found.data, models, found.seed, command, found.made_at),
+    )
+    for task in dict.fromkeys(line.task for line in found.lines):
+        made.section(task)
+        rows = [
+            (
+                row_name(it),
+                figure_title(it.figure),
+                it.paper,
+                it.ours if it.ours is not None else _missing(it),
+                it.split,
+            )
+            for it in found.lines
+            if it.task == task
+        ]  # fmt: skip
+        columns = [
+            Column("row"),
+            Column("figure"),
+            Column("paper", "number", found.digits),
+            Column("ours", "metric", max(3, found.digits)),
+            Column("split"),
+        ]
+        made.table(Table.of(columns, rows))
+    made.section("Notes", *found.notes, *reasons(found))
+    return made
+
+
+def figure_title(figure: str) -> str:
+    """Return a figure's name as people say it: `precision.yes` is `precision, yes`."""
+    return FIGURES.get(figure, figure.replace("f1", "F1").replace(".", ", "))
+
+
+def _interval(metric: Metric, digits: int) -> str | None:
+    return None if metric.low is None else f"[{metric.low:.{digits}f}, {metric.high:.{digits}f}]"
+
+
+def _missing(line: PaperRow) -> str | None:
+    return "not run" if line.note else None

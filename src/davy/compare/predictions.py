@@ -1,0 +1,95 @@
+"""What a detector said about posts, wherever it comes from: a scoring pass or a file of predictions.
+
+A frame with `Q.label` columns, and `Q` with the probability of yes where there is
+one, in; answers in the scheme's names out, in the order of the posts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from davy.compare.gold import Answer, parse_column
+from davy.core.errors import UserError
+from davy.core.scheme import Question, Scheme
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """One detector's answers: for each question labels a post, and the probability of yes where it gave one."""
+
+    name: str
+    version: str
+    labels: Mapping[str, Sequence[Answer]]
+    yes: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+
+
+def read_predictions(name: str, version: str, scored: pl.DataFrame, scheme: Scheme, *, file: str = "") -> Predictions:
+    """Return the answers in a scored frame to the questions of a scheme; a label outside it is an error."""
+    answered = [column.removesuffix(".label") for column in scored.columns if column.endswith(".label")]
+    questions = shared_questions(name, answered, scheme, file=file)
+    labels = {q.name: parse_column(scored, q, f"{q.name}.label", file or f"What {name} said") for q in questions}
+    yes = {q.name: _numbers(scored, q, file or name) for q in questions if q.positive and q.name in scored.columns}
+    return Predictions(name, version, labels, {name: column for name, column in yes.items() if column is not None})
+
+
+def shared_questions(name: str, answered: Sequence[str], scheme: Scheme, *, file: str = "") -> list[Question]:
+    """Return the scheme's questions that a detector answers; none is an error, best raised before it is asked."""
+    questions = [question for question in scheme.questions if question.name in answered]
+    if not questions:
+        asked = ", ".join(question.name for question in scheme.questions)
+        advice = "Predictions need a column Q.label" if file else "Name another model, such as one with @SCHEME"
+        raise UserError(
+            f"{file or name} answers {', '.join(answered) or 'nothing'}; scheme {scheme.name!r} asks {asked}. {advice}"
+        )
+    return questions
+
+
+def align_predictions(
+    predictions: pl.DataFrame, ids: Sequence[str], every: Sequence[str], *, file: str, posts: str
+) -> pl.DataFrame:
+    """Return the predictions for these ids, in their order.
+
+    A missing id, one that is there twice, and one that is not among `every` id of the posts' file are errors.
+    """
+    import polars as pl
+
+    if "id" not in predictions.columns:
+        raise UserError(f"{file} has no column 'id' to join by; it has {', '.join(predictions.columns)}")
+    own = predictions["id"].cast(pl.String)
+    if own.null_count():
+        raise UserError(f"{file}: row {int(own.is_null().arg_max() or 0) + 1} has no id")
+    if own.n_unique() < len(own):
+        first = own.filter(own.is_duplicated())[0]
+        raise UserError(f"{file} has id {first!r} more than once. Keep one prediction a post")
+    known = set(every)
+    extra = [one for one in own if one not in known]
+    if extra:
+        raise UserError(f"{file} has {len(extra):,} ids that {posts} does not have, such as {extra[0]!r}. Drop them")
+    there = {one: i for i, one in enumerate(own)}
+    missing = [one for one in ids if one not in there]
+    if missing:
+        raise UserError(
+            f"{file} has no prediction for {len(missing):,} of {len(ids):,} posts of {posts}, such as {missing[0]!r}"
+        )
+    return predictions[[there[one] for one in ids]]
+
+
+def _numbers(scored: pl.DataFrame, question: Question, file: str) -> list[float | None] | None:
+    """Return the probabilities of yes; None where the column holds something else."""
+    import polars as pl
+
+    column = scored[question.name]
+    numbers = column.cast(pl.Float64, strict=False)
+    broken = (column.is_not_null() & ~numbers.is_between(0, 1).fill_null(value=False)).arg_true()
+    if len(broken):
+        row = int(broken[0])
+        raise UserError(
+            f"{file}: row {row + 1}, column {question.name!r} has {str(column[row])[:40]!r}, which is no probability. "
+            f"Give numbers from 0 to 1, or leave the column out"
+        )
+    return numbers.to_list()

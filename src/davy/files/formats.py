@@ -1,0 +1,66 @@
+"""Which format a file has: by its extension, or by name where it has none.
+
+A path or `-` in, a `Format` out. Text formats may be compressed (`.gz`, `.xz`,
+`.bz2`); `-` is stdin or stdout and needs `--format`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from davy.core.errors import UserError, nearest
+
+EXTENSIONS: dict[str, str] = {
+    "csv": "csv",
+    "tsv": "tsv",
+    "tab": "tsv",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "parquet": "parquet",
+    "pq": "parquet",
+}
+COMPRESSIONS: tuple[str, ...] = ("gz", "xz", "bz2")
+SEPARATORS: dict[str, str] = {"csv": ",", "tsv": "\t"}
+STDIO = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A file format and, for text formats, how it is compressed."""
+
+    name: str
+    compression: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.compression}" if self.compression else self.name
+
+
+def format_of(path: Path | str, asked: str | None = None) -> FileFormat:
+    """Return the format of a file; `asked` (such as `csv` or `jsonl.gz`) wins over the extension."""
+    if asked:
+        return _by_name(asked.lower().lstrip("."), f"Format {asked!r} is not known.", asked)
+    if str(path) == STDIO:
+        raise UserError("'-' has no extension: say what it is with --format csv, tsv, jsonl or parquet.")
+    ending = ".".join(part for part in Path(path).name.lower().split(".")[1:][-2:])
+    return _by_name(ending, f"{path}: the extension does not say which format it is.", ending.split(".")[-1])
+
+
+def display_name(path: Path | str) -> str:
+    """Return how errors and notes name a path; `-` is stdin."""
+    return "stdin" if str(path) == STDIO else str(path)
+
+
+def _by_name(name: str, complaint: str, seen: str) -> FileFormat:
+    parts = name.split(".")
+    compression = parts.pop() if parts[-1] in COMPRESSIONS else None
+    known = EXTENSIONS.get(parts[-1]) if parts else None
+    if known is None:
+        hint = nearest(seen, list(EXTENSIONS))
+        raise UserError(
+            f"{complaint} Known: {', '.join(EXTENSIONS)}, and the text formats with .{', .'.join(COMPRESSIONS)};"
+            f" or name it with --format.{hint}"
+        )
+    if known == "parquet" and compression:
+        raise UserError(f"{complaint} Parquet is compressed inside: leave out .{compression}.")
+    return FileFormat(known, compression)

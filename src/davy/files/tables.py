@@ -1,0 +1,153 @@
+"""Files of posts: CSV, TSV, JSONL and Parquet, in and out, streamed.
+
+`opened` gives a file as a `Table`; `scan` and `batches` give its rows; `write`
+puts rows into a file, whole or not at all; `convert` goes from one file to
+another without loss. docs/files.md says how each format keeps null, empty text,
+JSON and types.
+"""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from davy.core.errors import UserError
+from davy.files import delimited, jsonl, parquet
+from davy.files import post_columns as columns_of
+from davy.files.file_table import FileTable, translate_errors
+from davy.files.formats import STDIO, display_name, format_of
+from davy.files.input_file import LINE_CAP, plain_copy
+from davy.files.output_file import atomic_path, sink, write
+
+__all__ = ["Conversion", "FileTable", "batches", "convert", "copy", "open_table", "scan", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What a conversion did."""
+
+    rows: int
+    columns: tuple[str, ...]
+    seconds: float
+    out: str
+
+
+@contextmanager
+def open_table(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+    header: list[str] | None = None,
+    quote: bool = True,
+    cap: int = LINE_CAP,
+) -> Iterator[FileTable]:
+    """Yield a file as a table; copies that reading it needs are removed when the block ends."""
+    kind = format_of(path, format)
+    name = display_name(path)
+    with tempfile.TemporaryDirectory(prefix="davy-", ignore_cleanup_errors=True) as folder:
+        scratch = Path(folder)
+        on_disk = plain_copy(path, kind, scratch, encoding=encoding)
+        if kind.name == "parquet":
+            yield parquet.read(on_disk, name)
+        elif kind.name == "jsonl":
+            yield jsonl.read(on_disk, name, scratch, cap=cap)
+        else:
+            yield delimited.read(on_disk, name, kind.name, header=header, quote=quote, cap=cap)
+
+
+def scan(
+    path: Path | str, columns: Iterable[str] | None = None, *, format: str | None = None, encoding: str | None = None
+) -> pl.LazyFrame:
+    """Return the rows of a file as a frame that streams; copies that reading needs last until the process ends."""
+    stack = ExitStack()
+    table = stack.enter_context(open_table(path, format=format, encoding=encoding))
+    atexit.register(stack.close)
+    return (table if columns is None else table.select(columns)).frame
+
+
+def batches(
+    path: Path | str,
+    size: int = 10_000,
+    columns: Iterable[str] | None = None,
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a file in their order, `size` at a time."""
+    with open_table(path, format=format, encoding=encoding) as table, translate_errors(table.name):
+        chosen = table if columns is None else table.select(columns)
+        yield from chosen.frame.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+
+
+def convert(
+    source: Path | str,
+    out: Path | str,
+    *,
+    format: str | None = None,
+    out_format: str | None = None,
+    encoding: str | None = None,
+    text: str | None = None,
+    id: str | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Conversion:
+    """Write the rows of one file to another; naming a text or id column makes the table one of posts."""
+    start = time.perf_counter()
+    with open_table(source, format=format, encoding=encoding) as table:
+        if text is not None or id is not None:
+            table = columns_of.as_posts(table, text=text, id=id)
+        done = copy(table, out, source=source, format=out_format, progress=progress)
+    return replace(done, seconds=time.perf_counter() - start)
+
+
+def copy(
+    table: FileTable,
+    out: Path | str,
+    *,
+    source: Path | str | None = None,
+    format: str | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Conversion:
+    """Write a table to a file, and refuse repeated ids before the file takes its name."""
+    start = time.perf_counter()
+    kind = format_of(out, format)
+    if source is not None and str(out) != STDIO and str(source) != STDIO and _same(Path(source), Path(out)):
+        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
+    check = columns_of.IdCheck()
+    seen = 0
+    suspects: set[str] = set()
+
+    def watch(batch: pl.DataFrame) -> pl.DataFrame:
+        nonlocal seen
+        seen += len(batch)
+        suspects.update(column for column in table.unproven if not jsonl.is_json(batch[column]))
+        if "id" in batch.columns:
+            check.see(batch["id"].cast(pl.String))
+        if progress is not None:
+            progress(len(batch))
+        return batch
+
+    names = table.columns
+    with atomic_path(out) as hidden:
+        with translate_errors(table.name):
+            watched = table.frame.map_batches(watch, streamable=True, schema=table.frame.collect_schema())
+            sink(watched, table.json, hidden, kind)
+        if seen != table.rows:
+            raise UserError(
+                f"{table.name} has {table.rows} rows, but {seen} could be read: its quotes are not balanced."
+            )
+        for column in suspects:
+            jsonl.refuse_bad_json(table, column)
+        check.finish(table)
+    return Conversion(seen, tuple(names), time.perf_counter() - start, str(out))
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)

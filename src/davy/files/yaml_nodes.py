@@ -1,0 +1,184 @@
+"""Safe YAML with line numbers: text in, a tree of nodes out, or the problems that keep it from being one.
+
+Nothing is turned into Python objects here: a scalar stays the text that the
+author typed, so a label called `no` or a code `1.10` means what it says. What
+could blow up (anchors, deep nesting, very large files) is refused while the
+text is still a stream of events.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import yaml
+
+LARGEST = 256 * 1024
+DEEPEST = 12
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to mend: where it is, and what to do about it."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+@dataclass
+class Problems:
+    """Collects what is wrong with one file; `what` and `example` word the advice for the kind of file it is."""
+
+    file: str
+    found: list[Problem] = field(default_factory=list)
+    what: str = "scheme"
+    example: str = "davy scheme show edos"
+
+    def add(self, line: int, message: str) -> None:
+        """Note a problem at a line, counted from 1; the same one twice counts once."""
+        problem = Problem(self.file, line, message)
+        if problem not in self.found:
+            self.found.append(problem)
+
+    def sorted(self) -> list[Problem]:
+        """Return the problems from the top of the file to its end."""
+        return sorted(self.found, key=lambda problem: problem.line)
+
+
+class YamlText(str):
+    """A scalar as it was typed, with its line."""
+
+    line: int = 1
+
+
+class YamlList(list["YamlNode"]):
+    """A sequence, with its line."""
+
+    line: int = 1
+
+
+class YamlMap(dict[str, "YamlNode"]):
+    """A mapping, with its line; the keys know theirs. `source` names the scheme that it was included from."""
+
+    line: int = 1
+    source: str | None = None
+
+    def line_of(self, key: str) -> int:
+        """Return the line of a key, or of the mapping where the key is missing."""
+        return next((line_at(known, self.line) for known in self if known == key), self.line)
+
+
+def line_at(value: object, otherwise: int) -> int:
+    """Return the line that a value knows, else another."""
+    return int(getattr(value, "line", otherwise))
+
+
+YamlNode = YamlText | YamlList | YamlMap | None
+"""None stands for a value that was left empty."""
+
+
+def decode(raw: bytes, problems: Problems) -> str | None:
+    """Return the text of a file's bytes, or None with a problem noted."""
+    if len(raw) > LARGEST:
+        problems.add(
+            1, f"The file has more than {LARGEST:,} bytes, too many for a {problems.what}. Is it the right file?"
+        )
+        return None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        problems.add(line, f"Byte 0x{raw[error.start]:02x} is not UTF-8. Save the file as UTF-8.")
+        return None
+
+
+def parse_tree(text: str, problems: Problems) -> YamlMap | None:
+    """Return the root mapping of a YAML text, or None with the problems noted."""
+    try:
+        if not _harmless(text, problems):
+            return None
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        problems.add(*_syntax(text, error))
+        return None
+    value = None if root is None else _unfold(root, problems)
+    if not value:
+        problems.add(1, f"The file is empty. Look at a shipped {problems.what} first: {problems.example}")
+        return None
+    if not isinstance(value, YamlMap):
+        what, example = problems.what, problems.example
+        problems.add(value.line, f"A {what} is a mapping that starts with `name: …`. See: {example}")
+        return None
+    return value
+
+
+def _unfold(node: yaml.Node, problems: Problems) -> YamlNode:
+    """Return a node as text, list or mapping that knows its line; a repeated key is a problem."""
+    value: YamlText | YamlList | YamlMap
+    if isinstance(node, yaml.ScalarNode):
+        if node.tag == "tag:yaml.org,2002:null":
+            return None
+        value = YamlText(node.value.strip())
+        if _CONTROL.search(value):  # they could rewrite a terminal that shows the text
+            problems.add(node.start_mark.line + 1, "The text here has an escaped control character. Remove it.")
+    elif isinstance(node, yaml.SequenceNode):
+        value = YamlList(_unfold(item, problems) for item in node.value)
+    else:
+        value = YamlMap()
+        for key_node, item in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                problems.add(line, "A key must be a plain word.")
+                continue
+            key = YamlText(key_node.value.strip())
+            key.line = line
+            if key in value:
+                problems.add(line, f"The key {str(key)!r} is here twice, first on line {value.line_of(key)}. Keep one.")
+                continue
+            value[key] = _unfold(item, problems)
+    value.line = node.start_mark.line + 1
+    return value
+
+
+def _harmless(text: str, problems: Problems) -> bool:
+    """Return whether the event stream has no anchors, tags, second document or deep nesting. Syntax errors raise."""
+    depth = documents = refused = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        line = event.start_mark.line + 1
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if documents > 1:
+            problems.add(line, f"A second document starts here (`---`). Put each {problems.what} into its own file.")
+            return False
+        if depth > DEEPEST:
+            problems.add(line, f"More than {DEEPEST} levels are nested here; a {problems.what} needs no more than 6.")
+            return False
+        if getattr(event, "anchor", None):
+            problems.add(line, f"Anchors and aliases (&{event.anchor}, *{event.anchor}) are not read. Write it out.")
+            refused += 1
+        if getattr(event, "tag", None) not in (None, "!"):
+            problems.add(line, f"The tag {event.tag!r} is not read. Remove it.")
+            refused += 1
+        if refused > 20:
+            return False
+    return not refused
+
+
+def _syntax(text: str, error: yaml.YAMLError) -> tuple[int, str]:
+    """Return the line and the wording of a syntax error."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if "quoted" in str(getattr(error, "context", "")):  # a quote that was never closed: where it opens helps more
+        mark = getattr(error, "context_mark", None) or mark
+    if mark is not None:
+        said = " ".join(part for part in (getattr(error, "problem", None), getattr(error, "context", None)) if part)
+        return mark.line + 1, f"This is not YAML: {said}. Check the indentation, colons and quotes here."
+    position = getattr(error, "position", None)
+    line = text[:position].count("\n") + 1 if isinstance(position, int) else 1
+    return line, "This is not YAML: it has a control character that can't be read. Remove it."

@@ -1,0 +1,248 @@
+"""A study of agreement: a table of answers in, everything that `davy agree` prints out.
+
+One `Study` for each question and group. The table is long (one row an answer) or wide (one row an item, a column for
+each annotator); cells are text, and an empty one is a missing answer. A question with several answers has them joined
+by `|`: then a whole set counts as one label, and each label is measured on its own besides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from davy.core import Metric, UserError
+from davy.measure.agreement import agreement, by_label
+from davy.measure.annotator_subsets import SubsetAgreement, leave_one_out, subsets
+from davy.measure.intervals import Bootstrap
+from davy.measure.pairwise import Pairwise, pairwise
+from davy.measure.ratings import SEPARATOR, Ratings, order_labels, split_labels
+from davy.measure.verbal_scales import verbal_labels
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_LABELS = 200
+REPEATS: tuple[str, ...] = ("refuse", "first", "last")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyQuestion:
+    """A question in a table: its column, and the labels that could be given (in order, if `ordered`)."""
+
+    name: str
+    column: str
+    labels: tuple[str, ...] = ()
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementStudy:
+    """How far people agree on one question in one group."""
+
+    question: str
+    group: str | None
+    ratings: Ratings
+    metrics: tuple[Metric, ...]
+    by_label: Mapping[str, Sequence[Metric]]
+    one_out: Sequence[SubsetAgreement]
+    pairs: Pairwise
+    subsets: Sequence[SubsetAgreement] = field(default_factory=tuple)
+
+    def __getitem__(self, name: str) -> Metric:
+        return next(metric for metric in self.metrics if metric.name == name)
+
+    @property
+    def items(self) -> int:
+        """How many items have an answer."""
+        return len(self.ratings.items)
+
+    @property
+    def single(self) -> int:
+        """How many items have one answer only, and so say nothing about agreement."""
+        return int((np.bincount(self.ratings.item, minlength=self.items) == 1).sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the study as JSON holds it."""
+        counts = self.ratings.label_counts()
+        return {
+            "question": self.question,
+            "group": self.group,
+            "items": self.items,
+            "items_with_one_answer": self.single,
+            "annotators": list(self.ratings.annotators),
+            "answers": len(self.ratings),
+            "coefficients": [metric_dict(metric) for metric in self.metrics],
+            "labels": [
+                {"label": label, "answers": counts[label], "coefficients": [metric_dict(m) for m in metrics]}
+                for label, metrics in self.by_label.items()
+            ],
+            "leave_one_out": [_panel_dict(panel) for panel in self.one_out],
+            "subsets": [_panel_dict(panel) for panel in self.subsets],
+            "pairs": [{"annotators": list(pair), **metric_dict(m)} for pair, m in self.pairs.pairs.items()],
+        }
+
+
+def study_table(
+    rows: pl.DataFrame,
+    questions: Iterable[StudyQuestion],
+    *,
+    item: str,
+    annotator: str,
+    by: str | None = None,
+    repeats: str = "refuse",
+    missing: Iterable[str] = (),
+    every_subset: bool = False,
+    bootstrap: Bootstrap | None = None,
+    progress: Callable[[int], object] = lambda _: None,
+) -> list[AgreementStudy]:
+    """Return a study for each question and group of a long table, groups in order of name or number.
+
+    `repeats` says which answer counts when one person answered one item twice; cells in `missing` are no answers;
+    `progress` is told of each study and each subset that is done.
+    """
+    import polars as pl
+
+    found = []
+    for asked in questions:
+        cells = clean_answers(rows[asked.column], missing)
+        table = rows.select(
+            pl.col(item).cast(pl.String).alias("item"),
+            pl.col(annotator).cast(pl.String).alias("annotator"),
+            (pl.lit(None, pl.String) if by is None else pl.col(by).cast(pl.String).fill_null("none")).alias("group"),
+        ).with_columns(cells.alias("label"))
+        _refuse_unnamed(table, item, annotator)
+        table = table.filter(pl.col("label").is_not_null())
+        if table.is_empty():
+            raise UserError(f"Column {asked.column!r} has no answers. Name another with --label")
+        if repeats != "refuse":
+            key = ["group", "item", "annotator"]
+            table = table.unique(key, keep="first" if repeats == "first" else "last", maintain_order=True)
+        labels = asked.labels or order_labels(table["label"].unique().to_list())
+        if len(labels) > MOST_LABELS:
+            raise UserError(
+                f"Column {asked.column!r} has {len(labels):,} different answers, and {MOST_LABELS} are the most that "
+                "agreement is measured on. Is it a column of labels? Name another with --label"
+            )
+        groups = [None] if by is None else list(order_labels(table["group"].unique().to_list()))
+        for group in groups:
+            part = table if group is None else table.filter(pl.col("group") == group)
+            ratings = Ratings.from_rows(part["item"], part["annotator"], part["label"], among=labels)
+            found.append(study_question(asked, group, _by_name(ratings), every_subset, bootstrap, progress))
+            progress(1)
+    return found
+
+
+def study_question(
+    asked: StudyQuestion,
+    group: str | None,
+    ratings: Ratings,
+    every_subset: bool = False,
+    bootstrap: Bootstrap | None = None,
+    progress: Callable[[int], object] = lambda _: None,
+) -> AgreementStudy:
+    """Return the study of one question's ratings."""
+    numbers = ratings.numbers() if len(ratings.labels) > 2 else None
+    ordered = asked.ordered or numbers is not None
+    found = agreement(
+        ratings.counts(), values=None if numbers is None else numbers.tolist(), ordered=ordered, bootstrap=bootstrap
+    )
+    couples = pairwise(ratings, bootstrap=bootstrap)
+    panels = []
+    for panel in subsets(ratings, bootstrap=bootstrap) if every_subset else ():
+        panels.append(panel)
+        progress(1)
+    return AgreementStudy(
+        asked.name,
+        group,
+        ratings,
+        (found[0], couples.mean, *found[1:]),
+        by_label(ratings, bootstrap=bootstrap),
+        leave_one_out(ratings, bootstrap=bootstrap),
+        couples,
+        tuple(panels),
+    )
+
+
+def clean_answers(column: pl.Series, missing: Iterable[str] = ()) -> pl.Series:
+    """Return a column as labels: text without outer space, null where missing, several labels in one order."""
+    import polars as pl
+
+    if column.dtype.is_float():
+        column = column.fill_nan(None)  # pandas writes a missing number so
+        whole = column.cast(pl.Int64, strict=False)
+        column = whole if bool((whole == column).all()) else column  # 1.0 and 1 are one label
+    if column.dtype == pl.List(pl.String):
+        column = column.list.join(SEPARATOR)
+    text = column.cast(pl.String).str.strip_chars()
+    absent = ["", *(value.strip() for value in missing)]
+    text = text.to_frame("x").select(pl.when(~pl.col("x").is_in(absent)).then(pl.col("x")))["x"]
+    if not text.str.contains(SEPARATOR, literal=True).any():
+        return text
+    kinds = {cell: SEPARATOR.join(split_labels(cell)) or None for cell in text.drop_nulls().unique().to_list()}
+    return text.replace_strict(kinds, return_dtype=pl.String)
+
+
+def join_list_cells(column: pl.Series) -> pl.Series:
+    """Return a column of JSON cells with lists of labels joined by `|`; an empty list is the answer `none`."""
+    import polars as pl
+
+    cells = {}
+    for cell in column.drop_nulls().unique().to_list():
+        value = json.loads(cell)
+        labels = [str(part) for part in value] if isinstance(value, list) else [str(value)]
+        cells[cell] = SEPARATOR.join(labels) or "none"
+    return column.replace_strict(cells, return_dtype=pl.String)
+
+
+def to_long_rows(
+    rows: pl.DataFrame, item: str, columns: Mapping[str, Mapping[str, str]], by: str | None
+) -> pl.DataFrame:
+    """Return a wide table as a long one: columns item, `annotator`, the questions, and `by`.
+
+    `columns` says for each question which column holds which annotator's answers.
+    """
+    import polars as pl
+
+    people = list(dict.fromkeys(person for each in columns.values() for person in each))
+    kept = [item, *([by] if by else [])]
+    parts = [
+        rows.select(
+            *kept,
+            pl.lit(person).alias("annotator"),
+            *(
+                (clean_answers(rows[each[person]]) if person in each else pl.lit(None, pl.String)).alias(question)
+                for question, each in columns.items()
+            ),
+        )
+        for person in people
+    ]
+    return pl.concat(parts)
+
+
+def metric_dict(metric: Metric) -> dict[str, Any]:
+    """Return a metric as JSON holds it, with the words for its value."""
+    return {**asdict(metric), "words": verbal_labels(metric.value) if metric.name != "percent" else {}}
+
+
+def _panel_dict(panel: SubsetAgreement) -> dict[str, Any]:
+    return {
+        "annotators": list(panel.annotators),
+        "without": list(panel.without),
+        "coefficients": [metric_dict(metric) for metric in panel.metrics],
+    }
+
+
+def _by_name(ratings: Ratings) -> Ratings:
+    """Return the ratings with annotators in order of name, so that tables don't depend on the order of rows."""
+    return ratings.by(order_labels(ratings.annotators))
+
+
+def _refuse_unnamed(table: pl.DataFrame, item: str, annotator: str) -> None:
+    for name, column in (("item", item), ("annotator", annotator)):
+        empty = int((table[name].is_null() | (table[name].str.strip_chars() == "")).sum())
+        if empty:
+            raise UserError(f"{empty} rows have nothing in column {column!r}. Every answer needs its {name}")

@@ -1,0 +1,139 @@
+"""Is one detector better than another on the same items?
+
+Gold labels and two columns of predictions in, a difference with its interval and a p-value out. Both tests are
+paired: they look at the items on which the two detectors differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import erfc, lgamma, log, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from davy.core import Metric, UserError
+from davy.measure.classification import encode_labels, figure
+from davy.measure.intervals import Bootstrap, Floats, distinct_rows
+from davy.measure.ranking import area, check_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """First minus second. `p` is two-sided: how often chance alone would show a difference this large."""
+
+    metric: str
+    first: float
+    second: float
+    difference: Metric
+    p: float
+    test: str
+
+
+def mcnemar(first_right: ArrayLike, second_right: ArrayLike, *, exact: bool | None = None) -> Comparison:
+    """Return McNemar's test of two detectors' accuracy: exact up to 1,000 differing items, else by χ² (corrected)."""
+    a, b = np.asarray(first_right, dtype=bool), np.asarray(second_right, dtype=bool)
+    if a.shape != b.shape or not len(a):
+        raise UserError(f"{len(a)} and {len(b)} items can't be compared; both detectors must score the same items")
+    only_first, only_second = int((a & ~b).sum()), int((b & ~a).sum())
+    differing = only_first + only_second
+    exact = differing <= 1000 if exact is None else exact
+    if exact:
+        p = min(1.0, 2 * _binomial_tail(min(only_first, only_second), differing))
+    else:
+        p = erfc(max(abs(only_first - only_second) - 1, 0) / sqrt(differing) / sqrt(2)) if differing else 1.0
+    difference = Metric("accuracy", (only_first - only_second) / len(a), len(a), *_paired_interval(a, b))
+    test = "McNemar, exact" if exact else "McNemar, χ² with continuity correction"
+    return Comparison("accuracy", float(a.mean()), float(b.mean()), difference, p, test)
+
+
+def paired_bootstrap(
+    gold: Sequence[str],
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    metric: str = "macro_f1",
+    labels: Sequence[str] = (),
+    bootstrap: Bootstrap | None = None,
+    value: Callable[[Floats], Floats] | None = None,
+) -> Comparison:
+    """Return the difference in a figure of the confusion matrix, resampling items with both predictions together.
+
+    `value` is a figure of the caller's own, reported under the name `metric`.
+    """
+    bootstrap = bootstrap or Bootstrap()
+    (g, a, b), names = encode_labels(labels, gold, first, second)
+    if not len(g):
+        raise UserError("There are no items to compare the two detectors on; give gold labels and both predictions")
+    width = len(names)
+    rows, copies = distinct_rows(np.stack([g, a, b], axis=1))
+    features = np.zeros((len(rows), 2, width * width))
+    places = np.arange(len(rows))
+    features[places, 0, rows[:, 0] * width + rows[:, 1]] = 1
+    features[places, 1, rows[:, 0] * width + rows[:, 2]] = 1
+    value = value or figure(metric)
+
+    def both(sums: Floats) -> Floats:
+        return value(sums.reshape(*sums.shape[:-1], 2, width, width))
+
+    flat = features.reshape(len(rows), -1)
+    values = both(copies @ flat)
+    draws = [both(block @ flat) for block in bootstrap.weights(copies)] if len(g) > 1 else []
+    return _compared(metric, values, draws, len(g), bootstrap)
+
+
+def paired_auroc(
+    yes: ArrayLike, first: ArrayLike, second: ArrayLike, *, bootstrap: Bootstrap | None = None
+) -> Comparison:
+    """Return the difference in AUROC of two score columns, resampling items with both scores together."""
+    bootstrap = bootstrap or Bootstrap()
+    flags, a = check_scores(yes, first)
+    _, b = check_scores(yes, second)
+    everyone = np.ones(len(flags), dtype=np.int64)
+
+    orders = [np.argsort(scores, kind="stable") for scores in (a, b)]
+    starts = [np.flatnonzero(np.diff(s[order], prepend=-np.inf)) for s, order in zip((a, b), orders, strict=True)]
+
+    def both(weights: Floats) -> Floats:
+        found = []
+        for order, start in zip(orders, starts, strict=True):
+            sides = (np.add.reduceat((weights * side)[:, order], start, axis=1) for side in (flags, ~flags))
+            found.append(area(*sides))
+        return np.stack(found, axis=-1)
+
+    values = both(everyone[None, :].astype(np.float64))[0]
+    draws = [both(block) for block in bootstrap.weights(everyone)] if len(flags) > 1 else []
+    return _compared("auroc", values, draws, len(flags), bootstrap)
+
+
+def _compared(metric: str, values: Floats, draws: list[Floats], n: int, bootstrap: Bootstrap) -> Comparison:
+    drawn = np.concatenate(draws) if draws else np.empty((0, 2))
+    gaps = drawn[:, 0] - drawn[:, 1]
+    if not np.isfinite(values).all():
+        raise UserError(f"{metric} is not defined for both detectors on these {n} items; one side has one label only")
+    difference = bootstrap.metric(metric, float(values[0] - values[1]), gaps, n)
+    gaps = gaps[np.isfinite(gaps)]
+    fewer = min((gaps <= 0).sum(), (gaps >= 0).sum())
+    # One is added above and below so that p is never 0: with 1,000 resamples it can't be told from 0.002.
+    p = min(1.0, 2 * float(fewer + 1) / (len(gaps) + 1))
+    return Comparison(metric, float(values[0]), float(values[1]), difference, p, "paired bootstrap")
+
+
+def _paired_interval(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return the 95% interval of a difference of paired shares, half an item added to each cell (Agresti, Min 2005)."""
+    n = len(a) + 2
+    up, down = float((a & ~b).sum()) + 0.5, float((b & ~a).sum()) + 0.5
+    middle = (up - down) / n
+    half = 1.959963984540054 * sqrt(up + down - (up - down) ** 2 / n) / n
+    exact = (up - down) / len(a)
+    return max(-1.0, min(middle - half, exact)), min(1.0, max(middle + half, exact))
+
+
+def _binomial_tail(most: int, n: int) -> float:
+    """Return the chance of at most that many heads among n fair throws."""
+    if n == 0:
+        return 1.0
+    k = range(most + 1)
+    logs = np.array([lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) - n * log(2) for i in k])
+    return float(np.exp(logs).sum())

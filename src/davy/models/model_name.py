@@ -1,0 +1,74 @@
+"""A model's name, taken apart: `NAME[:ARGUMENT][@SCHEME]`.
+
+What the user typed in, its parts out, with the questions of the scheme and the
+posts of the file where the maker of the scorer wants them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question, Scheme
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    Reader = Callable[[Path], Iterable[pl.DataFrame]]
+
+DEFAULT_SCHEME = "hate"
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """What was asked for. `name` is the whole text as typed; `read` turns a file into frames of posts."""
+
+    name: str
+    kind: str
+    argument: str = ""
+    scheme: str | None = None
+    read: Reader | None = None
+
+    @classmethod
+    def parse(cls, name: str, *, read: Reader | None = None) -> ModelName:
+        """Return the parts of a name. What follows the last @ is a scheme, unless the whole is an address or a file."""
+        kind, _, rest = name.partition(":")
+        scheme: str | None = None
+        if "@" in rest and kind not in ("url", "hf", "llm", "ensemble") and not Path(rest).exists():
+            rest, _, scheme = rest.rpartition("@")
+        elif "@" in kind and not rest:
+            kind, _, scheme = kind.partition("@")
+        return cls(name, kind, rest, scheme, read)
+
+    def questions(self) -> tuple[Question, ...]:
+        """Return the questions of the scheme that was named, or of `hate`."""
+        from davy import schemes
+
+        scheme: Scheme = schemes.load(self.scheme or DEFAULT_SCHEME)
+        return scheme.questions
+
+    def path(self) -> Path:
+        """Return the file that was named, which must be there."""
+        if not self.argument:
+            raise UserError(f"{self.name!r} needs a file: {self.kind}:FILE.")
+        path = Path(self.argument).expanduser()
+        if not path.is_file():
+            raise UserError(f"There is no file {path} (asked for by model {self.name!r}).")
+        return path
+
+    def labelled_posts(self) -> pl.DataFrame:
+        """Return all posts of the file that was named."""
+        import polars as pl
+
+        path = self.path()
+        if self.read is None:
+            raise UserError(
+                f"Model {self.name!r} learns from a file and can't be made here. Save it first: davy train."
+            )
+        posts = pl.concat(list(self.read(path)), how="diagonal_relaxed")
+        if "text" not in posts.columns:
+            raise UserError(f"{path} has no column 'text' to learn from; the columns are {', '.join(posts.columns)}.")
+        return posts

@@ -1,0 +1,65 @@
+"""The watcher: looks once a minute whether a phase should be measured again, and makes a job of it.
+
+The job's key names the state of the phase, so that two servers over one database
+make one job. Measuring itself is `annotate.watch.take`, which runs in the worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+from davy.annotate import monitoring
+from davy.serve.jobs import JobContext
+from davy.store import Store, events, jobs, phase_answers
+
+logger = logging.getLogger(__name__)
+
+KIND = "measure agreement"
+EVERY_SECONDS = 60.0
+
+
+def measure_agreement(context: JobContext) -> dict[str, Any]:
+    """Measure the phase that the job names; return how many answers it had."""
+    made = monitoring.take_snapshot(context.store, str(context.arguments["phase"]))
+    return {"answers": made.answers, "snapshot": made.id}
+
+
+def enqueue_due_phases(store: Store) -> int:
+    """Make a job for each phase that is due; return how many are."""
+    with store.read() as db:
+        found = [(phase, phase_answers.tallies_of(db, [phase.id])) for phase in monitoring.due_phases(db)]
+    if found:
+        with store.write() as db:
+            for phase, tallies in found:
+                key = monitoring.state_key(phase, tallies)
+                jobs.enqueue(db, KIND, {"phase": phase.id}, owner=events.SYSTEM, key=key)
+    return len(found)
+
+
+class AgreementWatcher:
+    """A thread that looks until it is stopped."""
+
+    def __init__(self, store: Store, *, seconds: float = EVERY_SECONDS) -> None:
+        self.store = store
+        self.seconds = seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="davy-watcher", daemon=True)
+
+    def start(self) -> AgreementWatcher:
+        """Start looking and return the watcher."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop looking."""
+        self._stopping.set()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self.seconds):
+            try:
+                enqueue_due_phases(self.store)
+            except Exception:  # the database may be away for a while; the thread must outlive that
+                logger.exception("can't look for phases to measure; trying again")

@@ -1,0 +1,165 @@
+"""A case as an expert's page shows it: the split without names, what is open, and the questions to answer.
+
+`annotate.expert` gives a sitting; plain values for `case.html` come out. Comments are
+masked like posts. Questions are rendered by the labelling page's own template, with
+conditions only on what the expert answers here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from starlette.datastructures import FormData
+
+from davy.annotate.expert_cases import AnonymousAnswer, CaseReview
+from davy.core import Guideline, Scheme
+from davy.core.annotation import Answers
+from davy.serve.context import Context
+from davy.serve.errors import LocalizedError
+from davy.serve.i18n import Translator
+from davy.serve.labelling.questions import LONGEST_OWN, SEPARATOR, QuestionView, question_views
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRow:
+    """One label, and the letters of those who chose it; `settled` where it is what stands."""
+
+    title: str
+    letters: tuple[str, ...]
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSplit:
+    """How people answered one question. `state` is `open`, `settled` or empty where nothing hangs on it."""
+
+    name: str
+    title: str
+    rows: tuple[SplitRow, ...]
+    state: str
+    basis: str = ""
+    n: int = 0
+
+
+def case_values(
+    context: Context, words: Translator, scheme: Scheme, here: CaseReview, *, missing: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return what `parts/case_questions.html` and `case.html` need of a sitting."""
+    asked = question_views(scheme, scheme.guideline, words.lang)
+    return {
+        "case": here.case,
+        "splits": [it for question in asked if (it := _split(question, here, words))],
+        "flags": _flags(here.voices, words),
+        "comments": [(it.letter, context.mask(it.comment), it.comment) for it in here.voices if it.comment],
+        "voices": len(here.voices),
+        "stands": [(question.title, _titles(question, it.labels), it.basis) for question, it in _stands(asked, here)],
+        "doubts": _doubts(asked, here),
+        "questions": open_questions(scheme, scheme.guideline, words.lang, here),
+        "applying": {it.name for it in here.questions},
+        "chosen": dict(here.answers),
+        "missing": tuple(missing),
+        "wrong": (),
+        "longest": LONGEST_OWN,
+    }
+
+
+def open_questions(
+    scheme: Scheme, guideline: Guideline | None, lang: str, here: CaseReview
+) -> tuple[QuestionView, ...]:
+    """Return the questions that the expert answers; what hangs on a settled answer hangs on nothing here."""
+    names = {it.name for it in here.questions}
+    found = []
+    for asked in question_views(scheme, guideline, lang):
+        if asked.name not in names:
+            continue
+        parent = asked.under[0] if asked.under else None
+        if parent is not None and parent not in names:
+            above = set(here.settled[parent].labels) if parent in here.settled else set()
+            groups = tuple(
+                (group, tuple(replace(it, under=()) for it in options if not it.under or above & set(it.under)))
+                for group, options in asked.groups
+            )
+            asked = replace(asked, under=None, groups=groups)
+        found.append(asked)
+    return tuple(found)
+
+
+def read_decision(scheme: Scheme, form: FormData) -> Answers:
+    """Return what a form answers to the questions that it showed; what is open to the expert is not checked here."""
+    shown = {it for it in form.getlist("asked") if isinstance(it, str)}
+    answers: dict[str, tuple[str, ...]] = {}
+    for question in scheme.questions:
+        if question.name not in shown or question.derived is not None:
+            continue
+        given = [it for it in form.getlist(f"answer.{question.name}") if isinstance(it, str) and it]
+        own = form.get(f"other.{question.name}") if question.open else None
+        given += [" ".join(it.split()) for it in own.split(SEPARATOR)] if isinstance(own, str) else []
+        labels = tuple(dict.fromkeys(it for it in given if it))
+        if question.kind != "many" and len(labels) > 1:
+            raise LocalizedError("choice")
+        if any(len(it) > LONGEST_OWN or "|" in it for it in labels if it not in question.label_names):
+            raise LocalizedError("choice")
+        if labels or (question.kind == "many" and not question.required):
+            answers[question.name] = labels
+    return answers
+
+
+def _split(question: QuestionView, here: CaseReview, words: Translator) -> AnswerSplit | None:
+    letters: dict[str, list[str]] = {}
+    n = 0
+    for voice in here.voices:
+        if question.name in voice.answers:
+            n += 1
+            for label in voice.answers[question.name] or ("",):
+                letters.setdefault(label, []).append(voice.letter)
+    if not letters:
+        return None
+    order = [it.name for it in question.options]
+    verdict = here.settled.get(question.name)
+    rows = tuple(
+        SplitRow(
+            question.title_of(label) if label else words("label.nothing"),
+            tuple(sorted(letters[label])),
+            verdict is not None and (label in verdict.labels or (not label and not verdict.labels)),
+        )
+        for label in sorted(letters, key=lambda it: order.index(it) if it in order else len(order))
+    )
+    is_open = any(it.name == question.name for it in here.questions)
+    state = "open" if is_open else "settled" if verdict else ""
+    return AnswerSplit(question.name, question.title, rows, state, verdict.basis if verdict else "", n)
+
+
+def _flags(voices: Sequence[AnonymousAnswer], words: Translator) -> list[tuple[str, str]]:
+    titles = {
+        "unsure": words("label.flag_unsure"),
+        "other target": words("label.flag_other_target"),
+        "unrealistic": words("label.flag_unrealistic"),
+    }
+    raised = {flag: sorted(it.letter for it in voices if flag in it.flags) for flag in titles}
+    return [(titles[flag], ", ".join(letters)) for flag, letters in raised.items() if letters]
+
+
+def _stands(asked: Sequence[QuestionView], here: CaseReview) -> list[tuple[QuestionView, Any]]:
+    return [(question, here.settled[question.name]) for question in asked if question.name in here.settled]
+
+
+def _titles(question: QuestionView, labels: Sequence[str]) -> str:
+    return ", ".join(question.title_of(label) for label in labels)
+
+
+def _doubts(asked: Sequence[QuestionView], here: CaseReview) -> list[tuple[str, str, float, str]]:
+    """Return what an audit doubts: (question, what stands, how far, who doubts)."""
+    kept: Mapping[str, Any] = here.case.outcome.get("doubts", {})
+    sources = dict(zip(here.case.questions, here.case.why, strict=False))
+    return [
+        (
+            question.title,
+            _titles(question, kept[question.name]["settled"].split("|")),
+            float(kept[question.name]["doubt"]),
+            sources.get(question.name, ""),
+        )
+        for question in asked
+        if question.name in kept
+    ]

@@ -1,0 +1,67 @@
+"""Where the server keeps files that people asked for or sent: one folder a job, readable by its owner only.
+
+Beside the SQLite file unless `--files` names another place; with PostgreSQL it
+has to be named, since several servers must share it. Files go after a while.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from davy.core.errors import UserError
+from davy.serve.settings import ServerSettings
+
+KEPT = timedelta(days=7)
+"""How long an export waits to be fetched."""
+
+
+def folder_of(settings: ServerSettings) -> Path | None:
+    """Return the folder for files, or None where nobody has named one."""
+    if settings.files is not None:
+        return settings.files
+    from davy.store.url import parse_url, sqlite_path
+
+    url = parse_url(settings.database)
+    if url.get_backend_name() != "sqlite":
+        return None
+    path = sqlite_path(url)
+    return path.with_name(path.name + ".files")
+
+
+def make_folder(folder: Path, job: str) -> Path:
+    """Return an empty folder for a job; what an earlier attempt left in it is gone."""
+    own = folder / job
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir(mode=0o700)
+    except OSError as error:
+        raise UserError(f"Can't keep files in {folder}: {error.strerror}. Name another place with --files.") from error
+    return own
+
+
+def discard(folder: Path, job: str) -> None:
+    """Remove what a job keeps; once is enough, twice does no harm."""
+    shutil.rmtree(folder / job, ignore_errors=True)
+
+
+def find_file(folder: Path | None, job: str, name: str) -> Path | None:
+    """Return a job's file if it is still there; a name that leads elsewhere is none."""
+    if folder is None or not name or Path(name).name != name or Path(job).name != job:
+        return None
+    path = folder / job / name
+    return path if path.is_file() and not path.is_symlink() else None
+
+
+def sweep(folder: Path, *, now: float | None = None) -> int:
+    """Remove what has been kept for long enough, and return how many folders went."""
+    oldest = (time.time() if now is None else now) - KEPT.total_seconds()
+    gone = 0
+    for own in folder.iterdir() if folder.is_dir() else ():
+        if own.is_dir() and own.stat().st_mtime < oldest:
+            shutil.rmtree(own, ignore_errors=True)
+            gone += 1
+    return gone

@@ -1,0 +1,232 @@
+"""A scheme's questions as a form shows them, and a form's fields as answers.
+
+A scheme and a language in, plain values for templates out; made once a scheme and
+kept. Conditions on derived questions are turned into conditions on what people are
+asked, so that a script needs to compare names only. `read_answers` is the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from starlette.datastructures import FormData
+
+from davy.core import FLAGS, Guideline, Question, Scheme
+from davy.core.annotation import Answers
+from davy.serve.errors import LocalizedError
+
+MOST_WORDED = 6
+"""A question with more labels than this lists them without their definitions, which are beside it."""
+MOST_SHOWN = 12
+"""A question with more labels than this gets a box to find one."""
+LONGEST_OWN = 80
+SEPARATOR = ";"
+"""What people put between labels of their own."""
+
+Condition = tuple[str, tuple[str, ...]]
+"""(question, labels): holds where that question got one of those labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionView:
+    """One label to choose. `under` are the labels of the parent that it is offered beneath; none: always."""
+
+    id: str
+    name: str
+    title: str
+    definition: str
+    examples: tuple[str, ...] = ()
+    under: tuple[str, ...] = ()
+    priority: bool = False
+    digit: str = ""
+    """The key that chooses it, where the scheme's codes are digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionView:
+    """One question. `under` is its condition on an earlier one; `groups` are its options by heading."""
+
+    id: str
+    name: str
+    title: str
+    definition: str
+    kind: str
+    open: bool
+    required: bool
+    under: Condition | None
+    groups: tuple[tuple[str, tuple[OptionView, ...]], ...]
+    notes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def options(self) -> tuple[OptionView, ...]:
+        """Every option in order."""
+        return tuple(option for _, options in self.groups for option in options)
+
+    @property
+    def worded(self) -> bool:
+        """Whether the definitions stand beneath the labels."""
+        return all(
+            sum(not it.under or label in it.under for it in self.options) <= MOST_WORDED
+            for label in ({name for it in self.options for name in it.under} or {""})
+        )
+
+    @property
+    def long(self) -> bool:
+        """Whether finding a label takes a box to type in."""
+        return len(self.options) > MOST_SHOWN
+
+    def title_of(self, label: str) -> str:
+        """Return a label's title; one that the question does not list is its own."""
+        return next((it.title for it in self.options if it.name == label), label)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """What a form said: answers to the questions that apply, and which of those are still open."""
+
+    answers: Answers
+    missing: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+
+
+class IdentityKey:
+    """A thing as a key that equals itself alone: comparing every word of two schemes would cost more."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and self.it is other.it
+
+
+def question_views(scheme: Scheme, guideline: Guideline | None, lang: str) -> tuple[QuestionView, ...]:
+    """Return the questions that people are asked, with words in `lang` and the guideline's notes where they belong."""
+    return _asked_of(IdentityKey(scheme), _notes(scheme, guideline, lang), lang)
+
+
+@lru_cache(maxsize=128)
+def _asked_of(key: IdentityKey, notes: tuple[tuple[str, str, str], ...], lang: str) -> tuple[QuestionView, ...]:
+    scheme: Scheme = key.it
+    asked = [question for question in scheme.questions if question.derived is None]
+    return tuple(_asked(scheme, question, f"q{place}", notes, lang) for place, question in enumerate(asked, 1))
+
+
+def _asked(
+    scheme: Scheme, question: Question, id: str, notes: tuple[tuple[str, str, str], ...], lang: str
+) -> QuestionView:
+    grouped: dict[str, list[OptionView]] = {}
+    codes = [label.code or "" for label in question.labels]
+    coded = all(len(code) == 1 and code.isdecimal() for code in codes) and len(set(codes)) == len(codes)
+    for place, label in enumerate(question.labels, 1):
+        option = OptionView(
+            id=f"{id}-{place}",
+            name=label.name,
+            title=label.title.said_in(lang) or label.name,
+            definition=label.definition.said_in(lang),
+            examples=tuple(it.said_in(lang) for it in label.examples),
+            under=_origin(scheme, (question.under[0], label.under))[1] if question.under and label.under else (),
+            priority=label.priority,
+            digit=label.code or "" if coded else "",
+        )
+        grouped.setdefault(label.group or "", []).append(option)
+    return QuestionView(
+        id=id,
+        name=question.name,
+        title=question.title.said_in(lang) or question.name,
+        definition=question.definition.said_in(lang),
+        kind=question.kind,
+        open=question.open,
+        required=question.kind != "many" or question.required,
+        under=_origin(scheme, question.under) if question.under else None,
+        groups=tuple((group, tuple(options)) for group, options in grouped.items()),
+        notes=tuple((name, words) for belongs, name, words in notes if belongs == question.name),
+    )
+
+
+def _origin(scheme: Scheme, condition: Condition) -> Condition:
+    """Return a condition on a question that is asked: a derived one is traced to what it follows from."""
+    name, needed = condition
+    parent = scheme.question(name)
+    if parent.derived is None:
+        return condition
+    origin, table = parent.derived
+    return _origin(scheme, (origin, tuple(label for label, follows in table.items() if follows in needed)))
+
+
+def _notes(scheme: Scheme, guideline: Guideline | None, lang: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the guideline's notes as (question, name, words): `question: name` names it, else it is the first.
+
+    A note with the name of a flag is shown at the flag, by `note_on_flag`.
+    """
+    if guideline is None:
+        return ()
+    asked = [question.name for question in scheme.questions if question.derived is None]
+    found = []
+    for name, words in guideline.notes.items():
+        question, colon, rest = name.partition(":")
+        belongs, said = (question, rest.strip()) if colon and question in asked else (asked[0], name)
+        if name not in FLAGS:
+            found.append((belongs, said, words.said_in(lang)))
+    return tuple(found)
+
+
+def note_on_flag(guideline: Guideline | None, flag: str, lang: str) -> str:
+    """Return what the guideline says of a flag, or nothing."""
+    return guideline.notes[flag].said_in(lang) if guideline and flag in guideline.notes else ""
+
+
+def read_answers(scheme: Scheme, form: FormData) -> AnswerForm:
+    """Return what a form answers. What does not apply is left out: the answer above it was changed.
+
+    A question counts as asked if the form showed it (`asked`), so that nobody answers
+    "none of these" to what they never saw.
+    """
+    seen = {value for value in form.getlist("asked") if isinstance(value, str)}
+    answers: dict[str, tuple[str, ...]] = {}
+    wrong: list[str] = []
+    for question in scheme.questions:
+        if question.derived is not None or question.name not in {it.name for it in scheme.asked(answers)}:
+            continue
+        given = _given(question, form)
+        above = scheme.completed(answers).get(question.under[0], ()) if question.under else ()
+        labels = tuple(it for it in given if _offered(question, it, above))
+        if labels or (question.kind == "many" and not question.required and question.name in seen):
+            answers[question.name] = labels
+        if question.kind != "many" and len(labels) > 1:
+            raise LocalizedError("choice")
+        wrong += [question.name] if any(len(it) > LONGEST_OWN or "|" in it for it in labels) else []
+    missing = tuple(it.name for it in scheme.asked(answers) if it.name not in answers)
+    if scheme.faults({name: labels for name, labels in answers.items() if name not in wrong}):
+        raise LocalizedError("choice")
+    return AnswerForm(answers, missing, tuple(wrong))
+
+
+def _given(question: Question, form: FormData) -> tuple[str, ...]:
+    given = [it for it in form.getlist(f"answer.{question.name}") if isinstance(it, str) and it]
+    own = form.get(f"other.{question.name}") if question.open else None
+    for label in own.split(SEPARATOR) if isinstance(own, str) else ():
+        written = " ".join(label.split())
+        if written:
+            given.append(_known(question, written))
+    return tuple(dict.fromkeys(given))
+
+
+def _known(question: Question, written: str) -> str:
+    """Return the label that somebody wrote by hand although it is listed; else what they wrote."""
+    try:
+        return question.label(written).name
+    except KeyError:
+        return written
+
+
+def _offered(question: Question, name: str, above: tuple[str, ...]) -> bool:
+    under: Mapping[str, tuple[str, ...]] = {label.name: label.under for label in question.labels}
+    return not under.get(name) or bool(set(under[name]) & set(above))

@@ -1,0 +1,48 @@
+"""The layer that counts and logs each request: method, route pattern, status, milliseconds.
+
+Never the path (it may hold an invitation's token), the query, a header or a body.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from davy.serve import render
+from davy.serve.metrics import Metrics
+
+log = logging.getLogger("davy.access")
+
+
+class RequestLog:
+    """Counts and logs what passes through it."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self.app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and note how it was answered."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = 500
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noting)
+        finally:
+            seconds = time.perf_counter() - began
+            method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "OTHER"
+            route = render.route_of(Request(scope))
+            self._metrics.answered(method, route, status, seconds)
+            log.info("%s %s %d %.0f ms", method, route, status, seconds * 1000)

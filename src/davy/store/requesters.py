@@ -1,0 +1,51 @@
+"""Who is asking, and where they stand: a session, its account, a project and the membership in it, in one query.
+
+Every page of a project begins with this, so it is one round trip.
+"""
+
+from sqlalchemy import Connection, and_, bindparam, select
+
+from davy.core import Member, Project
+from davy.store import members, sessions, users
+from davy.store.columns import now, token_hash
+from davy.store.sessions import SignInSession
+from davy.store.statements import PreparedStatement
+from davy.store.tables import members as member_rows
+from davy.store.tables import projects
+from davy.store.users import User
+
+_PROJECT = [projects.c[name] for name in Project.__dataclass_fields__]
+_PARTS = (sessions.COLUMNS, users.COLUMNS, _PROJECT, members.COLUMNS)
+_STANDING = PreparedStatement(
+    select(*(column for part in _PARTS for column in part))
+    .select_from(sessions.LIVE)
+    .outerjoin(projects, projects.c.id == bindparam("project"))
+    .outerjoin(
+        member_rows,
+        and_(member_rows.c.project == projects.c.id, member_rows.c.user_id == users.COLUMNS[0]),
+    )
+    .where(*sessions.IS_LIVE)
+)
+
+
+def find_requester(
+    db: Connection, token: str, project_id: str
+) -> tuple[SignInSession, User, Project | None, Member | None] | None:
+    """Return a live session with its account, a project and the membership in it, also one that ended.
+
+    None where the token has no live session; no project where there is none of this id.
+    """
+    row = _STANDING.one(db, {"hash": token_hash(token), "at": now(), "project": project_id})
+    if row is None:
+        return None
+    cut, found = 0, []
+    for part in _PARTS:
+        found.append(row[cut : cut + len(part)])
+        cut += len(part)
+    session, account, project, member = found
+    return (
+        SignInSession(*session),
+        User(*account),
+        Project(*project) if project[0] is not None else None,
+        members.member_from(member) if member[0] is not None else None,
+    )

@@ -1,0 +1,92 @@
+"""A public suite's file as a suite: labelled posts in, cases out.
+
+Takes posts as the corpus reader makes them: `text`, `Q.gold`, and what else was
+published (functionality, set, target, template) as JSON in `meta`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.core.suite import Case, Suite
+from davy.suites.display import RELEASED
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_SETS = {released: name for name, released in RELEASED.items()}
+_GROUPS = ("test_grp_id", "test_group_id")
+_TARGETS = ("target", "target_ident")
+_NOBODY = ("", "none", "nan", "null")
+
+
+def from_posts(posts: pl.DataFrame, question: Question, *, name: str, version: str, title: str = "") -> Suite:
+    """Return the suite of a public file; rows without a settled answer are named in `missing`."""
+    gold = f"{question.name}.gold"
+    if gold not in posts.columns or question.positive is None:
+        raise UserError(f"{name} has no column {gold!r}, so there is nothing to test against.")
+    cases: list[Case] = []
+    missing: list[str] = []
+    for row in posts.select("id", "text", "lang", "parent", "meta", gold).iter_rows(named=True):
+        if row["text"] is None or row[gold] is None:
+            missing.append(f"{name}: case {row['id']} has no text or no label")
+            continue
+        cases.append(_case(row, row[gold], json.loads(row["meta"]) if row["meta"] else {}))
+    if not cases:
+        raise UserError(f"{name} holds no cases with a text and a label. Is it the right file?")
+    known = {case.id for case in cases}
+    no = next(label for label in question.label_names if label != question.positive)
+    langs = {case.lang for case in cases if case.lang}
+    return Suite(
+        name=name,
+        version=version,
+        question=question.name,
+        lang=langs.pop() if len(langs) == 1 else "und",
+        cases=tuple(cases),
+        labels=(question.positive, no),
+        title=title,
+        links=tuple(_links(cases, known)),
+        missing=tuple(missing),
+    )
+
+
+def _case(row: dict[str, Any], expected: str, meta: dict[str, Any]) -> Case:
+    target = next((str(meta[key]) for key in _TARGETS if meta.get(key) is not None), "")
+    group = next((str(meta[key]) for key in _GROUPS if meta.get(key) is not None), None)
+    template = group or (str(meta["templ_id"]) if meta.get("templ_id") is not None else None)
+    published = str(meta.get("set") or "")
+    set_ = _SETS.get(published, published) or ("contrast" if row["parent"] else "original")
+    return Case(
+        id=str(row["id"]),
+        text=str(row["text"]),
+        functionality=str(meta.get("functionality") or "all"),
+        expected=expected,
+        set=set_,
+        target=None if target.strip().lower() in _NOBODY else target.strip().lower(),
+        template=template,
+        pair=row["parent"],
+        meta={"group": group} if group else {},
+        lang=row["lang"],
+    )
+
+
+def _links(cases: list[Case], known: set[str]) -> list[tuple[str, str]]:
+    """Return (original, perturbed) ids: by test group and target where the file has groups, else by the case named."""
+    originals: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.set == "original" and "group" in case.meta:
+            originals[case.meta["group"]].append(case)
+    links = []
+    for case in cases:
+        if case.set == "original":
+            continue
+        if "group" in case.meta:
+            same = [o for o in originals[case.meta["group"]] if case.target in (None, o.target)]
+            links += [(original.id, case.id) for original in same]
+        elif case.pair in known:
+            links.append((str(case.pair), case.id))
+    return links

@@ -1,0 +1,176 @@
+"""Suites by name or path: a YAML file in, a `Suite` out, and every problem with its line.
+
+A template that is broken does not stop the others: its cases are left out, the
+problem is listed, and the suite's `missing` says so in every report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+
+from davy import schemes
+from davy.core.errors import UserError, nearest
+from davy.core.scheme import Question
+from davy.core.suite import Case, Suite
+from davy.files import yaml_nodes
+from davy.files.yaml_nodes import LARGEST, Problem, Problems, YamlMap
+from davy.suites import case_counts, expansion, slot_entries
+from davy.suites.expansion import ExpansionError, TemplateVersion
+from davy.suites.file_fields import check_fields
+from davy.suites.template_versions import maps, template_versions, yes_no
+
+Made = tuple[list[tuple[Case, TemplateVersion]], list[tuple[str, str]]]
+"""Cases with the version that each came from, and links between their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReading:
+    """What came of a file: the suite where there is one, and everything that is wrong with the file."""
+
+    suite: Suite | None
+    problems: tuple[Problem, ...]
+
+
+def names() -> list[str]:
+    """Return the names of the suites that ship with Davy."""
+    shipped = resources.files("davy.suites")
+    return sorted(file.name.removesuffix(".yaml") for file in shipped.iterdir() if file.name.endswith(".yaml"))
+
+
+def load(name_or_path: str | Path) -> Suite:
+    """Return a shipped suite by its name, or the one in a YAML file; what could not be made is in its `missing`."""
+    reading = read(name_or_path)
+    if reading.suite is None or not reading.suite.cases:
+        first, *more = reading.problems
+        rest = f" ({len(more)} more: davy suite validate {name_or_path})" if more else ""
+        raise UserError(f"{first}{rest}")
+    return reading.suite
+
+
+def read(name_or_path: str | Path) -> SuiteReading:
+    """Return a suite's file as far as it can be read, with all its problems from top to end."""
+    path = path_of(name_or_path)
+    problems = Problems(str(name_or_path), what="suite", example="davy suite show emoji-en --source")
+    try:
+        with path.open("rb") as file:
+            text = yaml_nodes.decode(file.read(LARGEST + 1), problems)
+    except OSError as error:
+        raise UserError(f"{path} can't be read: {error.strerror}.") from None
+    root = yaml_nodes.parse_tree(text, problems) if text is not None else None
+    suite = None if root is None else _suite(check_fields(root, problems), path, problems)
+    return SuiteReading(suite, tuple(problems.sorted()))
+
+
+def path_of(name_or_path: str | Path) -> Path:
+    """Return the file of a shipped suite, or the file at a path."""
+    name, path = str(name_or_path), Path(name_or_path)
+    if name in names():
+        return Path(str(resources.files("davy.suites") / f"{name}.yaml"))
+    if path.is_dir():
+        raise UserError(f"{path} is a folder. Give the path of a suite's YAML file.")
+    if path.is_file():
+        return path
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        raise UserError(f"There is no file {path}. Give a YAML file, or one of: {', '.join(names())}.")
+    known = names()
+    raise UserError(f"There is no suite {name!r}; Davy has {', '.join(known)}.{nearest(name, known)}", status=404)
+
+
+def _suite(root: YamlMap, path: Path, problems: Problems) -> Suite | None:
+    """Return the suite of a well-shaped mapping, or None where it says too little to make one."""
+    question = _question(root, problems)
+    if question is None or "name" not in root or "version" not in root:
+        return None
+    known = slot_entries.read_lexicons(root.get("lexicons"), path.parent, problems)
+    before = len(problems.found)
+    made, links = _cases(root, question, known, problems)
+    spoilt = expansion.report_duplicates(made, problems)
+    functionalities = maps(root, "functionalities")
+    suite = Suite(
+        name=str(root["name"]),
+        version=str(root["version"]),
+        question=question.name,
+        lang=str(root.get("lang") or "en"),
+        cases=tuple(case for case, _ in made if case.id not in spoilt),
+        labels=yes_no(question),
+        title=str(root.get("title") or ""),
+        titles={str(f["name"]): str(f["title"]) for f in functionalities if {"name", "title"} <= set(f)},
+        links=tuple(link for link in links if not spoilt & set(link)),
+        source=str(root.get("source") or ""),
+        warning=str(root.get("warning") or ""),
+        hurtful=tuple(
+            dict.fromkeys(w for words in known.values() for e in words if e.hurtful for w in e.forms.values())
+        ),
+    )
+    declared = root.get("counts")
+    if isinstance(declared, YamlMap):
+        case_counts.check_counts(suite, declared, problems)
+    return replace(suite, missing=tuple(str(problem) for problem in problems.found[before:]))
+
+
+def _question(root: YamlMap, problems: Problems) -> Question | None:
+    """Return the yes/no question that the suite asks."""
+    name, scheme_name = str(root.get("question") or "hate"), str(root.get("scheme") or "hate")
+    try:
+        question = schemes.load(scheme_name).question(name)
+    except UserError as error:
+        problems.add(root.line_of("scheme"), error.message)
+        return None
+    except KeyError:
+        problems.add(root.line_of("question"), f"Scheme {scheme_name!r} has no question {name!r}.")
+        return None
+    if question.positive is None or len(question.labels) != 2:
+        problems.add(root.line_of("question"), f"{name!r} is not a yes/no question; a suite needs one.")
+        return None
+    return question
+
+
+def _cases(
+    root: YamlMap, question: Question, known: Mapping[str, list[slot_entries.SlotEntry]], problems: Problems
+) -> Made:
+    """Return the cases of all templates, in the order of the file."""
+    made: list[tuple[Case, TemplateVersion]] = []
+    links: list[tuple[str, str]] = []
+    seen: dict[str, int] = {}
+    for functionality in maps(root, "functionalities"):
+        for template in maps(functionality, "templates"):
+            if "id" not in template or "text" not in template or "name" not in functionality:
+                continue
+            name = str(template["id"])
+            if name in seen:
+                problems.add(template.line, f"Two templates have the id {name!r}; the first is on line {seen[name]}.")
+                continue
+            seen[name] = template.line
+            described = template_versions(root, functionality, template, question, problems)
+            cases, joined = _expanded(described, known, str(root.get("lang") or "en"), problems)
+            made += cases
+            links += joined
+    return made, links
+
+
+def _expanded(
+    described: list[TemplateVersion], known: Mapping[str, list[slot_entries.SlotEntry]], lang: str, problems: Problems
+) -> Made:
+    """Return the cases of one template, originals first, and the links between them."""
+    sets: dict[str, list[Case]] = {"original": []}
+    made: list[tuple[Case, TemplateVersion]] = []
+    for version in described:
+        try:
+            cases = expansion.expand(version, known, lang)
+        except ExpansionError as error:
+            problems.add(version.line, str(error))
+            continue
+        sets.setdefault(version.set, []).extend(cases)
+        made += [(case, version) for case in cases]
+    links = list(expansion.contrast_pairs(sets))
+    pairs: dict[str, str] = {}
+    for original, perturbed in links:
+        pairs.setdefault(perturbed, original)
+    alone = [version for case, version in made if case.test != "MFT" and case.id not in pairs]
+    for version in alone:
+        problems.add(version.line, f"{version.where} is compared with an original, but none has the same fills.")
+    kept = [(replace(case, pair=pairs.get(case.id)), v) for case, v in made if v not in alone]
+    return kept, links

@@ -1,0 +1,1 @@
+"""Write a trained network as an ONNX graph: fused attention, integer matrices, measured ranges."""

@@ -1,0 +1,142 @@
+"""What a run leaves beside its model: a manifest, the curves as a picture, and a card.
+
+A run's settings, data and histories in; `run.json`, `curves.svg` and `card.md` out.
+The manifest is written last: its presence means that the run completed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import statistics
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.train.config import Config
+from davy.train.loop import History
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NO_FIGURES = ("epoch", "seconds", "loss", "dev loss", "score")
+"""What a record holds beside each question's macro-F1."""
+MEAN = "macro-F1 on dev"
+SETTINGS = ("rate", "batch", "epochs", "max_length", "emoji", "class_weights", "under", "over", "weights")
+PACKAGES = ("davy", "torch", "transformers", "tokenizers", "numpy", "polars", "safetensors")
+
+
+def data_hash(posts: pl.DataFrame) -> str:
+    """Return a hash of the texts and settled answers, in their order."""
+    columns = ["text", *sorted(name for name in posts.columns if name.endswith(".gold"))]
+    digest = hashlib.sha256()
+    for row in posts.select(columns).iter_rows():
+        digest.update(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+    return digest.hexdigest()[:16]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a run rests on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def write_run(
+    folder: Path, kind: str, config: Config, data: dict[str, Any], histories: dict[int, History]
+) -> dict[str, Any]:
+    """Write the manifest and the picture of a run; return the manifest."""
+    record = {
+        "kind": kind,
+        "command": ["davy", *sys.argv[1:]],
+        "config": config.as_json(),
+        "data": data,
+        "versions": versions(),
+        "seeds": {seed: {"best": it.best, "records": it.records} for seed, it in histories.items()},
+        "summary": summary(list(histories.values())),
+    }
+    (folder / "curves.svg").write_text(curves_svg(histories), encoding="utf-8")
+    (folder / "run.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return record
+
+
+def summary(histories: Sequence[History]) -> dict[str, dict[str, float]]:
+    """Return mean and standard deviation over seeds of each figure at its best checkpoint."""
+    bests = [history.records[history.best] for history in histories if history.best >= 0]
+    names = [name for name in (bests[0] if bests else {}) if name not in ("epoch", "seconds", "loss")]
+    found = {}
+    for name in names:
+        values = [float(best[name]) for best in bests]
+        spread = statistics.stdev(values) if len(values) > 1 else 0.0
+        found[name] = {"mean": round(statistics.fmean(values), 4), "sd": round(spread, 4), "n": len(values)}
+    return found
+
+
+def curves_svg(histories: dict[int, History]) -> str:
+    """Return the losses and the mean macro-F1 on dev over the epochs as SVG: the mean of all seeds, and their range."""
+    from davy.report import plots
+
+    lines: dict[str, list[tuple[float, float]]] = {}
+    bands: dict[str, list[tuple[float, float, float]]] = {}
+    for name in ("loss", "dev loss", MEAN):
+        found: dict[int, list[float]] = {}
+        for record in (record for history in histories.values() for record in history.records):
+            if (value := _drawn(name, record)) is not None:
+                found.setdefault(record["epoch"], []).append(value)
+        if found:
+            lines[name] = [(epoch, statistics.fmean(values)) for epoch, values in sorted(found.items())]
+            bands[name] = [(epoch, min(values), max(values)) for epoch, values in sorted(found.items())]
+    title = f"Training, {len(histories)} seeds" if len(histories) > 1 else "Training"
+    return plots.line(lines, x="epoch", title=title, bands=bands if len(histories) > 1 else None).svg()
+
+
+def _drawn(name: str, record: dict[str, Any]) -> float | None:
+    """Return a record's value for a line; the mean over questions where macro-F1 is meant."""
+    if name != MEAN:
+        return float(record[name]) if name in record else None
+    figures = [float(value) for key, value in record.items() if key not in NO_FIGURES]
+    return statistics.fmean(figures) if figures else None
+
+
+def figure_name(name: str) -> str:
+    """Return a figure's name for people: questions are measured by macro-F1."""
+    return name if name in NO_FIGURES else f"{name}, macro-F1"
+
+
+def model_card(
+    config: Config, data: dict[str, Any], found: dict[str, dict[str, float]], labels: dict[str, list[str]]
+) -> str:
+    """Return a model card with what the run knows; people add what it can't know."""
+    lines = [f"# {config.name}", "", f"A fine-tuned `{config.encoder}` for {', '.join(labels)}.", "", "## Data", ""]
+    lines += [f"- {name}: {value}" for name, value in data.items()]
+    lines += ["", "## Labels", "", *[f"- {name}: {', '.join(names)}" for name, names in labels.items()], ""]
+    lines += ["## Figures on dev", "", "| figure | mean | sd | seeds |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {figure_name(name)} | {it['mean']} | {it['sd']} | {int(it['n'])} |"
+        for name, it in found.items()
+        if name != "score"
+    ]
+    chosen = {name: value for name, value in config.as_json().items() if name in SETTINGS and value}
+    lines += ["", "## Settings", "", *[f"- {name}: {value}" for name, value in chosen.items()]]
+    lines += [
+        "",
+        "## Who should not use it",
+        "",
+        "- Nobody should act on a score alone: it is a hint for a person.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def write_manifest(folder: Path) -> None:
+    """Write a model folder's manifest again after its card changed."""
+    from davy.models import folder as folders
+
+    folders.write(folder, folders.read(folder, check=False))
