@@ -27,7 +27,7 @@ lint: $(VENV)/.installed-dev ## ruff: format and lint
 types: $(VENV)/.installed-dev ## mypy, strict on core and store
 	$(BIN)/mypy
 
-docs: $(VENV)/.installed-dev ## Write docs/commands.md from the command line itself
+docs: $(VENV)/.installed-dev ## Write docs/commands/ from the command line itself
 	$(BIN)/python scripts/document_commands.py
 
 bench: $(VENV)/.installed-dev ## Compare with the best alternatives, in one run

@@ -35,7 +35,7 @@ from davy.store import (
 )
 
 WORKERS = 2
-"""As docs/serving.md says for a team of 50 at once."""
+"""As docs/serve/serving.md says for a team of 50 at once."""
 SENTENCE = "On the way home somebody said that grumblefops never listen, and three people laughed about it. "
 
 

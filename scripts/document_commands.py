@@ -1,6 +1,6 @@
-"""Write docs/commands.md from the command line itself, so that the two can't drift apart.
+"""Write docs/commands/ from the command line itself, a page a command, so that the two can't drift apart.
 
-`--check` changes nothing and exits 1 where the page is out of date.
+`--check` changes nothing and exits 1 where a page is missing, out of date or of no command.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 import typer.main
 
-PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
+FOLDER = Path(__file__).parent.parent / "docs" / "commands"
+INDEX = "README.md"
 HEAD = """# Commands
 
 Made by `make docs` from the program itself; `davy COMMAND --help` prints the same. Exit codes: 0 done, 1 a gate failed,
@@ -21,17 +22,20 @@ Made by `make docs` from the program itself; `davy COMMAND --help` prints the sa
 """
 
 
-def page() -> str:
-    """Return the whole page."""
+def pages() -> dict[str, str]:
+    """Return the text of every page by its file name."""
     from davy.cli.app import app
 
     root = typer.main.get_command(app)
-    parts = [HEAD, _options(root)]
-    parts += [_section(f"davy {name}", command) for name, command in sorted(root.commands.items())]  # type: ignore[attr-defined]
-    return "\n".join(parts).rstrip() + "\n"
+    commands = sorted(root.commands.items())  # type: ignore[attr-defined]
+    found = {f"{name}.md": _section(f"davy {name}", command).rstrip() + "\n" for name, command in commands}
+    rows = [f"| [`davy {name}`]({name}.md) | {_first_line(command)} |" for name, command in commands]
+    table = "\n".join(["| command | what it does |", "| --- | --- |", *rows])
+    found[INDEX] = "\n".join([HEAD, _options(root), table, ""])
+    return found
 
 
-def _section(name: str, command: Any, depth: int = 2) -> str:
+def _section(name: str, command: Any, depth: int = 1) -> str:
     children = getattr(command, "commands", None)
     lines = [f"{'#' * depth} `{name}`\n", _plain(command.help or "") + "\n"]
     if children:
@@ -39,6 +43,10 @@ def _section(name: str, command: Any, depth: int = 2) -> str:
     else:
         lines.append(_options(command))
     return "\n".join(lines)
+
+
+def _first_line(command: Any) -> str:
+    return _plain(command.help or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
 
 
 def _options(command: Any) -> str:
@@ -59,11 +67,16 @@ def _plain(text: str) -> str:
 
 
 def main() -> int:
-    """Write the page, or with `--check` say whether it is current."""
-    fresh = page()
+    """Write the pages, or with `--check` say whether they are current."""
+    fresh = pages()
+    there = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
     if "--check" in sys.argv:
-        return 0 if PAGE.exists() and PAGE.read_text(encoding="utf-8") == fresh else 1
-    PAGE.write_text(fresh, encoding="utf-8")
+        return 0 if there == fresh else 1
+    FOLDER.mkdir(exist_ok=True)
+    for name in there.keys() - fresh.keys():
+        (FOLDER / name).unlink()
+    for name, text in fresh.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,7 +1,7 @@
 """Measure masking on real texts against an outside word list: shares and speed, never a word.
 
 `python scripts/measure_masking.py DIR`, where DIR holds edos/, davidson2017/, hatemojibuild/, dynahate/, gmhp7k/,
-germeval2018/ and lexicons/ldnoobw/ as they are published. Prints the table of docs/masking.md.
+germeval2018/ and lexicons/ldnoobw/ as they are published. Prints the table of docs/annotate/masking.md.
 """
 
 import csv

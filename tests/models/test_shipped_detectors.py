@@ -40,7 +40,7 @@ def test_all_shipped_weights_fit_into_a_wheel_for_a_package_index():
 
 
 def test_the_documented_card_is_the_card_in_the_folder():
-    docs = Path(__file__).parents[2] / "docs/cards"
+    docs = Path(__file__).parents[2] / "docs/detectors/cards"
     for name in shipped_names():
         card = (WEIGHTS / name / "card.md").read_text(encoding="utf-8")
         assert (docs / f"{name}.md").read_text(encoding="utf-8") == card

@@ -1,4 +1,4 @@
-"""The examples in docs/schemes.md are true."""
+"""The examples in docs/project/schemes.md are true."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from davy import schemes
 
-PAGE = (Path(__file__).parents[2] / "docs" / "schemes.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "project" / "schemes.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.S))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from davy import suites
 
-PAGE = (Path(__file__).parents[2] / "docs" / "suites.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "detectors" / "suites.md").read_text("utf-8")
 
 
 def test_the_example_is_a_whole_suite_without_problems(tmp_path):

@@ -142,7 +142,7 @@ def read_plan(path_or_preset: str | Path) -> ProjectPlan:
 
 def parse_plan(raw: bytes, file: str) -> ProjectPlan:
     """Return the plan of a file's bytes; the first problem in it becomes a `UserError` with its line."""
-    problems = Problems(file, what="project", example="docs/projects.md")
+    problems = Problems(file, what="project", example="docs/project/projects.md")
     own = yaml_objects.read_root(raw, problems, KEYS)
     root, preset = _on_preset(own, problems)
     plan = _plan(root, preset, problems)
@@ -153,7 +153,7 @@ def parse_plan(raw: bytes, file: str) -> ProjectPlan:
 
 def parse_settings(raw: bytes, file: str) -> ProjectSettings:
     """Return the settings of a file that has only those: what a project's settings page sends."""
-    problems = Problems(file, what="project's settings", example="docs/projects.md")
+    problems = Problems(file, what="project's settings", example="docs/project/projects.md")
     settings = _settings(yaml_objects.read_root(raw, problems, SETTINGS), problems)
     yaml_objects.raise_first(problems)
     assert settings is not None  # without them a problem was noted, and raised

@@ -53,7 +53,7 @@ class GateResult:
 
 def read_gates(path: Path) -> Gates:
     """Return the gates of a YAML file; the first problem in it is a `UserError` with its line."""
-    problems = Problems(str(path), what="gates file", example="docs/checking.md")
+    problems = Problems(str(path), what="gates file", example="docs/detectors/checking.md")
     try:
         with path.open("rb") as file:
             text = yaml_nodes.decode(file.read(LARGEST + 1), problems)

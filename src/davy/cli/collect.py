@@ -62,7 +62,7 @@ def read(
     since: Annotated[str | None, typer.Option("--from", metavar="DAY", help="Keep posts from this day on.")] = None,
     until: Annotated[str | None, typer.Option(metavar="DAY", help="Keep posts up to this day, which counts.")] = None,
     strategies: Annotated[
-        Path | None, typer.Option(metavar="F", help="Several ways to find posts, as YAML: docs/collecting.md.")
+        Path | None, typer.Option(metavar="F", help="Several ways to find posts, as YAML: docs/data/collecting.md.")
     ] = None,
     author_key: Key = None,
     source: Annotated[

@@ -40,7 +40,7 @@ def export(
     """Write a project's posts, everyone's answers and the verdicts to a file. People appear as pseudonyms only.
 
     `long` has a row an answer and a column a question, as .csv, .tsv, .jsonl or .parquet by the file's ending.
-    Training stays out unless --phases names it. See docs/exchange.md for what each format can hold.
+    Training stays out unless --phases names it. See docs/project/exchange.md for what each format can hold.
 
     Examples:
 

@@ -40,7 +40,7 @@ def serve(
     Prints the address and runs until Ctrl+C. A missing database is made. When
     it has no account, a link to make the first admin is printed. Behind a TLS
     proxy, say with --base-url under which address people come in. More is in
-    docs/serving.md.
+    docs/serve/serving.md.
 
     Examples:
 

@@ -1,7 +1,7 @@
 """Take posts that their authors deleted out of files, and know posts by whatever name people have for them.
 
 Ids, addresses or a list of them in; files without those posts and without what
-was derived from them out, each replaced whole. docs/collecting.md says what
+was derived from them out, each replaced whole. docs/data/collecting.md says what
 stays out of reach: backups, copies elsewhere, detectors that were trained.
 """
 

@@ -3,7 +3,7 @@
 Text is always in quotes; numbers, `true` and `false` never are; nothing between
 two separators is null, `""` is an empty text. A column of JSON text other than
 `meta` has `:json` behind its name. Files from elsewhere are read by the same
-rule as far as they follow it: see docs/files.md.
+rule as far as they follow it: see docs/data/files.md.
 """
 
 from __future__ import annotations

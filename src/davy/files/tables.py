@@ -2,7 +2,7 @@
 
 `opened` gives a file as a `Table`; `scan` and `batches` give its rows; `write`
 puts rows into a file, whole or not at all; `convert` goes from one file to
-another without loss. docs/files.md says how each format keeps null, empty text,
+another without loss. docs/data/files.md says how each format keeps null, empty text,
 JSON and types.
 """
 

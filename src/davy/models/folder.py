@@ -1,7 +1,7 @@
 """A model folder on disk: its manifest, and the check that nothing in it is missing or changed.
 
 A folder in, a `Manifest` out, or the other way round. The manifest is written
-last, so its presence means that the folder is complete. `docs/models.md`
+last, so its presence means that the folder is complete. `docs/detectors/models.md`
 describes every field.
 """
 

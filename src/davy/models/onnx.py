@@ -1,6 +1,6 @@
 """A trained detector in ONNX, run without torch.
 
-A model folder and posts in, scores out. `docs/models.md` describes the folder.
+A model folder and posts in, scores out. `docs/detectors/models.md` describes the folder.
 Texts are sorted by length and dealt out in parts, one to a core at a time; a core
 tokenises its part, runs it in batches that are bounded in tokens, so that little of a
 batch is padding and all of it stays in the core's cache, and takes the next. A folder

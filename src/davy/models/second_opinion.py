@@ -2,7 +2,7 @@
 
 Posts in, scores out: the first detector's, and the second's for posts where a yes/no
 question of the first came out near its threshold. The second is opened when it is
-first needed. How much is asked and what it gains is in `docs/models.md`.
+first needed. How much is asked and what it gains is in `docs/detectors/models.md`.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def announcement(asked: ServeOptions, settings: ServerSettings, store: Store) ->
         lines += ["There is no account yet. Make the first admin (the link works once, for a day):", f"  {link}"]
     if not is_loopback(asked.host) and not settings.https:
         lines.append(
-            "Warning: others can reach this server and its traffic is not encrypted. See docs/serving.md, TLS."
+            "Warning: others can reach this server and its traffic is not encrypted. See docs/serve/serving.md, TLS."
         )
     return lines
 

@@ -2,7 +2,7 @@
 
 What was collected, answered or decided is only ever added to. Names of
 constraints follow one rule, so that a later migration can name what it changes.
-An index is here because a query needs it: docs/store.md says which.
+An index is here because a query needs it: docs/serve/store.md says which.
 """
 
 from sqlalchemy import (

@@ -97,7 +97,9 @@ def _rows(frames: Iterable[pl.DataFrame], scheme: Scheme, name: str) -> Iterator
         for column in ("item", "annotator"):
             if column not in frame.columns:
                 seen = ", ".join(frame.columns[:20])
-                raise UserError(f"{name} has no column {column!r}; it has {seen}. See docs/exchange.md for its shape.")
+                raise UserError(
+                    f"{name} has no column {column!r}; it has {seen}. See docs/project/exchange.md for its shape."
+                )
         for cells in frame.iter_rows(named=True):
             number_of += 1
             yield _row(cells, scheme, f"{name}: row {number_of}")

@@ -1,7 +1,7 @@
 """Public corpora by name: their files as they were published in, posts with published verdicts out.
 
 Each corpus is described in a YAML file of its name beside this one: its columns,
-its scheme and its quirks are data. docs/corpora.md lists them.
+its scheme and its quirks are data. docs/data/corpora.md lists them.
 """
 
 from davy.collect.corpora.descriptions import CorpusDescription, describe, names
