@@ -43,3 +43,21 @@ def test_links_and_pictures_in_the_docs_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if not re.match(r"[a-z]+:", target):
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}, which is not there"
+
+
+def test_decisions_are_numbered_from_the_newest_and_have_a_date_and_a_status():
+    text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^## (.*)\n(.*)", text, re.M)
+    assert [title.split(". ")[0] for title, _ in entries] == [str(n) for n in range(len(entries), 0, -1)]
+    status = re.compile(r"\d{4}-\d\d-\d\d · (in force|replaced by \d+).*")
+    wrong = [title for title, line in entries if not status.fullmatch(line)]
+    assert not wrong, f"no date and status below: {wrong}"
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("**/*.md")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_page_can_be_reached_from_the_index(page):
+    index = ROOT / "docs" / "README.md"
+    links = re.findall(r"\]\(([^)#\s]+)", index.read_text(encoding="utf-8"))
+    linked = {(index.parent / link).resolve() for link in links}
+    beside = {path.parent for path in linked if path.name == "README.md"}
+    assert page == index or page in linked or page.parent in beside
