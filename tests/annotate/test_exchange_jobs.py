@@ -78,12 +78,12 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(tmp_path, sqlite_template, o
         fill(store)
     formats = {"full.json": "label-studio", "full.zip": "codabench"}
     (tmp_path / "out").mkdir()
-    wish = f"Wish('tea-1', {formats.get(out, 'long')!r})"
+    wish = f"ExportRequest('tea-1', {formats.get(out, 'long')!r})"
     program = f"""
 import resource, signal
 from pathlib import Path
 from davy.core import UserError
-from davy.serve.exchange import Wish, export
+from davy.serve.exchange import ExportRequest, export_project
 from davy.store import open_store
 import davy.files.output_file, davy.annotate.exchange.row_export, davy.serve.statement, polars
 store = open_store("sqlite:///{tmp_path / "davy.sqlite"}")
@@ -92,7 +92,7 @@ with store.read() as db:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
     try:
-        export(store, {wish}, Path({str(tmp_path / "out" / out)!r}))
+        export_project(store, {wish}, Path({str(tmp_path / "out" / out)!r}))
     except UserError as error:
         print(error.message)
 """

@@ -48,7 +48,7 @@ def test_a_full_disk_is_said_and_neither_the_answer_nor_its_counts_are_half_writ
 
 CHILD = """
 import sys
-from davy.annotate import work
+from davy.annotate import labelling
 from davy.store import members, open_store, projects
 from davy.store.columns import new_id
 
@@ -61,9 +61,9 @@ with open_store(url) as store:
         form = new_id()
         with store.write() as db:
             if sheet is not None:
-                found = work.open_sheet(db, project, member, sheet.assignment.id)
-                work.save(db, found, {"grumpy": ("no",)}, annotation_id=form)
-            held, sheet = sheet, work.next_sheet(db, project, member)
+                found = labelling.open_sheet(db, project, member, sheet.assignment.id)
+                labelling.save(db, found, {"grumpy": ("no",)}, annotation_id=form)
+            held, sheet = sheet, labelling.next_sheet(db, project, member)
         if held is not None:
             sys.stdout.write(form + "\\n")
             sys.stdout.flush()

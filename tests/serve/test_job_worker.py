@@ -189,7 +189,7 @@ def test_a_dead_workers_lease_ends_even_when_the_clock_was_set_back(store, monke
 
 CHILD = """
 import sys, time
-from davy.serve.jobs import Worker
+from davy.serve.jobs import JobWorker
 from davy.store import events, open_store
 
 def steps(context):
@@ -200,7 +200,7 @@ def steps(context):
         time.sleep(0.02)
     return "all"
 
-with open_store(sys.argv[1]) as store, Worker(store, {"steps": steps}, poll_seconds=0.02, lease_seconds=1):
+with open_store(sys.argv[1]) as store, JobWorker(store, {"steps": steps}, poll_seconds=0.02, lease_seconds=1):
     time.sleep(60)
 """
 

@@ -255,7 +255,7 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
 def test_without_a_folder_for_files_the_page_says_what_to_do(tea, monkeypatch):
     from davy.serve.pages import exports
 
-    monkeypatch.setattr(exports.files, "folder_of", lambda _: None)
+    monkeypatch.setattr(exports.job_files, "folder_of", lambda _: None)
     client = tea.as_("expert")
     assert "davy serve --files" in client.get(EXPORTS).text
     assert post(client, EXPORTS, {"format": "long", "phases": ["3"]}, page="/account").status_code == 409

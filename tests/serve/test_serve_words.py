@@ -45,7 +45,7 @@ def test_no_sentence_holds_html():
 
 
 def test_every_key_in_code_and_templates_is_in_the_catalogue_and_none_is_left_over():
-    sources = [path.read_text() for path in (*TEMPLATES, *SERVE.glob("*.py"), *SERVE.glob("pages/*.py"))]
+    sources = [path.read_text() for path in (*TEMPLATES, *SERVE.rglob("*.py"))]
     used = set(re.findall(r"""\bt\(\s*["']([a-z_.0-9]+)["']""", "\n".join(sources)))
     used |= set(re.findall(r"""words\(\s*["']([a-z_.0-9]+)["']""", "\n".join(sources)))
     used |= {f"error.{key}" for key in re.findall(r'Refused\(\s*"(\w+)"', "\n".join(sources))}
