@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from davy.annotate import project_creation, project_file
+from davy.annotate.post_allocation import allocate_posts
 from davy.core.errors import UserError
 from davy.schemes import load
 from davy.store import events, invitations, items, members, phases, posts, projects, users
@@ -38,10 +39,7 @@ def test_phases_take_from_the_pool_in_turn_and_no_post_is_in_two(store):
 
 
 def test_the_same_seed_deals_the_same_posts_and_another_seed_others():
-    dealt = [
-        project_creation.post_allocation.allocate_posts(plan(GERMAN + f"seed: {seed}\n"), load("gmhp7k"), [frame(40)], {})
-        for seed in (1, 1, 2)
-    ]
+    dealt = [allocate_posts(plan(GERMAN + f"seed: {seed}\n"), load("gmhp7k"), [frame(40)], {}) for seed in (1, 1, 2)]
     assert dealt[0] == dealt[1] != dealt[2]
 
 
@@ -100,7 +98,7 @@ def test_a_screening_from_the_pool_has_some_of_every_class():
     rare = ["sexist"] * 2 + ["not sexist"] * 98
     pool = frame(100).with_columns(pl.Series("sexist.gold", rare))
     asked = plan("name: s\npreset: edos\nphases: {screening: {posts: 10}}\n")
-    dealt = project_creation.post_allocation.allocate_posts(asked, load("edos"), [pool], {})
+    dealt = allocate_posts(asked, load("edos"), [pool], {})
     classes = [gold["sexist"] for _, gold, _ in dealt["screening"]]
     assert len(classes) == 10
     assert classes.count(("sexist",)) == 2
