@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from test_cascade_screen import write_screen
 from test_onnx import WORDS, tokenizer
-from test_screen import write_screen
 
 from davy.cli.app import run
 from davy.core import Label, Question, UserError
