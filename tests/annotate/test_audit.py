@@ -6,7 +6,7 @@ from adjudication_case import GRUMBLE, make
 
 from davy.annotate import expert_cases
 from davy.annotate.audit import audit, doubts_of_annotators, doubts_of_detector
-from davy.core import Label, Question, Scores, UserError
+from davy.core import Abilities, Label, Question, Scores, UserError
 from davy.store import cases, items, verdicts
 
 NO, TEA = {"grumpy": "no"}, {"grumpy": "yes", "about": "tea"}
@@ -15,7 +15,7 @@ NO, TEA = {"grumpy": "no"}, {"grumpy": "yes", "about": "tea"}
 class Sure:
     """A detector that calls posts of even number grumpy, more surely the higher the number."""
 
-    name, version = "sure", "1"
+    name, version, abilities = "sure", "1", Abilities()
 
     def __init__(self, question: str = "grumpy") -> None:
         self.questions = (Question(question, (Label("yes"), Label("no")), positive="yes"),)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from davy import schemes
-from davy.core.scorer import Scores
+from davy.core.scorer import Abilities, Scores
 
 QUESTION = schemes.load("hate").question("hate")
 
 
 class Rule:
     """Gives a text the probability that a function says; counts what it was asked."""
+
+    abilities = Abilities()
 
     def __init__(self, rule, name="rule", version="1"):
         self.rule, self.name, self.version = rule, name, version

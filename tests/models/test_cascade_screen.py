@@ -58,7 +58,7 @@ def cascade(tmp_path: Path) -> OnnxScorer:
     weights[WORDS.index("lobster")] = 3e4
     write_screen(tmp_path, weights, bias=-2)
     manifest = folders.Manifest("onnx", "tiny", (HATE, TYPE), settings={"screen": {"hate": 0.5}})
-    return OnnxScorer(tmp_path, folders.write(tmp_path, manifest)).screened()
+    return OnnxScorer(tmp_path, folders.write(tmp_path, manifest)).cascade()
 
 
 def posts(*texts: str) -> pl.DataFrame:
@@ -96,7 +96,7 @@ def test_a_screen_reads_posts_of_all_lengths_in_any_order_as_each_alone(tmp_path
 
 
 def test_a_cleared_post_never_says_yes_even_where_the_threshold_is_lower(cascade):
-    strict = OnnxScorer(cascade.folder, replace(cascade.manifest, thresholds={"hate": 0.05})).screened()
+    strict = OnnxScorer(cascade.folder, replace(cascade.manifest, thresholds={"hate": 0.05})).cascade()
     scores = strict.score(posts("nice tail"))
     assert scores.read.tolist() == [False]
     assert scores.chosen("hate") == [("no",)]
@@ -104,10 +104,10 @@ def test_a_cleared_post_never_says_yes_even_where_the_threshold_is_lower(cascade
 
 def test_the_version_tells_a_cascade_from_a_full_reading_and_no_posts_are_fine(cascade):
     full = OnnxScorer(cascade.folder)
-    assert not full.cascaded
+    assert not full.abilities.cascaded
     assert full.score(posts("nice tail")).read is None
     assert cascade.version == f"{full.version}+screen"
-    assert cascade.screened() is cascade
+    assert cascade.cascade() is cascade
     assert len(cascade.score(posts())) == 0
 
 
@@ -115,7 +115,7 @@ def test_a_routed_detector_screens_what_has_a_screen(cascade):
     full = OnnxScorer(cascade.folder)
     routed = LanguageRouter({"en": full}, lambda texts: ["en"] * len(texts))
     sifted = as_cascade(routed)
-    assert (routed.cascaded, sifted.cascaded) == (False, True)
+    assert (routed.abilities.cascaded, sifted.abilities.cascaded) == (False, True)
     assert sifted.version != routed.version
     assert sifted.score(posts("nice tail", "grumblefop")).columns()["cleared"] == [True, False]
 

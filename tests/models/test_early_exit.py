@@ -48,7 +48,7 @@ def with_mark(folder: Path, mark: float) -> OnnxScorer:
     """Return the folder's detector as a cascade whose screen clears nothing and whose exit has this mark."""
     settings = {"screen": {"hate": -1e6}, "exit": {"hate": mark}, "max_length": 24}
     manifest = folders.Manifest("onnx", "tiny", (HATE, TYPE), settings=settings)
-    return OnnxScorer(folder, folders.write(folder, manifest)).screened()
+    return OnnxScorer(folder, folders.write(folder, manifest)).cascade()
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_an_exit_that_does_not_fit_its_manifest_is_refused(folder):
         settings = {**manifest.settings, "exit": marks}
         folders.write(folder, replace(manifest, settings=settings))
         with pytest.raises(UserError, match="Export the model again"):
-            OnnxScorer(folder).screened()
+            OnnxScorer(folder).cascade()
 
 
 def test_both_parts_are_small_because_they_point_into_the_whole_network(folder):

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from davy import schemes
-from davy.core import Label, Question, Scores, UserError
+from davy.core import Abilities, Label, Question, Scores, UserError
+from davy.core.scorer import PLAIN
 from davy.models.ensemble import combine
 from davy.models.load import load
 
@@ -27,6 +28,7 @@ class Fixed:
     thresholds: dict = field(default_factory=dict)
     answered: dict = field(default_factory=dict)
     version: str = "1"
+    abilities: Abilities = PLAIN
 
     def score(self, posts):
         blocks = {name: np.array(block) for name, block in self.blocks.items()}

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from davy.core import Label, Question, Scorer, Scores, UserError
+from davy.core import Abilities, Label, Question, Scorer, Scores, UserError
 from davy.models import embedded
 from davy.models.embedded import LanguageRouter, detect_languages
 from davy.models.load import ENGINES, MAKERS, NAMES, load
@@ -19,7 +19,7 @@ SEXIST = Question("sexist", (Label("not sexist"), Label("sexist")), positive="se
 class Fixed:
     """Gives one probability of yes to every post; notes what it was asked."""
 
-    version = "1"
+    version, abilities = "1", Abilities()
 
     def __init__(self, name, yes, *questions, threshold=0.5, read=None):
         self.name, self.yes, self.questions, self.threshold, self.read, self.asked = (
@@ -127,9 +127,9 @@ def test_posts_go_to_the_detector_of_their_language_and_come_back_in_order():
 def test_a_cascade_behind_one_language_leaves_the_other_read():
     english, german = Fixed("en", 0.1, HATE, read=False), Fixed("de", 0.3, HATE)
     routed = LanguageRouter({"en": english, "de": german}, lambda texts: ["en"] * len(texts))
-    assert routed.cascaded is False
-    english.cascaded = True
-    assert routed.cascaded is True
+    assert routed.abilities.cascaded is False
+    english.abilities = Abilities(cascaded=True)
+    assert routed.abilities.cascaded is True
     scores = routed.score(pl.DataFrame({"text": ["a", "b"], "lang": ["en", "de"]}))
     assert scores.columns()["cleared"] == [True, False]
 

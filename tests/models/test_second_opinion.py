@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from davy.core import Label, Question
-from davy.core.scorer import Scores
+from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models.load import load
 from davy.models.second_opinion import SecondOpinion
 
@@ -24,6 +24,7 @@ class Says:
     threshold: float = 0.5
     version: str = "1"
     questions: tuple[Question, ...] = (HATE, TYPE)
+    abilities: Abilities = PLAIN
     asked: list[str] = field(default_factory=list)
 
     def score(self, posts: pl.DataFrame) -> Scores:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from davy.core import Label, Question, Scores
+from davy.core import Abilities, Label, Question, Scores
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
 TYPE = Question("type", (Label("threat"), Label("derogation")), under=("hate", ("hateful",)))
@@ -12,7 +12,7 @@ TYPE = Question("type", (Label("threat"), Label("derogation")), under=("hate", (
 class Fake:
     """Scores 0.9 where a text holds `grumblefop`, else by its length; notes the batches."""
 
-    name, version, questions = "fake", "1", (HATE, TYPE)
+    name, version, questions, abilities = "fake", "1", (HATE, TYPE), Abilities()
 
     def __init__(self):
         self.batches = []

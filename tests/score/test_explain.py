@@ -1,7 +1,9 @@
 """Explanations by leaving words out, and records of one post."""
 
 import polars as pl
+import pytest
 
+from davy.core import Abilities, UserError
 from davy.score.explain import explain
 from davy.score.result import one_post, records, repair_text
 
@@ -49,3 +51,9 @@ def test_a_record_has_verdict_labels_and_probabilities(fake):
         "threshold": 0.5,
         "labels": {"not hateful": 0.1, "hateful": 0.9},
     }
+
+
+def test_a_detector_that_does_not_look_at_words_says_so(fake):
+    fake.abilities = Abilities(explains=False)
+    with pytest.raises(UserError, match="fake does not look at words"):
+        explain("hi", fake)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from davy.core import Label, Question, Scores, UserError
+from davy.core import Abilities, Label, Question, Scores, UserError
 from davy.serve.batching import Batcher
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
@@ -17,7 +17,7 @@ HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 class Fake:
     """Scores a text by its length; fails on 'boom'; notes each call; can be held up."""
 
-    name, version, questions = "fake", "1", (HATE,)
+    name, version, questions, abilities = "fake", "1", (HATE,), Abilities()
 
     def __init__(self, seconds=0.0):
         self.calls, self.threads, self.seconds = [], set(), seconds

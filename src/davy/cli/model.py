@@ -119,9 +119,8 @@ def _state(name: str) -> str:
 
 
 def _card(scorer: Scorer, card: str) -> str | None:
-    folder = getattr(scorer, "folder", None)
-    path = Path(folder) / card if folder else None
-    return str(path) if path and path.is_file() else None
+    folder = scorer.abilities.folder
+    return str(folder / card) if folder is not None and (folder / card).is_file() else None
 
 
 def _labels(question: dict[str, Any]) -> list[str]:

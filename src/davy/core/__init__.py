@@ -8,7 +8,7 @@ from davy.core.post import POST_COLUMNS, Post, Source
 from davy.core.project import PHASE_KINDS, PROJECT_ROLES, Assignment, Item, Member, Phase, Project
 from davy.core.round import Entry, Round
 from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
-from davy.core.scorer import NotANumber, Scorer, Scores, TrainableScorer
+from davy.core.scorer import Abilities, NotANumber, Scorer, Scores, TrainableScorer
 from davy.core.suite import Case, Outcome, Suite
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "PHASE_KINDS",
     "POST_COLUMNS",
     "PROJECT_ROLES",
+    "Abilities",
     "Annotation",
     "Assignment",
     "Case",

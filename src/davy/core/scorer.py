@@ -7,7 +7,7 @@ probabilities a post, in the order of the question's labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -23,6 +23,31 @@ if TYPE_CHECKING:
     Picks = tuple[Array, list[tuple[str, ...]]]
 
 
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a scorer can do beyond `score`. The defaults are those of a scorer that does nothing special."""
+
+    batch_size: int = 256
+    """How many posts it is best to ask for at once."""
+    cascaded: bool = False
+    """Whether a screen may clear posts without reading them: scores then say which were read."""
+    cascade: Callable[[], Scorer] | None = None
+    """Returns the same scorer with its screen in front; None where it has no screen."""
+    language_of: Callable[[str], str] | None = None
+    """Returns the language whose scorer reads a text; None where posts are not routed by language."""
+    explains: bool = True
+    """Whether scores depend on the words of a text, so that leaving words out explains them."""
+    images: bool = False
+    """Whether it looks at a post's image; else it reads the text alone."""
+    folder: Path | None = None
+    """Where it was loaded from; None where it has no folder."""
+    data_hash: str | None = None
+    """The hash of the posts that it learnt from, where its folder says so."""
+
+
+PLAIN = Abilities()
+
+
 @runtime_checkable
 class Scorer(Protocol):
     """What every stage may ask of a detector. `version` changes whenever the same text could score differently."""
@@ -35,6 +60,9 @@ class Scorer(Protocol):
 
     @property
     def questions(self) -> tuple[Question, ...]: ...
+
+    @property
+    def abilities(self) -> Abilities: ...
 
     def score(self, posts: pl.DataFrame) -> Scores: ...
 

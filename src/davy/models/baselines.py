@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Scores
+from davy.core.scorer import Abilities, Scores
 from davy.models import folder as folders
 from davy.models.gold import gold_questions
 from davy.models.model_name import ModelName
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+WORDLESS = Abilities(explains=False)
+
 
 @dataclass(frozen=True)
 class Majority:
@@ -35,6 +37,7 @@ class Majority:
     questions: tuple[Question, ...]
     answers_: Mapping[str, str] | None = None
     name: str = "majority"
+    abilities: Abilities = WORDLESS
 
     @property
     def version(self) -> str:
@@ -73,9 +76,10 @@ class Majority:
         folders.write(folder, manifest)
 
     @classmethod
-    def open(cls, folder: Path, manifest: folders.Manifest) -> Majority:  # noqa: ARG003
+    def open(cls, folder: Path, manifest: folders.Manifest) -> Majority:
         """Return the baseline that `save` wrote."""
-        return cls(manifest.questions, dict(manifest.settings["answers"]), manifest.name)
+        abilities = Abilities(explains=False, folder=folder)
+        return cls(manifest.questions, dict(manifest.settings["answers"]), manifest.name, abilities)
 
     def _answers(self) -> Mapping[str, str]:
         return self.answers_ or {question.name: _default(question) for question in self.questions}
@@ -88,6 +92,7 @@ class Uniform:
     questions: tuple[Question, ...]
     seed: int = 0
     name: str = "uniform"
+    abilities: Abilities = WORDLESS
 
     @property
     def version(self) -> str:

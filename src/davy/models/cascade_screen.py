@@ -74,5 +74,6 @@ def thresholds_of(path: Path, settings: Mapping[str, Any], name: str) -> tuple[t
 
 
 def as_cascade(scorer: Scorer) -> Scorer:
-    """Return a scorer as a cascade where it has a screen, else as it is."""
-    return scorer.screened() if hasattr(scorer, "screened") else scorer
+    """Return a scorer with its screen in front, or as it is where it has none."""
+    cascade = scorer.abilities.cascade
+    return scorer if cascade is None else cascade()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Scorer, Scores
+from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models.baselines import content_hash
 from davy.models.cascade_screen import as_cascade
 from davy.models.model_name import ModelName
@@ -63,17 +63,18 @@ class LanguageRouter:
         return tuple(found.values())
 
     @property
-    def at_once(self) -> int:
-        """How many posts it is best to ask for together."""
-        return max(getattr(scorer, "at_once", 256) for scorer in self.scorers.values())
+    def abilities(self) -> Abilities:
+        """What one of the scorers can do, all can as far as a caller sees; and posts are routed by language."""
+        each = [scorer.abilities for scorer in self.scorers.values()]
+        return Abilities(
+            max(one.batch_size for one in each),
+            cascaded=any(one.cascaded for one in each),
+            cascade=self._cascade if any(one.cascade for one in each) else None,
+            language_of=self.language_of,
+            images=any(one.images for one in each),
+        )
 
-    @property
-    def cascaded(self) -> bool:
-        """Whether one of the scorers has a screen that clears posts without reading them."""
-        return any(getattr(scorer, "cascaded", False) for scorer in self.scorers.values())
-
-    def screened(self) -> LanguageRouter:
-        """Return the same with each scorer that has a screen as a cascade."""
+    def _cascade(self) -> LanguageRouter:
         return replace(self, scorers={lang: as_cascade(scorer) for lang, scorer in self.scorers.items()})
 
     def score(self, posts: pl.DataFrame) -> Scores:

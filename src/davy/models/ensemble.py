@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Scorer, Scores
+from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models.baselines import content_hash
 from davy.models.model_name import ModelName
 
@@ -42,6 +42,16 @@ class Ensemble:
         """A hash of the method and of the members' names and versions, in their order."""
         members = [[member.name, member.version] for member in self.members]
         return content_hash(self.questions, {"method": self.method, "members": members})
+
+    @property
+    def abilities(self) -> Abilities:
+        """As many posts at once as suit the slowest member; images where a member looks at them."""
+        each = [member.abilities for member in self.members]
+        return Abilities(
+            min(one.batch_size for one in each),
+            explains=any(one.explains for one in each),
+            images=any(one.images for one in each),
+        )
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the members' joint scores."""

@@ -17,10 +17,13 @@ from typing import Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import KINDS, Label, Question
+from davy.core.scorer import Abilities
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 CARD = "card.md"
+DATA = "data"
+"""The setting that holds the hash of the posts which a model learnt from."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"})
 
 
@@ -68,6 +71,11 @@ def read(folder: Path, *, check: bool = True) -> Manifest:
     if check:
         _check_files(folder, manifest)
     return manifest
+
+
+def abilities(folder: Path, manifest: Manifest) -> Abilities:
+    """Return the abilities of a plain scorer that was loaded from a folder."""
+    return Abilities(folder=folder, data_hash=manifest.settings.get(DATA))
 
 
 def refuse_pickles(folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Scores
+from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
 from davy.models.gold import targets
@@ -43,6 +43,7 @@ class GradientBoosting:
     version: str = "unfitted"
     rarity_: Any = None
     boosters_: Mapping[str, Any] = field(default_factory=dict)
+    abilities: Abilities = PLAIN
 
     def fit(self, posts: pl.DataFrame, *, seed: int = 0) -> GradientBoosting:
         """Return a fitted scorer for the questions that the posts have answers to."""
@@ -100,7 +101,8 @@ class GradientBoosting:
         trees, depth = int(manifest.settings["trees"]), int(manifest.settings["depth"])
         cut = manifest.settings["pieces"]
         pieces = NgramHasher(tuple(cut["characters"]), tuple(cut["words"]), int(cut["bits"]))
-        return cls(manifest.questions, trees, depth, pieces, manifest.name, manifest.version, rarity, boosters)
+        learnt = (rarity, boosters, folders.abilities(folder, manifest))
+        return cls(manifest.questions, trees, depth, pieces, manifest.name, manifest.version, *learnt)
 
     def _table(self, texts: list[str], rarity: Array) -> Any:
         rows, buckets, counts = self.pieces.counts(texts)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Scores
+from davy.core.scorer import Abilities, Scores
 from davy.lexicons.read import Lexicon, load
 from davy.models.baselines import content_hash
 from davy.models.model_name import ModelName
@@ -31,6 +31,8 @@ _DRAWN_OUT = re.compile(r"([^\W\d_])\1{2,}")
 
 class Keywords:
     """Gives a post the weight of the heaviest term that it holds, 0 where it holds none."""
+
+    abilities = Abilities()
 
     def __init__(self, lexicon: Lexicon, question: Question, name: str = "keywords") -> None:
         self.name = name

@@ -4,7 +4,7 @@ A model folder and posts in, scores out. `docs/detectors/models.md` describes th
 Texts are sorted by length and dealt out in parts, one to a core at a time; a core
 tokenises its part, runs it in batches that are bounded in tokens, so that little of a
 batch is padding and all of it stays in the core's cache, and takes the next. A folder
-may hold a screen too; `screened()` is the same detector as a cascade, which reads only
+may hold a screen too; `cascade()` is the same detector with it in front, which reads only
 what the screen does not clear, and to the end only what an exit within the network
 does not clear either.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Scores
+from davy.core.scorer import Abilities, Scores
 from davy.models import early_exit as exits
 from davy.models import folder as folders
 from davy.models.cached_tokenizer import CachedTokenizer
@@ -46,8 +46,7 @@ SMALL = 32_000_000
 class OnnxScorer:
     """Scores texts with the network in a folder.
 
-    `threads` is how many batches are run at once (None: one a core), `tokens` how many tokens a batch has at most,
-    and `at_once` how many posts it is best to ask for together: some seconds' work.
+    `threads` is how many batches are run at once (None: one a core), `tokens` how many tokens a batch has at most.
     """
 
     def __init__(
@@ -67,11 +66,12 @@ class OnnxScorer:
         self._pieces = CachedTokenizer(tokenizer)
         self._workers = threads or cores()
         self._session = _session(folder / "model.onnx")
-        self.at_once = 8192 if (folder / "model.onnx").stat().st_size < SMALL else 1024
+        # Some seconds' work.
+        self._batch_size = 8192 if (folder / "model.onnx").stat().st_size < SMALL else 1024
         self._inputs = {given.name for given in self._session.get_inputs()}
         self._screen = Screen.open(folder, manifest.settings, _session)
         self._exit: EarlyExit | None = None
-        self.cascaded = False
+        self._cascaded = False
         self._check_graph()
 
     @classmethod
@@ -79,12 +79,23 @@ class OnnxScorer:
         """Return the scorer of a folder whose files were checked."""
         return cls(folder, manifest)
 
-    def screened(self) -> OnnxScorer:
-        """Return this detector as a cascade, or itself where its folder has no screen."""
-        if self._screen is None or self.cascaded:
+    @property
+    def abilities(self) -> Abilities:
+        """What the folder holds beside the network: a screen before it, and the hash of its data."""
+        return Abilities(
+            self._batch_size,
+            cascaded=self._cascaded,
+            cascade=self.cascade if self._screen is not None else None,
+            folder=self.folder,
+            data_hash=self.manifest.settings.get(folders.DATA),
+        )
+
+    def cascade(self) -> OnnxScorer:
+        """Return this detector with its screen in front, or itself where its folder has none."""
+        if self._screen is None or self._cascaded:
             return self
         twin = copy.copy(self)
-        twin.cascaded, twin.version = True, f"{self.version}+screen"
+        twin._cascaded, twin.version = True, f"{self.version}+screen"
         # Opened here, so that one text, which is never screened, does not wait for it.
         twin._exit = EarlyExit.open(self.folder, self.manifest, _session)
         twin._check_asked(twin._exit)
@@ -109,7 +120,7 @@ class OnnxScorer:
             read[places] = seen
             for name, block in some.items():
                 blocks[name][places] = block
-        return Scores(self.questions, blocks, self._thresholds(), read if self.cascaded else None)
+        return Scores(self.questions, blocks, self._thresholds(), read if self._cascaded else None)
 
     def _part(self, texts: list[str]) -> tuple[dict[str, Array], Array]:
         """Return the probabilities of some texts, a block for each question, and which of them were read."""
@@ -118,7 +129,7 @@ class OnnxScorer:
         rows = TokenRows.of(self._encoded(texts))
         blocks = {q.name: np.zeros((len(rows), len(q.labels)), dtype=np.float32) for q in self.questions}
         read = np.ones(len(rows), dtype=bool)
-        if self._screen is not None and self.cascaded:
+        if self._screen is not None and self._cascaded:
             read, logits = self._screen.read(rows)
             self._clear(np.arange(len(rows)), self._screen.questions, logits, blocks)
         if self._exit is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
-from davy.core.scorer import Scores
+from davy.core.scorer import Abilities, Scores
 from davy.models.cache import DiskCache, cache_folder
 from davy.models.http import NO_ANSWER, Service
 from davy.models.model_name import ModelName
@@ -48,6 +48,8 @@ class ApiShape(Protocol):
 
 class RemoteScorer:
     """Scores by asking a service, several requests at a time. `cache=None` keeps nothing."""
+
+    abilities = Abilities()
 
     def __init__(
         self, name: str, service: Service, shape: ApiShape, *, cache: DiskCache | None = None, parallel: int = 4

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.scheme import Question
-from davy.core.scorer import Scorer, Scores
+from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
 from davy.models.cascade_screen import as_cascade
@@ -59,6 +59,11 @@ class LazyScorer:
         """The detector's questions."""
         return self._manifest.questions
 
+    @property
+    def abilities(self) -> Abilities:
+        """The detector's abilities."""
+        return self._opened.abilities
+
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the detector's scores."""
         return self._opened.score(posts)
@@ -92,17 +97,13 @@ class SecondOpinion:
         return self.first.questions
 
     @property
-    def at_once(self) -> int:
-        """How many posts it is best to ask for together."""
-        return int(getattr(self.first, "at_once", 256))
+    def abilities(self) -> Abilities:
+        """The first one's: it reads every post."""
+        first = self.first.abilities
+        cascade = None if first.cascade is None else self._cascade
+        return Abilities(first.batch_size, first.cascaded, cascade, images=first.images)
 
-    @property
-    def cascaded(self) -> bool:
-        """Whether the first one has a screen that clears posts without reading them."""
-        return bool(getattr(self.first, "cascaded", False))
-
-    def screened(self) -> SecondOpinion:
-        """Return the same with the first one as a cascade."""
+    def _cascade(self) -> SecondOpinion:
         return replace(self, first=as_cascade(self.first))
 
     def score(self, posts: pl.DataFrame) -> Scores:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Scores
+from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
 from davy.models.gold import targets
@@ -42,6 +42,7 @@ class Tfidf:
     rarity_: Any = None
     weights_: Mapping[str, Any] = field(default_factory=dict)
     offsets_: Mapping[str, Any] = field(default_factory=dict)
+    abilities: Abilities = PLAIN
 
     def fit(self, posts: pl.DataFrame, *, seed: int = 0) -> Tfidf:
         """Return a fitted scorer for the questions that the posts have answers to."""
@@ -106,7 +107,8 @@ class Tfidf:
         pieces = manifest.settings["pieces"]
         cut = NgramHasher(tuple(pieces["characters"]), tuple(pieces["words"]), int(pieces["bits"]))
         strength = float(manifest.settings["strength"])
-        return cls(manifest.questions, cut, strength, manifest.name, manifest.version, rarity, weights, offsets)
+        learnt = (rarity, weights, offsets, folders.abilities(folder, manifest))
+        return cls(manifest.questions, cut, strength, manifest.name, manifest.version, *learnt)
 
     def _logits(self, texts: list[str]) -> dict[str, Array]:
         import numpy as np

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
-from davy.core.scorer import Scores
+from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models import folder as folders
 from davy.models import hub
 from davy.models.baselines import content_hash
@@ -89,6 +89,7 @@ class TransformerScorer:
     temperatures: Any = None
     thresholds: Any = None
     device: str = "cpu"
+    abilities: Abilities = PLAIN
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the network's probabilities; a `many` question's are multiplied by its parent's."""
@@ -137,6 +138,8 @@ class TransformerScorer:
             "pad": self.reading.pad,
             "pooling": self.network.pooling,
         }
+        if self.abilities.data_hash is not None:
+            settings[folders.DATA] = self.abilities.data_hash
         manifest = folders.Manifest(
             "transformer",
             self.name,
@@ -176,6 +179,7 @@ class TransformerScorer:
             manifest.version,
             dict(manifest.temperatures),
             dict(manifest.thresholds),
+            abilities=folders.abilities(folder, manifest),
         )
 
 
@@ -250,6 +254,7 @@ class HubClassifier:
     questions: tuple[Question, ...]
     name: str
     version: str
+    abilities: Abilities = PLAIN
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the classifier's probabilities."""

@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 Progress = Callable[[int], Any]
 
 WINDOW_BYTES = 64_000_000
-BATCH = 256
 
 
 @dataclass(frozen=True)
 class ScoreSettings:
     """How a stream is scored. `text` is the column to read; `window` and `memory` are in posts.
 
-    `batch` is how many posts the scorer gets at once (None: as many as it likes best, or 256); `prefix` goes before
+    `batch` is how many posts the scorer gets at once (None: as its abilities say); `prefix` goes before
     each added column's name; `replace` lets scoring write over columns that are there.
     """
 
@@ -101,7 +100,7 @@ def added_columns(scorer: Scorer, prefix: str = "") -> list[str]:
     for question in scorer.questions:
         names += [question.name] * (question.positive is not None) + [f"{question.name}.label"]
     names.append("verdict")
-    if getattr(scorer, "cascaded", False):
+    if scorer.abilities.cascaded:
         names.append("cleared")
     return [prefix + name for name in names]
 
@@ -139,7 +138,7 @@ def _scored(
     columns: dict[str, Any] = {name: [None] * len(window) for name in names}
     if len(rows):
         try:
-            batch = settings.batch or int(getattr(scorer, "at_once", BATCH))
+            batch = settings.batch or scorer.abilities.batch_size
             scores = _distinct_scored(posts, scorer, batch, memory, tell)
         except NotANumber as error:
             raise NotANumber(error.question, int(rows[error.row])) from None

@@ -60,8 +60,11 @@ def explain(
     import polars as pl
 
     text = repair_text(text)
-    if not lang and hasattr(scorer, "language_of"):
-        lang = scorer.language_of(text)  # a word less must not send the text to another language's detector
+    abilities = scorer.abilities
+    if not abilities.explains:
+        raise UserError(f"{scorer.name} does not look at words, so no word explains its answer. Use another model.")
+    if not lang and abilities.language_of is not None:
+        lang = abilities.language_of(text)  # a word less must not send the text to another language's detector
     spans = _spans(text, most)
     variants = [text, *(text[:start] + " " + text[end:] for start, end in spans)]
     frame = pl.DataFrame(

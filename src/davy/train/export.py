@@ -72,7 +72,8 @@ def export_onnx(
     _tokenizer(scorer, out / "tokenizer.json")
     if (source / folders.CARD).is_file():
         shutil.copy(source / folders.CARD, out / folders.CARD)
-    settings = {key: manifest.settings[key] for key in ("max_length", "truncate", "prepare")}
+    kept = ("max_length", "truncate", "prepare", folders.DATA)
+    settings = {key: manifest.settings[key] for key in kept if key in manifest.settings}
     draft = folders.Manifest("onnx", manifest.name, scorer.questions, languages=manifest.languages, settings=settings)
     folders.write(out, draft)
     if dev is None:

@@ -17,6 +17,7 @@ import torch
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
+from davy.core.scorer import Abilities
 from davy.models.network import Network, columns_of, encoder_error, load_encoder
 from davy.models.transformer import TextTokenizer, TransformerScorer, heads_of, load_tokenizer
 from davy.train import emoji, targets
@@ -76,7 +77,8 @@ def train(
         team=us,
         identity=run_identity(config, seed, posts, dev, questions),
     )
-    scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
+    abilities = Abilities(data_hash=data_hash(posts))
+    scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name, abilities=abilities)
     if not us.leads:
         us.wait()
         return TrainingResult(scorer, history, folder / "model", seed)
