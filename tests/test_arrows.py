@@ -29,8 +29,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": {"core", "files"},
     "models": {"core", "files"} | SHARED,
     **{stage: {"core", "files", "store", "models"} | SHARED for stage in STAGES},
-    "serve": {"core", "files", "store", "models"} | SHARED | STAGES,
-    "cli": {"core", "files", "store", "models", "serve"} | SHARED | STAGES,
+    "actions": {"core", "files", "store", "models"} | SHARED | STAGES,
+    "serve": {"actions", "core", "files", "store", "models"} | SHARED | STAGES,
+    "cli": {"actions", "core", "files", "store", "models", "serve"} | SHARED | STAGES,
 }
 
 HEAVY = {"torch": {"models", "train"}, "sqlalchemy": {"store"}, "fastapi": {"serve"}, "typer": {"cli"}}

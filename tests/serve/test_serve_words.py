@@ -21,7 +21,7 @@ DYNAMIC = (
     "project.step.", "preset.",
     "watch.coefficient.", "case.kind.", "case.why.", "basis.", "screening.state.", "screening.own.",
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
-    "exports.name.", "exports.about.",
+    "exports.name.", "exports.about.", "detectors.act.", "detectors.act_name.", "detectors.adding.",
 )  # fmt: skip
 """Families of keys that code puts together."""
 
@@ -48,7 +48,7 @@ def test_every_key_in_code_and_templates_is_in_the_catalogue_and_none_is_left_ov
     sources = [path.read_text() for path in (*TEMPLATES, *SERVE.rglob("*.py"))]
     used = set(re.findall(r"""\bt\(\s*["']([a-z_.0-9]+)["']""", "\n".join(sources)))
     used |= set(re.findall(r"""words\(\s*["']([a-z_.0-9]+)["']""", "\n".join(sources)))
-    used |= {f"error.{key}" for key in re.findall(r'Refused\(\s*"(\w+)"', "\n".join(sources))}
+    used |= {f"error.{key}" for key in re.findall(r'LocalizedError\(\s*"(\w+)"', "\n".join(sources))}
     known = set(catalogue("en"))
     plural = {key.rpartition(".")[0] for key in known if key.endswith((".one", ".other"))}
     assert not {key for key in used if key not in known | plural and not key.endswith(".")}

@@ -1,6 +1,6 @@
 """The web door, put together: settings in, a FastAPI app out.
 
-The store is opened and the detector loaded before the first request, so that a
+The store is opened and the first detector loaded before the first request, so that a
 wrong setting is one clear line at the start. Layers from outside to inside:
 headers on everything, counting, errors, the Host check, the body limit, routes.
 """
@@ -21,6 +21,7 @@ from davy.serve.agreement_watcher import KIND as MEASURE_AGREEMENT
 from davy.serve.agreement_watcher import AgreementWatcher, measure_agreement
 from davy.serve.context import Context
 from davy.serve.detector import Detector
+from davy.serve.detectors import Detectors
 from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
 from davy.serve.jobs import JobFunction, JobWorker
 from davy.serve.pages import ROUTERS
@@ -38,10 +39,11 @@ def create_app(settings: ServerSettings) -> FastAPI:
     from davy.models.load import load
 
     scorer = demo.scorer() if settings.model == demo.WORD_LIST else load(settings.model)
+    store = open_store(settings.database, create=True)
     context = Context(
         settings=settings,
-        store=open_store(settings.database, create=True),
-        detector=Detector(scorer),
+        store=store,
+        detectors=Detectors(store, Detector(scorer)),
         templates=render.environment(),
         lexicon=demo.lexicon() if settings.demo else None,
     )
@@ -71,7 +73,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     await to_thread.run_sync(_warm_up)
-    await context.detector.start()
+    await context.detectors.start()
     kinds = {**JOB_KINDS, **exchange_jobs.job_kinds(job_files.folder_of(context.settings))}
     worker = JobWorker(context.store, kinds).start() if kinds else None
     watcher = AgreementWatcher(context.store).start()
@@ -81,7 +83,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await to_thread.run_sync(watcher.stop)
         if worker:
             await to_thread.run_sync(worker.stop)
-        await context.detector.stop()
+        await context.detectors.stop()
         context.store.close()
 
 

@@ -1,4 +1,4 @@
-"""What one running server holds: settings, store, detector, counters. Made once by `create_app`, passed by request."""
+"""What one running server holds: settings, store, detectors, counters. Made once by `create_app`, passed by request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from davy.lexicons.read import Lexicon
-    from davy.serve.detector import Detector
+    from davy.serve.detectors import Detectors
     from davy.store import Store
 
 ANSWERING_AT_ONCE = 4
@@ -29,7 +29,7 @@ class Context:
 
     settings: ServerSettings
     store: Store
-    detector: Detector
+    detectors: Detectors
     templates: Environment
     limiter: Limiter = field(default_factory=Limiter)
     metrics: Metrics = field(default_factory=Metrics)

@@ -1,13 +1,13 @@
-"""The detector behind the pages: one scorer, its queue, and its answers as a person reads them.
+"""One detector behind the pages: a scorer, its queue, and its answers as a person reads them.
 
-Texts in; for programs the records of `davy.score`, for people an `Answer` a
+Texts in; for programs the records of `davy.score`, for people an `AnswerView` a
 question with its label, its probability and whether it was asked at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from davy.core.scheme import Question
@@ -29,11 +29,15 @@ class AnswerView:
 
 
 class Detector:
-    """Scores texts through a micro-batching queue; `start` and `stop` belong to the app's lifespan."""
+    """Scores texts through a micro-batching queue of its own, under a name and with thresholds that an admin gave."""
 
-    def __init__(self, scorer: Scorer) -> None:
+    def __init__(
+        self, scorer: Scorer, *, name: str | None = None, thresholds: Mapping[str, float] | None = None
+    ) -> None:
         self.scorer = scorer
-        self.model = model_of(scorer)
+        self.model = {**model_of(scorer), **({"name": name} if name else {})}
+        self.questions = tuple(question.name for question in scorer.questions)
+        self._thresholds = dict(thresholds or {})
         self._batcher: Batcher | None = None
 
     async def start(self) -> None:
@@ -62,7 +66,8 @@ class Detector:
             {"text": [repair_text(text) for text in texts], "lang": list(langs or [None] * len(texts))},
             schema={"text": pl.String, "lang": pl.String},
         )
-        return await self._batcher.score(frame)
+        scores = await self._batcher.score(frame)
+        return replace(scores, thresholds={**scores.thresholds, **self._thresholds}) if self._thresholds else scores
 
 
 def answer_views(scores: Scores, row: int, lang: str) -> list[AnswerView]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterable
 
 BUCKETS: tuple[float, ...] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -34,8 +35,8 @@ class Metrics:
             self._seconds += seconds
             self._buckets[next((i for i, top in enumerate(BUCKETS) if seconds <= top), len(BUCKETS))] += 1
 
-    def text(self, model: str, version: str) -> str:
-        """Return everything in Prometheus' text format."""
+    def text(self, models: Iterable[dict[str, str]]) -> str:
+        """Return everything in Prometheus' text format; `models` are the detectors in memory."""
         with self._lock:
             lines = ["# HELP davy_requests_total Requests answered.", "# TYPE davy_requests_total counter"]
             for (method, route, status), n in sorted(self._requests.items()):
@@ -49,9 +50,9 @@ class Metrics:
             for name in ("texts_scored", "sign_ins", "sign_ins_refused", "rate_limited"):
                 lines += [f"# TYPE davy_{name}_total counter", f"davy_{name}_total {self._events[name]}"]
         lines += [
-            "# HELP davy_model_info The detector that answers.",
+            "# HELP davy_model_info The detectors in memory.",
             "# TYPE davy_model_info gauge",
-            f'davy_model_info{{name="{_safe(model)}",version="{_safe(version)}"}} 1',
+            *(f'davy_model_info{{name="{_safe(m["name"])}",version="{_safe(m["version"])}"}} 1' for m in models),
         ]
         return "\n".join(lines) + "\n"
 

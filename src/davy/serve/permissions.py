@@ -22,6 +22,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "invite people": ("admin",),
     "disable people": ("admin",),
     "revoke any key": ("admin",),
+    "manage detectors": ("admin",),
     "see the audit": ("admin",),
     "see metrics": ("admin",),
 }

@@ -196,6 +196,8 @@ def announcement(asked: ServeOptions, settings: ServerSettings, store: Store) ->
     lines = [f"Davy is at {settings.base_url}  (stop with Ctrl+C)"]
     if settings.model in (WORD_LIST, demo_room.WORD_LIST) and not asked.model:
         lines.append("No embedded detector is installed: texts are scored by a word list. Choose one with --model.")
+    if asked.model and (default := _default_detector(store)):
+        lines.append(f"{default} answers by default, as chosen with davy model default; --model by its name.")
     if settings.demo:
         lines.append("Demo accounts:")
         lines += [f"  {it.role:<10} login {it.login:<10} password {it.password}" for it in demo_room.PEOPLE]
@@ -206,6 +208,13 @@ def announcement(asked: ServeOptions, settings: ServerSettings, store: Store) ->
             "Warning: others can reach this server and its traffic is not encrypted. See docs/serve/serving.md, TLS."
         )
     return lines
+
+
+def _default_detector(store: Store) -> str | None:
+    from davy.store import detectors
+
+    with store.read() as db:
+        return next((entry.full_name for entry in detectors.list_detectors(db) if entry.is_default), None)
 
 
 def first_admin_link(settings: ServerSettings, store: Store) -> str | None:

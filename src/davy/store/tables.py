@@ -494,6 +494,29 @@ responses = Table(
     _index("ix_responses_user_id", "user_id"),
 )
 
+# ---- detectors -----------------------------------------------------------------------------------
+
+detectors = Table(
+    "detectors",
+    metadata,
+    Column("id", TextColumn, primary_key=True),
+    Column("name", TextColumn, nullable=False),
+    Column("version", TextColumn, nullable=False),
+    Column("source", TextColumn, nullable=False),
+    Column("state", TextColumn, nullable=False),
+    Column("is_default", Integer, nullable=False),
+    Column("questions", JsonColumn, nullable=False),
+    Column("thresholds", JsonColumn, nullable=False),
+    Column("data_hash", TextColumn),
+    Column("added_at", TimeColumn, nullable=False),
+    Column("added_by", TextColumn, nullable=False),
+    UniqueConstraint("name", "version", name="uq_detectors_version"),
+    CheckConstraint("state IN ('active', 'shadow', 'retired')", name="state"),
+    _index("uq_detectors_active", "name", where="state = 'active'", unique=True),
+    _index("uq_detectors_default", "is_default", where="is_default = 1", unique=True),
+)
+"""One version of a name is active, and one detector at most is the default: the database holds both rules."""
+
 # ---- open coding: how a scheme grows ------------------------------------------------------------
 
 codes = Table(

@@ -23,13 +23,17 @@ router = APIRouter()
 
 
 class ScoreRequest(BaseModel):
-    """One `text`, or several `texts`; `lang` is their language where you know it."""
+    """One `text`, or several `texts`; `lang` is their language where you know it; `model` a detector's name.
+
+    Without `model` the default detector answers; `name@version` asks for exactly one version.
+    """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     text: str | None = None
     texts: list[str] | None = Field(default=None, min_length=1)
     lang: str | None = Field(default=None, max_length=20)
+    model: str | None = Field(default=None, max_length=200)
 
 
 @router.post("/v1/score")
@@ -39,9 +43,9 @@ async def score(
     """Return for each text its verdict and each question's label and probabilities, in the order of the texts."""
     context = context_of(request)
     texts = _texts(asked, most=context.settings.max_batch, longest=context.settings.max_text)
-    scores = await context.detector.score(texts, [asked.lang] * len(texts))
+    model, scores = await context.detectors.score(texts, [asked.lang] * len(texts), model=asked.model)
     context.metrics.count("texts_scored", len(texts))
-    return response_body(context.detector.model, records(scores))
+    return response_body(model, records(scores))
 
 
 def _texts(asked: ScoreRequest, *, most: int, longest: int) -> list[str]:

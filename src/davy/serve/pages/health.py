@@ -19,15 +19,16 @@ router = APIRouter()
 
 @router.api_route("/healthz", methods=["GET", "HEAD"], operation_id="healthz")
 def healthz(request: Request) -> Response:
-    """Return 200 where the database answers and the detector is ready, else 503 with what is not."""
+    """Return 200 where the database answers and the default detector is ready, else 503 with what is not."""
     context = context_of(request)
-    state: dict[str, Any] = {"status": "ok", "version": __version__, "database": "ok", "model": context.detector.model}
+    model = context.detectors.default_model
+    state: dict[str, Any] = {"status": "ok", "version": __version__, "database": "ok", "model": model}
     try:
         with context.store.read() as db:
             users.count(db)
     except Exception as error:  # noqa: BLE001 — whatever it is, the database does not answer
         state |= {"status": "failing", "database": type(error).__name__}
-    if not context.detector.ready:
+    if not context.detectors.ready:
         state |= {"status": "failing", "model": None}
     return JSONResponse(state, 200 if state["status"] == "ok" else 503)
 
@@ -38,7 +39,5 @@ def metrics(request: Request, authorization: Annotated[str | None, Header()] = N
     context = context_of(request)
     if not is_loopback(request.client.host if request.client else ""):
         key_or_session("admin", "see the audit")(request, authorization)
-    model = context.detector.model
-    return PlainTextResponse(
-        context.metrics.text(model["name"], model["version"]), media_type="text/plain; version=0.0.4"
-    )
+    text = context.metrics.text(context.detectors.loaded)
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

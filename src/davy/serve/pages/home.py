@@ -20,7 +20,7 @@ router = APIRouter(include_in_schema=False)
 @router.api_route("/", methods=["GET", "HEAD"])
 def home(request: Request, who: Anyone) -> Response:
     """Return the start page, for visitors or for the account's role."""
-    return render.page(request, "home.html", model=context_of(request).detector.model)
+    return render.page(request, "home.html", model=context_of(request).detectors.default_model)
 
 
 @router.post("/language")

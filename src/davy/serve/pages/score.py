@@ -16,7 +16,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.detector import answer_views, verdict_text
 from davy.serve.errors import LocalizedError, is_htmx
-from davy.serve.visitor import Form, allowed, check_rate
+from davy.serve.visitor import Form, allowed, check_rate, field
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -35,24 +35,27 @@ async def score(request: Request, who: Scores, form: Form) -> Response:
     """Return the text's scores: the whole page, or for htmx the result alone."""
     check_rate(request, "score page", who.id)
     text = str(form.get("text") or "").replace("\r\n", "\n")
+    model = field(form, "model")
     try:
-        result = await _result(request, text)
+        result = await _result(request, text, model)
     except UserError as error:
         if is_htmx(request) or error.status == 500:
             raise
-        return _page(request, text=text[:50_000], wrong=render.error_text(request, error), status=error.status)
+        return _page(
+            request, text=text[:50_000], model=model, wrong=render.error_text(request, error), status=error.status
+        )
     if is_htmx(request):
         return render.page(request, "parts/score.html", result=result)
-    return _page(request, text=text, result=result)
+    return _page(request, text=text, model=model, result=result)
 
 
-async def _result(request: Request, text: str) -> dict[str, object]:
+async def _result(request: Request, text: str, wanted: str) -> dict[str, object]:
     context = context_of(request)
     if not text.strip():
         raise LocalizedError("empty_text")
     if len(text) > context.settings.max_text:
         raise LocalizedError("too_long", status=413, most=context.settings.max_text, got=len(text))
-    scores = await context.detector.score([text])
+    model, scores = await context.detectors.score([text], model=wanted or None)
     context.metrics.count("texts_scored")
     shown = repair_text(text)
     return {
@@ -60,12 +63,28 @@ async def _result(request: Request, text: str) -> dict[str, object]:
         "masked": await to_thread.run_sync(context.mask, shown),
         "verdict": verdict_text(scores, 0, render.translator_of(request).lang),
         "answers": answer_views(scores, 0, render.translator_of(request).lang),
-        "model": context.detector.model,
+        "model": model,
     }
 
 
 def _page(
-    request: Request, *, text: str = "", result: dict[str, object] | None = None, wrong: str = "", status: int = 200
+    request: Request,
+    *,
+    text: str = "",
+    model: str = "",
+    result: dict[str, object] | None = None,
+    wrong: str = "",
+    status: int = 200,
 ) -> Response:
-    most = context_of(request).settings.max_text
-    return render.page(request, "score.html", status=status, text=text, result=result, wrong=wrong, most=most)
+    context = context_of(request)
+    return render.page(
+        request,
+        "score.html",
+        status=status,
+        text=text,
+        result=result,
+        wrong=wrong,
+        most=context.settings.max_text,
+        names=context.detectors.names,
+        model=model,
+    )

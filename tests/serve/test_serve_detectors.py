@@ -1,0 +1,198 @@
+"""Several detectors on one server: by name and version, swapped and retired while it runs, in every process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from starlette.testclient import TestClient
+from web_site import post
+
+from davy import schemes
+from davy.actions.detectors import register_detector
+from davy.core import UserError
+from davy.models.baselines import Majority
+from davy.serve.app import create_app
+from davy.serve.detector import Detector
+from davy.serve.detectors import Detectors
+from davy.store import detectors, keys
+
+
+def save_model(folder, answer="not hateful", name="comments"):
+    question = schemes.load("hate").question("hate")
+    Majority((question,), {"hate": answer}, name).save(folder)
+    return folder
+
+
+@pytest.fixture
+def secret(site):
+    with site.store.write() as db:
+        return keys.create(db, name="bot", owner=site.people["expert"].id, scopes=["score"], by="shell")[1]
+
+
+def ask(site, secret, **body):
+    headers = {"authorization": f"Bearer {secret}"}
+    return site.visitor(**headers).post("/v1/score", json={"text": "a grumblefop", **body})
+
+
+def add_by_page(site, folder, **more):
+    form = {"source": str(folder), "name": "", "state": "active", **more}
+    return post(site.as_("admin"), "/detectors", form, page="/detectors")
+
+
+def test_an_admin_adds_a_detector_and_programs_ask_for_it_by_name(site, secret, tmp_path):
+    assert add_by_page(site, save_model(tmp_path / "m1")).status_code == 303
+    body = ask(site, secret, model="comments").json()
+    assert body["model"]["name"] == "comments"
+    assert body["results"][0]["verdict"] == "none"
+    assert ask(site, secret, model=f"comments@{body['model']['version']}").json() == body
+    assert ask(site, secret).json()["results"][0]["verdict"] == "hateful"
+
+
+def test_a_default_answers_who_names_no_detector_until_it_is_retired(site, secret, tmp_path):
+    add_by_page(site, save_model(tmp_path / "m1"), state="default")
+    assert ask(site, secret).json()["model"]["name"] == "comments"
+    assert site.visitor().get("/healthz").json()["model"]["name"] == "comments"
+    with site.store.read() as db:
+        entry = detectors.find(db, "comments")
+    answer = post(site.as_("admin"), f"/detectors/{entry.id}/retire", page="/detectors")
+    assert answer.status_code == 303
+    assert ask(site, secret).json()["model"] == site.app.state.context.detectors.started.model
+    answer = ask(site, secret, model="comments")
+    assert (answer.status_code, "is retired" in answer.json()["error"]) == (410, True)
+
+
+def test_a_new_version_takes_over_and_the_old_one_can_come_back(site, secret, tmp_path):
+    add_by_page(site, save_model(tmp_path / "m1"))
+    first = ask(site, secret, model="comments").json()
+    add_by_page(site, save_model(tmp_path / "m2", answer="hateful"))
+    second = ask(site, secret, model="comments").json()
+    assert first["model"] != second["model"]
+    assert [it["results"][0]["verdict"] for it in (first, second)] == ["none", "hateful"]
+    with site.store.read() as db:
+        old = detectors.find(db, f"comments@{first['model']['version']}")
+    post(site.as_("admin"), f"/detectors/{old.id}/activate", page="/detectors")
+    assert ask(site, secret, model="comments").json() == first
+
+
+def test_a_shadow_answers_only_who_names_its_version(site, secret, tmp_path):
+    add_by_page(site, save_model(tmp_path / "m1"))
+    add_by_page(site, save_model(tmp_path / "m2", answer="hateful"), state="shadow")
+    with site.store.read() as db:
+        shadow = next(it for it in detectors.list_detectors(db) if it.state == "shadow")
+    assert ask(site, secret, model="comments").json()["results"][0]["verdict"] == "none"
+    assert ask(site, secret, model=shadow.full_name).json()["results"][0]["verdict"] == "hateful"
+
+
+def test_an_unknown_detector_is_404_and_the_answer_names_those_there_are(site, secret):
+    answer = ask(site, secret, model="nobody")
+    assert answer.status_code == 404
+    assert site.app.state.context.detectors.started.model["name"] in answer.json()["error"]
+
+
+def test_thresholds_of_a_detector_decide_its_labels(site, secret, tmp_path):
+    register_detector(
+        site.store, str(save_model(tmp_path / "m1", answer="hateful")), by="shell", thresholds={"hate": 0.99}
+    )
+    site.running.portal.call(site.app.state.context.detectors.refresh)
+    answer = ask(site, secret, model="comments").json()["results"][0]["questions"]["hate"]
+    assert answer["threshold"] == 0.99
+
+
+def test_another_process_notices_a_swap_within_seconds(site, secret, tmp_path):
+    other = create_app(site.settings)
+    headers = {"authorization": f"Bearer {secret}"}
+    with TestClient(other, base_url=site.settings.base_url, headers=headers) as client:
+        add_by_page(site, save_model(tmp_path / "m1"), state="default")
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            name = client.post("/v1/score", json={"text": "x"}).json()["model"]["name"]
+            if name == "comments":
+                break
+            time.sleep(0.1)
+        assert name == "comments"
+
+
+def test_the_score_page_offers_the_detectors_and_names_the_one_that_answered(site, tmp_path):
+    client = site.as_("annotator")
+    assert "<select" not in client.get("/score").text
+    add_by_page(site, save_model(tmp_path / "m1"))
+    assert '<option value="comments"' in client.get("/score").text
+    html = post(client, "/score", {"text": "a grumblefop", "model": "comments"}, page="/score").text
+    assert "nothing found" in html
+    assert "<code>comments</code>" in html
+
+
+@pytest.mark.parametrize("role", ["expert", "annotator"])
+def test_only_admins_see_and_change_detectors(site, role, tmp_path):
+    client = site.as_(role)
+    assert client.get("/detectors").status_code == 403
+    form = {"source": str(save_model(tmp_path / "m1")), "state": "active"}
+    assert post(client, "/detectors", form).status_code == 403
+    with site.store.read() as db:
+        assert detectors.list_detectors(db) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("/no/such/folder", "no model folder"), ("hf:org/name", "full path"), ("keywords:/etc/passwd", "full path")],
+)
+def test_the_page_takes_folders_and_embedded_detectors_only(site, source, words):
+    answer = add_by_page(site, source)
+    assert answer.status_code in (400, 404)
+    assert words in answer.text
+
+
+def test_a_folder_that_changed_is_not_served_as_the_old_version(site, secret, tmp_path):
+    folder = save_model(tmp_path / "m1")
+    register_detector(site.store, str(folder), by="shell")
+    save_model(folder, answer="hateful")
+    site.running.portal.call(site.app.state.context.detectors.refresh)
+    answer = ask(site, secret, model="comments")
+    assert answer.status_code == 503
+    assert "holds version" in answer.json()["error"]
+
+
+def test_few_detectors_are_in_memory_and_the_one_asked_least_lately_goes(store, tmp_path):
+    for number in range(3):
+        register_detector(store, str(save_model(tmp_path / str(number), name=f"d{number}")), by="shell")
+    question = schemes.load("hate").question("hate")
+
+    async def use():
+        registry = Detectors(store, Detector(Majority((question,))), most_loaded=2)
+        await registry.start()
+        for name in ("d0", "d1", "d0", "d2"):
+            await registry.score(["x"], model=name)
+        names = [model["name"] for model in registry.loaded]
+        await registry.stop()
+        return names
+
+    assert asyncio.run(use()) == ["majority", "d0", "d2"]
+
+
+def test_many_who_ask_at_once_wait_for_one_loading(store, tmp_path):
+    from davy.actions.detectors import load_registered
+
+    register_detector(store, str(save_model(tmp_path / "m")), by="shell")
+    question = schemes.load("hate").question("hate")
+    loads = []
+
+    def load(entry):
+        loads.append(entry.full_name)
+        return load_registered(entry)
+
+    async def use():
+        registry = Detectors(store, Detector(Majority((question,))), load=load)
+        await registry.start()
+        answers = await asyncio.gather(*(registry.score(["x"], model="comments") for _ in range(20)))
+        await registry.stop()
+        return {model["name"] for model, _ in answers}
+
+    assert asyncio.run(use()) == {"comments"}
+    assert len(loads) == 1
+
+
+def test_a_shadow_can_not_be_the_default(store, tmp_path):
+    with pytest.raises(UserError, match="can't be the default"):
+        register_detector(store, str(save_model(tmp_path / "m")), by="shell", shadow=True, default=True)
