@@ -386,7 +386,7 @@ def student(args: argparse.Namespace) -> None:
     )  # fmt: skip
     rounding = {"on": False}
 
-    def wrap_up(share: float) -> None:
+    def on_step(share: float) -> None:
         if share >= 1 - args.rounded and not rounding["on"]:
             simulate_int8(network.encoder, bits=args.bits)
             rounding["on"] = True
@@ -403,7 +403,7 @@ def student(args: argparse.Namespace) -> None:
         return figures
 
     fit(network, store, targets, recipe, order=lambda rng: student_order(bench, len(store), rng), evaluate=late,
-        tell=bench.tell, wrap_up=wrap_up)  # fmt: skip
+        tell=bench.tell, on_step=on_step)  # fmt: skip
     stop_simulating(network.encoder)
     save(network, args.keep / f"student-{args.of}{args.tag}.safetensors")
 

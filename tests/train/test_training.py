@@ -382,7 +382,7 @@ def test_encoders_of_other_families_train_and_keep_their_scores_when_exported(na
 
 def test_curves_are_the_mean_of_all_seeds_and_a_card_names_its_figures():
     from davy.train import run_record
-    from davy.train.loop import History
+    from davy.train.run_record import History
 
     def run(*losses):
         return History([{"epoch": i, "loss": it, "hate": 1 - it, "type": 0.5 - it, "score": -it, "dev loss": it}
@@ -396,7 +396,11 @@ def test_curves_are_the_mean_of_all_seeds_and_a_card_names_its_figures():
         0.5
     )
     text = run_record.model_card(
-        Config(encoder="x"), {"posts": 3}, run_record.summary([run(0.4), run(0.2)]), {"hate": ["a", "b"]}
+        Config(encoder="x"),
+        {"posts": 3},
+        run_record.summary([run(0.4), run(0.2)]),
+        {"hate": ["a", "b"]},
+        "fine-tuned `x`",
     )
     assert "| hate, macro-F1 | 0.7 | 0.1414 | 2 |" in text
     assert "- rate: 2e-05" in text

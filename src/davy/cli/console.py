@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json as _json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from davy.actions.reporter import Reporter
+
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 
 @dataclass
@@ -76,20 +79,63 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str =
     out().print(grid)
 
 
-@contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Any]:
-    """Yield a function that takes how many more are done; draws a bar on stderr when that is a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def command_line() -> list[str]:
+    """Return the command as records and reports quote it."""
+    return ["davy", *sys.argv[1:]]
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=err(),
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task(what, total=total)
-        yield lambda more=1: bar.advance(task, more)
+
+class ShellReporter(Reporter):
+    """Draws a bar on stderr for each task when that is a terminal, and prints notes there. Use it in a `with` block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bar: Progress | None = None
+
+    def begin(self, task: str, total: int | None = None) -> None:
+        """Draw a new bar."""
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.end()
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=err(),
+            disable=not sys.stderr.isatty(),
+            transient=True,
+        )
+        self._bar.start()
+        self._bar.add_task(task, total=total)
+
+    def advance(self, steps: int = 1) -> None:
+        """Move the bar."""
+        if self._bar is not None:
+            self._bar.advance(self._bar.task_ids[0], steps)
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+        self._bar = None
+
+    def note(self, line: str) -> None:
+        """Print a line above the bar."""
+        if self._bar is not None and sys.stderr.isatty():
+            self._bar.console.print(line, markup=False)
+        else:
+            note(line)
+
+    def __enter__(self) -> ShellReporter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+@contextmanager
+def progress(task: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Yield a function that takes how many more steps of a task are done."""
+    with ShellReporter() as reporter:
+        reporter.begin(task, total)
+        yield reporter.advance

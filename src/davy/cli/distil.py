@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from davy.cli import console
+from davy.cli.train import parse_changes
 
 
 def distil(
@@ -34,34 +35,22 @@ def distil(
       davy distil train.csv reddit.csv --teacher runs/a/seed-1/model --teacher runs/a/seed-2/model
       --encoder ./minilm --dev dev.csv --out runs/student --set epochs=8 --set rate=3e-4
     """
-    from davy.cli.train import check_out, parse_changes, print_evaluation, read_joined
-    from davy.files import tables as collected
-    from davy.models.load import load
-    from davy.train import run_record
-    from davy.train.config import from_values, with_changes
-    from davy.train.distil import distil as distilled
+    from davy.actions import distil as action
 
-    config = with_changes(
-        from_values({"name": "student", "encoder": encoder, "rate": 1e-4}, "the defaults"), parse_changes(set_)
-    )
-    check_out(out)
-    teachers = [load(name, read=collected.batches) for name in teacher]
-    posts = read_joined(files, None)
-    judged = read_joined([dev], None) if dev else None
-    console.note(f"{len(teachers)} teachers, {len(posts)} posts")
-    done = distilled(posts, judged, teachers, config, out, hard_share=hard, seed=seed, tell=print_evaluation)
-    data = {
-        "posts": len(posts),
-        "hash": run_record.data_hash(posts),
-        "teachers": [f"{t.name} {t.version}" for t in teachers],
-    }
-    written = run_record.write_run(out, "distil", config, data, {seed: done.history})
-    labels = {question.name: list(question.label_names) for question in done.scorer.questions}
-    (done.folder / "card.md").write_text(
-        run_record.model_card(config, data, written["summary"], labels), encoding="utf-8"
-    )
-    run_record.write_manifest(done.folder)
+    with console.ShellReporter() as reporter:
+        run = action.distil(
+            files,
+            teacher,
+            encoder,
+            out,
+            dev=dev,
+            hard_share=hard,
+            seed=seed,
+            changes=parse_changes(set_),
+            command=console.command_line(),
+            reporter=reporter,
+        )
     if json:
-        console.json(written)
+        console.json(run.record)
     else:
-        console.note(f"Written: {done.folder}. Make it small and fast: davy export {done.folder} --out my-model")
+        console.note(f"Written: {run.model}. Make it small and fast: davy export {run.model} --out my-model")

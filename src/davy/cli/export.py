@@ -33,18 +33,9 @@ def export(
 
       davy score posts.csv --model my-model --out scored.csv
     """
-    from davy.cli.train import read_joined
-    from davy.core.errors import UserError
-    from davy.train.export import export_onnx as exported
+    from davy.actions.export_model import export_model
 
-    if table_bits not in (4, 8):
-        raise UserError(f"--table-bits is {table_bits}; it is 8 or 4.")
-    if matrix_bits not in (4, 8):
-        raise UserError(f"--matrix-bits is {matrix_bits}; it is 8 or 4.")
-    if exact and (table_bits, matrix_bits) != (8, 8):
-        raise UserError("--exact keeps 32 bits; leave it out, or --table-bits and --matrix-bits.")
-    posts = read_joined([dev], None) if dev else None
-    found = exported(model, out, dev=posts, int8=not exact, table_bits=table_bits, matrix_bits=matrix_bits)
+    found = export_model(model, out, dev=dev, exact=exact, table_bits=table_bits, matrix_bits=matrix_bits)
     if json:
         console.json(found)
         return

@@ -70,11 +70,10 @@ def show(
 
       davy model show my-model/ --json
     """
-    from davy.cli import model_files
+    from davy.actions.scorers import load_scorer
     from davy.models.folder import CARD, question_to_json
-    from davy.models.load import load
 
-    scorer = load(name, read=model_files.read_posts)
+    scorer = load_scorer(name)
     card = _card(scorer, CARD)
     questions = [question_to_json(question) for question in scorer.questions]
     if json:

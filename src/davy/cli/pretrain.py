@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from davy.cli import console
+from davy.cli.train import parse_changes
 
 
 def pretrain(
@@ -31,21 +32,20 @@ def pretrain(
 
       davy train train.csv --encoder runs/minilm-reddit --scheme edos --out runs/edos
     """
-    from davy.cli.train import check_out, parse_changes, print_evaluation, read_joined
-    from davy.train import run_record
-    from davy.train.config import from_values, with_changes
-    from davy.train.pretrain import pretrain as learnt
+    from davy.actions import distil as action
 
-    config = with_changes(
-        from_values({"name": "pretrained", "encoder": encoder, "rate": 5e-5}, "the defaults"), parse_changes(set_)
-    )
-    check_out(out)
-    posts = read_joined(files, None)
-    console.note(f"{encoder}: {len(posts)} posts")
-    history = learnt(posts["text"].fill_null("").to_list(), config, out, share=hide, seed=seed, tell=print_evaluation)
-    data = {"posts": len(posts), "hash": run_record.data_hash(posts.select("text"))}
-    written = run_record.write_run(out, "pretrain", config, data, {seed: history})
+    with console.ShellReporter() as reporter:
+        record = action.pretrain(
+            files,
+            encoder,
+            out,
+            hide=hide,
+            seed=seed,
+            changes=parse_changes(set_),
+            command=console.command_line(),
+            reporter=reporter,
+        )
     if json:
-        console.json(written)
+        console.json(record)
     else:
         console.note(f"Written: {out}. Fine-tune it: davy train F --encoder {out} --out runs/mine")

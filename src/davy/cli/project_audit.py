@@ -55,7 +55,7 @@ def audit(
                 doubts = []
                 for doubt in given:
                     doubts.append(doubt)
-                    step()
+                    step(1)
         with store.write() as db:
             done = auditing.audit(
                 db,

@@ -46,6 +46,15 @@ def format_of(path: Path | str, asked: str | None = None) -> FileFormat:
     return _by_name(ending, f"{path}: the extension does not say which format it is.", ending.split(".")[-1])
 
 
+def names_format(path: Path | str) -> bool:
+    """Return whether a path's extension says its format."""
+    try:
+        format_of(path)
+    except UserError:
+        return False
+    return True
+
+
 def display_name(path: Path | str) -> str:
     """Return how errors and notes name a path; `-` is stdin."""
     return "stdin" if str(path) == STDIO else str(path)

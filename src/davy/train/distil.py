@@ -98,6 +98,7 @@ def distil(
     hard_share: float = 0.3,
     seed: int = 1,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
+    on_step: Callable[[float], None] = lambda _: None,
 ) -> TrainingResult:
     """Train a student on the posts and write it to `folder/model`."""
     questions = shared_questions(teachers)
@@ -128,6 +129,7 @@ def distil(
         folder=checkpoint,
         save_every=config.save_every,
         tell=tell,
+        on_step=on_step,
         identity=run_identity(
             config, seed, posts, dev, questions, teachers=[[it.name, it.version] for it in teachers], hard=hard_share
         ),

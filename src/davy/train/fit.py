@@ -18,9 +18,10 @@ from torch import Tensor, nn
 
 from davy.models.network import Network
 from davy.train.data import Targets, Tokens, batches_by_length, batches_longest_first
-from davy.train.loop import History, Loop, Schedule
+from davy.train.loop import Loop, Schedule
 from davy.train.losses import agreement_loss, masked_loss
 from davy.train.processes import ProcessGroup
+from davy.train.run_record import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def fit(
     folder: Path | None = None,
     save_every: int = 0,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
-    wrap_up: Callable[[float], None] = lambda _: None,
+    on_step: Callable[[float], None] = lambda _: None,
     team: ProcessGroup | None = None,
     identity: Mapping[str, Any] | None = None,
 ) -> History:
@@ -76,7 +77,7 @@ def fit(
         folder,
         save_every,
         tell,
-        wrap_up,
+        on_step,
         team or ProcessGroup(),
         identity or {},
     ).run()

@@ -9,7 +9,6 @@ resumed ends with the same weights as one that was not.
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from torch import Tensor, nn
 
 from davy.core.errors import UserError
 from davy.train.processes import ProcessGroup
+from davy.train.run_record import History
 
 CHECKPOINT = "checkpoint.safetensors"
 STATE = "checkpoint.json"
@@ -50,19 +50,6 @@ class Schedule:
 
 
 @dataclass(slots=True)
-class History:
-    """What happened: a record for each evaluation, and which was best."""
-
-    records: list[dict[str, Any]] = field(default_factory=list)
-    best: int = -1
-    stopped: bool = False
-
-    @property
-    def best_score(self) -> float:
-        return float(self.records[self.best]["score"]) if self.best >= 0 else -math.inf
-
-
-@dataclass(slots=True)
 class Loop:
     """One training run.
 
@@ -80,8 +67,8 @@ class Loop:
     folder: Path | None = None
     save_every: int = 0
     tell: Callable[[dict[str, Any]], None] = lambda _: None
-    wrap_up: Callable[[float], None] = lambda _: None
-    """Hears the share of the run that is done before each step, for phases such as quantisation-aware steps."""
+    on_step: Callable[[float], None] = lambda _: None
+    """Hears the share of the run that is done before each step; what it raises ends the run there."""
     team: ProcessGroup = field(default_factory=ProcessGroup)
     """The processes that train together. Each draws its own dropout, so that after a kill a team of several goes on
     with other chance than it would have had; one alone ends with the same weights."""
@@ -111,7 +98,7 @@ class Loop:
             share = plan.share(i, len(batches))
             if share >= 1:
                 break
-            self.wrap_up(share)
+            self.on_step(share)
             plan.step(self.loss, self.team.share(batches[i]), share, last=i + 1 == len(batches))
             plan.done = i + 1
             due = self.save_every and plan.steps % (self.save_every * self.schedule.accumulate) == 0

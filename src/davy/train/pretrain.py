@@ -21,8 +21,9 @@ from davy.models.transformer import TextTokenizer, load_tokenizer
 from davy.train import emoji
 from davy.train.config import Config
 from davy.train.data import Tokens, batches_by_length
-from davy.train.loop import History, Loop
+from davy.train.loop import Loop
 from davy.train.masking import Masker, masked_words_loss
+from davy.train.run_record import History
 from davy.train.trainer import schedule_of
 
 
@@ -34,6 +35,7 @@ def pretrain(
     share: float = 0.15,
     seed: int = 1,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
+    on_step: Callable[[float], None] = lambda _: None,
 ) -> History:
     """Train on the texts and write the encoder to `folder`; `share` of the words are hidden."""
     from transformers import AutoModelForMaskedLM
@@ -82,6 +84,7 @@ def pretrain(
         folder=checkpoint,
         save_every=config.save_every,
         tell=tell,
+        on_step=on_step,
         identity={**config.identity(), "seed": seed, "hide": share, "posts": _hash(texts)},
     ).run()
     model.cpu().save_pretrained(folder)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 import statistics
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.train.config import Config
-from davy.train.loop import History
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +27,19 @@ NO_FIGURES = ("epoch", "seconds", "loss", "dev loss", "score")
 MEAN = "macro-F1 on dev"
 SETTINGS = ("rate", "batch", "epochs", "max_length", "emoji", "class_weights", "under", "over", "weights")
 PACKAGES = ("davy", "torch", "transformers", "tokenizers", "numpy", "polars", "safetensors")
+
+
+@dataclass(slots=True)
+class History:
+    """What happened: a record for each evaluation, and which was best."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    best: int = -1
+    stopped: bool = False
+
+    @property
+    def best_score(self) -> float:
+        return float(self.records[self.best]["score"]) if self.best >= 0 else -math.inf
 
 
 def data_hash(posts: pl.DataFrame) -> str:
@@ -50,12 +63,18 @@ def versions() -> dict[str, str]:
 
 
 def write_run(
-    folder: Path, kind: str, config: Config, data: dict[str, Any], histories: dict[int, History]
+    folder: Path,
+    kind: str,
+    config: Config,
+    data: dict[str, Any],
+    histories: dict[int, History],
+    *,
+    command: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Write the manifest and the picture of a run; return the manifest."""
+    """Write the manifest and the picture of a run; return the manifest. `command` is what was run."""
     record = {
         "kind": kind,
-        "command": ["davy", *sys.argv[1:]],
+        "command": list(command),
         "config": config.as_json(),
         "data": data,
         "versions": versions(),
@@ -111,10 +130,10 @@ def figure_name(name: str) -> str:
 
 
 def model_card(
-    config: Config, data: dict[str, Any], found: dict[str, dict[str, float]], labels: dict[str, list[str]]
+    config: Config, data: dict[str, Any], found: dict[str, dict[str, float]], labels: dict[str, list[str]], base: str
 ) -> str:
-    """Return a model card with what the run knows; people add what it can't know."""
-    lines = [f"# {config.name}", "", f"A fine-tuned `{config.encoder}` for {', '.join(labels)}.", "", "## Data", ""]
+    """Return a model card with what the run knows; people add what it can't know. `base` says what was trained."""
+    lines = [f"# {config.name}", "", f"A {base} for {', '.join(labels)}.", "", "## Data", ""]
     lines += [f"- {name}: {value}" for name, value in data.items()]
     lines += ["", "## Labels", "", *[f"- {name}: {', '.join(names)}" for name, names in labels.items()], ""]
     lines += ["## Figures on dev", "", "| figure | mean | sd | seeds |", "| --- | --- | --- | --- |"]

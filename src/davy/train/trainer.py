@@ -24,10 +24,10 @@ from davy.train import emoji, targets
 from davy.train.config import Config
 from davy.train.data import Targets, Tokens
 from davy.train.fit import FitSettings, fit, predict
-from davy.train.loop import History, Schedule
+from davy.train.loop import Schedule
 from davy.train.losses import masked_loss
 from davy.train.processes import process_group
-from davy.train.run_record import data_hash
+from davy.train.run_record import History, data_hash
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,6 +52,7 @@ def train(
     *,
     seed: int,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
+    on_step: Callable[[float], None] = lambda _: None,
 ) -> TrainingResult:
     """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint`."""
     torch.manual_seed(seed)
@@ -74,6 +75,7 @@ def train(
         folder=checkpoint,
         save_every=config.save_every,
         tell=tell,
+        on_step=on_step,
         team=us,
         identity=run_identity(config, seed, posts, dev, questions),
     )

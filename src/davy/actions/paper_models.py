@@ -14,7 +14,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.cli import console
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.train import note_epoch, step_reporter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,9 +38,9 @@ def fine_tune(
     *,
     seed: int,
     changes: Mapping[str, str],
+    reporter: Reporter = SILENT,
 ) -> Scorer:
     """Return the encoder fine-tuned by the recipe's config; the checkpoint is never chosen on what is measured."""
-    from davy.cli.train import print_evaluation
     from davy.models.load import open_folder
     from davy.train.config import load_config
     from davy.train.trainer import train as trained
@@ -50,14 +51,26 @@ def fine_tune(
     asked = [question.name for question in questions]
     folder = cache_path("models", row, _settings(config), _hash(learn, asked), _hash(judge, asked), asked)
     if not (folder / "model" / "manifest.json").is_file():
-        console.note(f"{row}: fine-tuning {encoder} on {len(learn):,} posts ({', '.join(asked)}) …")
-        trained(learn, judge, questions, config, folder, seed=seed, tell=print_evaluation)
+        reporter.note(f"{row}: fine-tuning {encoder} on {len(learn):,} posts ({', '.join(asked)}) …")
+        reporter.begin(f"Fine-tuning {row}", 100)
+        trained(
+            learn,
+            judge,
+            questions,
+            config,
+            folder,
+            seed=seed,
+            tell=note_epoch(reporter),
+            on_step=step_reporter(reporter),
+        )
+        reporter.end()
     return open_folder(folder / "model")
 
 
-def pretrain_further(row: str, encoder: str, texts: Sequence[str], *, seed: int, changes: Mapping[str, str]) -> str:
+def pretrain_further(
+    row: str, encoder: str, texts: Sequence[str], *, seed: int, changes: Mapping[str, str], reporter: Reporter = SILENT
+) -> str:
     """Return the folder of an encoder that has guessed hidden words in these texts."""
-    from davy.cli.train import print_evaluation
     from davy.train.config import from_values, with_changes
     from davy.train.pretrain import pretrain
 
@@ -68,8 +81,8 @@ def pretrain_further(row: str, encoder: str, texts: Sequence[str], *, seed: int,
     digest = hashlib.sha256("\x1e".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
     folder = cache_path("encoders", row, _settings(config), digest, seed)
     if not (folder / "tokenizer.json").is_file():
-        console.note(f"{row}: {encoder} reads {len(texts):,} posts first …")
-        pretrain(texts, config, folder, seed=seed, tell=print_evaluation)
+        reporter.note(f"{row}: {encoder} reads {len(texts):,} posts first …")
+        pretrain(texts, config, folder, seed=seed, tell=note_epoch(reporter), on_step=step_reporter(reporter))
     return str(folder)
 
 

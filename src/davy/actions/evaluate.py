@@ -1,0 +1,112 @@
+"""Evaluate: how good detectors are on posts with settled answers, and whether one is better than another.
+
+Posts, detectors and files of predictions in, an `Evaluation` out, which
+`write_evaluation` puts into a folder as a page, a table and JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from davy import schemes
+from davy.actions.output_folder import make_folder
+from davy.actions.posts import LoadedPosts, Posts, load_posts, select_split
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.scorers import Models, check_names, load_scorers, score_posts
+from davy.compare import evaluate as comparison
+from davy.compare.gold import ROW, data_hash, gold_columns, guess_scheme, settled_answers
+from davy.compare.page import page
+from davy.compare.predictions import Predictions, align_predictions, read_predictions, shared_questions
+from davy.compare.results import figures_table, record
+from davy.core.errors import UserError
+from davy.files import tables
+from davy.files.output_file import atomic_path
+from davy.measure.intervals import Bootstrap
+from davy.score.resume import input_hash
+
+if TYPE_CHECKING:
+    from davy.core.scheme import Scheme
+
+
+def evaluate(
+    posts: Posts,
+    models: Models = (),
+    predictions: Sequence[str] = (),
+    *,
+    scheme: str | None = None,
+    questions: Sequence[str] = (),
+    split: str | None = None,
+    gold: Sequence[str] = (),
+    everywhere: bool = False,
+    bootstrap: Bootstrap | None = None,
+    reporter: Reporter = SILENT,
+) -> comparison.Evaluation:
+    """Return every detector's figures on the settled answers of the posts, and paired tests between each two.
+
+    `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `everywhere` measures yes/no
+    child questions on all posts, as no where they don't apply. Each model makes one scoring pass.
+    """
+    if not models and not predictions:
+        raise UserError("Say what to measure: --model M (davy model list), or --predictions FILE.")
+    check_names([*models, *predictions])
+    source = load_posts(posts)
+    chosen, part = select_split(source.frame, split, reporter)
+    rules, columns = _scheme_and_columns(scheme or source.scheme, chosen, gold, questions, reporter)
+    golds = settled_answers(chosen, rules, columns, file=source.path, questions=list(questions), everywhere=everywhere)
+    detectors = [
+        *_by_models(models, chosen, rules, reporter),
+        *_by_files(predictions, chosen, source, rules),
+    ]
+    return comparison.evaluate(
+        golds,
+        detectors,
+        title=f"{source.name}, {part}" if part else source.name,
+        data=data_hash(chosen, list(columns.values())),
+        settings={"file": Path(source.path).name, "scheme": f"{rules.name} {rules.version}", "split": part},
+        bootstrap=bootstrap or Bootstrap(),
+    )
+
+
+def write_evaluation(evaluation: comparison.Evaluation, folder: Path, *, command: str = "") -> None:
+    """Write report.html, figures.csv and results.json into a folder, each whole or not at all."""
+    make_folder(folder)
+    with atomic_path(folder / "results.json") as draft:
+        draft.write_text(json.dumps(record(evaluation), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    with atomic_path(folder / "figures.csv") as draft:
+        draft.write_text(figures_table(evaluation).csv(), encoding="utf-8")
+    page(evaluation, command=command).write(folder / "report.html")
+
+
+def _scheme_and_columns(
+    name: str | None, posts: pl.DataFrame, gold: Sequence[str], questions: Sequence[str], reporter: Reporter
+) -> tuple[Scheme, dict[str, str]]:
+    if name is None:
+        name = guess_scheme(posts.drop(ROW))
+        reporter.note(f"Scheme: {name} (guessed from the answers; choose with --scheme).")
+    scheme = schemes.load(name)
+    return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme, questions)
+
+
+def _by_models(models: Models, posts: pl.DataFrame, scheme: Scheme, reporter: Reporter) -> list[Predictions]:
+    scorers = load_scorers(models)
+    for name, scorer in scorers.items():  # before the first of them reads all posts
+        shared_questions(name, [question.name for question in scorer.questions], scheme)
+    return [
+        read_predictions(name, scorer.version, score_posts(posts, scorer, reporter), scheme)
+        for name, scorer in scorers.items()
+    ]
+
+
+def _by_files(names: Sequence[str], posts: pl.DataFrame, source: LoadedPosts, scheme: Scheme) -> list[Predictions]:
+    made = []
+    for name in names:
+        rows: Any = pl.concat(list(tables.batches(name)), how="diagonal_relaxed")
+        every = source.frame["id"].to_list()
+        rows = align_predictions(rows, posts["id"].to_list(), every, file=name, posts=source.path)
+        made.append(read_predictions(Path(name).name, input_hash(Path(name))[:12], rows, scheme, file=name))
+    return made

@@ -1,0 +1,125 @@
+"""Where an action's posts come from: a file, a public corpus, or a frame in memory.
+
+Any of these in, one frame of posts out. Rows are numbered in a column of their own,
+so that an error names the row of the file even after rows were left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from davy.actions.reporter import SILENT, Reporter
+from davy.collect import corpora
+from davy.compare.gold import ROW
+from davy.core.errors import UserError
+from davy.files import post_columns, tables
+from davy.files.file_table import translate_errors
+
+
+@dataclass(frozen=True, slots=True)
+class PostSource:
+    """A file or folder of posts (`-` is stdin), and what its name does not say: corpus, columns, format."""
+
+    path: str
+    corpus: str | None = None
+    text: str | None = None
+    id: str | None = None
+    format: str | None = None
+    encoding: str | None = None
+
+
+Posts = PostSource | Path | str | pl.DataFrame
+"""What actions take for posts. A frame has a column `text`; without a column `id` its rows are numbered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPosts:
+    """All posts of a source, with the row numbers in column `ROW`."""
+
+    frame: pl.DataFrame
+    path: str
+    """What errors call the source: the path as it was given."""
+    name: str
+    """What reports call it: the corpus, or the file's name without its folder."""
+    scheme: str | None = None
+    """The scheme that the corpus names."""
+    json: frozenset[str] = frozenset()
+    """The columns that hold JSON."""
+
+    @property
+    def posts(self) -> pl.DataFrame:
+        """The posts without their row numbers."""
+        return self.frame.drop(ROW)
+
+
+def as_source(posts: PostSource | Path | str) -> PostSource:
+    """Return the source of a path."""
+    return posts if isinstance(posts, PostSource) else PostSource(str(posts))
+
+
+def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
+    """Return all posts of a source; with `unique_ids`, a repeated id is an error."""
+    if isinstance(posts, pl.DataFrame):
+        return _from_frame(posts)
+    source = as_source(posts)
+    if source.corpus is not None:
+        if source.text or source.id or source.format or source.encoding:
+            raise UserError("--corpus knows the file: leave out --text-column, --id-column, --format and --encoding.")
+        corpus = corpora.load(source.corpus, source.path)
+        frame = corpus.posts.collect().with_row_index(ROW, offset=1)
+        return LoadedPosts(frame, source.path, source.corpus, corpus.scheme, corpus.table.json)
+    if Path(source.path).is_dir():
+        raise UserError(f"{source.path} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
+    with tables.open_table(source.path, format=source.format, encoding=source.encoding) as table:
+        made = post_columns.as_posts(table, text=source.text, id=source.id)
+        if unique_ids:
+            post_columns.check_ids(made)
+        with translate_errors(source.path):
+            frame = made.frame.collect().with_row_index(ROW, offset=1)
+    name = "stdin" if source.path == "-" else Path(source.path).name
+    return LoadedPosts(frame, source.path, name, None, made.json)
+
+
+def load_joined(sources: Sequence[Posts]) -> pl.DataFrame:
+    """Return the posts of several sources in one frame; a column that one lacks is null there."""
+    return pl.concat([load_posts(source).posts for source in sources], how="diagonal_relaxed")
+
+
+def read_model_posts(path: Path) -> Iterator[pl.DataFrame]:
+    """Yield a file's posts for a model that learns from it, its text under `text` whatever the file calls it."""
+    with tables.open_table(path) as table, translate_errors(table.name):
+        yield from post_columns.as_posts(table).frame.collect_batches(maintain_order=True, engine="streaming")
+
+
+def select_split(posts: pl.DataFrame, split: str | None, reporter: Reporter = SILENT) -> tuple[pl.DataFrame, str]:
+    """Return the posts of a split (`NAME` or `COLUMN=NAME`) and its name; all posts where none is named."""
+    column, _, name = split.rpartition("=") if split else ("", "", "")
+    column = column or "split"
+    if split and column not in posts.columns:
+        others = ", ".join(c for c in posts.columns if c.startswith("split")) or "none"
+        raise UserError(f"There is no column {column!r} to take the split from; columns of splits: {others}.")
+    if column not in posts.columns:
+        return posts, ""
+    counts = {str(value): n for value, n in posts[column].value_counts(sort=True).iter_rows()}
+    if not split:
+        if len(counts) > 1:
+            listed = ", ".join(f"{value} {n:,}" for value, n in counts.items())
+            reporter.note(
+                f"Measuring all splits together ({listed}). Name one with --split; models may have seen train."
+            )
+        return posts, " + ".join(counts)
+    if name not in counts:
+        raise UserError(f"There is no split {name!r} in column {column!r}; it has {', '.join(counts)}.")
+    return posts.filter(pl.col(column).cast(pl.String) == name), name
+
+
+def _from_frame(posts: pl.DataFrame) -> LoadedPosts:
+    if "text" not in posts.columns:
+        raise UserError(f"The posts have no column 'text'; they have {', '.join(posts.columns) or 'no columns'}.")
+    if "id" not in posts.columns:
+        posts = posts.with_columns(pl.int_range(1, pl.len() + 1).cast(pl.String).alias("id"))
+    return LoadedPosts(posts.drop(ROW, strict=False).with_row_index(ROW, offset=1), "the posts", "posts")

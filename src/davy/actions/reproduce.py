@@ -1,0 +1,174 @@
+"""Reproduce: a paper's table beside ours, on the splits that are present.
+
+A paper's name and the folder of its corpus in, a `Reproduction` out, which
+`write_reproduction` puts into a folder. Answers and fine-tuned models are kept in
+the cache, so that a second call only reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.actions.output_folder import make_folder
+from davy.actions.paper_models import fine_tune, pretrain_further
+from davy.actions.posts import PostSource, load_joined, load_posts
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.scorers import load_scorer, score_posts
+from davy.compare.gold import data_hash
+from davy.compare.papers.paper_table import NotRun, Reproduction, page, record, whole_table
+from davy.compare.score_cache import cached_scores
+from davy.core.errors import UserError
+from davy.files.output_file import atomic_path
+from davy.measure.intervals import Bootstrap
+from davy.models import hub
+from davy.models.cache import cache_folder
+from davy.train.config import Config, with_changes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.core.scheme import Question
+    from davy.core.scorer import Scorer
+
+PAPERS: Mapping[str, str] = {
+    "edos": "davy.compare.papers.edos",
+    "gmhp7k": "davy.compare.papers.gmhp7k",
+}
+
+
+def reproduce(
+    paper: str,
+    data: Path | str,
+    *,
+    encoders: Sequence[str] = (),
+    changes: Mapping[str, str] | None = None,
+    unlabelled: Path | None = None,
+    models: Sequence[str] = (),
+    fresh: bool = False,
+    seed: int = 0,
+    reporter: Reporter = SILENT,
+) -> Reproduction:
+    """Return a paper's rows with ours beside them; `models` are further rows.
+
+    `encoders` are `[ROW=]NAME` for the transformer rows, `changes` fields of their config as text, and `unlabelled`
+    posts that an encoder reads first where its row wants that.
+    """
+    module = import_module(PAPERS[paper])
+    posts = load_posts(PostSource(str(data), corpus=paper)).frame
+    rows = _PaperRows(_encoders(encoders, module.ENCODERS), changes or {}, unlabelled, reporter, fresh=fresh)
+    for name in models:
+        rows.loaded(name)  # a wrong name is an error now, not after minutes of fitting
+    found: Reproduction = module.reproduce(posts, rows, seed=seed, models=list(models), bootstrap=Bootstrap(seed=seed))
+    return found
+
+
+def write_reproduction(found: Reproduction, folder: Path, *, command: str = "") -> None:
+    """Write report.html, table.csv and results.json into a folder, each whole or not at all."""
+    make_folder(folder)
+    with atomic_path(folder / "results.json") as draft:
+        draft.write_text(json.dumps(record(found), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    with atomic_path(folder / "table.csv") as draft:
+        draft.write_text(whole_table(found).csv(), encoding="utf-8")
+    page(found, command=command).write(folder / "report.html")
+
+
+class _PaperRows:
+    """What the papers' modules ask of us: scoring passes that are remembered, training, detectors by name."""
+
+    def __init__(
+        self,
+        encoders: Mapping[str, str | None],
+        changes: Mapping[str, str],
+        unlabelled: Path | None,
+        reporter: Reporter,
+        *,
+        fresh: bool,
+    ) -> None:
+        with_changes(Config(), changes)  # a wrong field is said now, even where no row is fine-tuned
+        self._encoders, self._changes, self._unlabelled, self._fresh = encoders, changes, unlabelled, fresh
+        self._reporter = reporter
+        self._loaded: dict[str, Scorer] = {}
+
+    def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
+        """Return a detector's answers to the posts, remembered by `key` and the posts."""
+
+        def score() -> pl.DataFrame:
+            self._reporter.note(f"{key['row']}: fitting and scoring {len(posts):,} posts …")
+            return score_posts(posts, make(), self._reporter, task=f"Scoring with {key['row']}")
+
+        folder = cache_folder() / "reproduce"
+        return cached_scores(folder, {**key, "posts": data_hash(posts, [])}, score, fresh=self._fresh)
+
+    def loaded(self, model: str) -> Scorer:
+        """Return a detector by name; one that can't be loaded is a row that was not run."""
+        try:
+            if model not in self._loaded:
+                self._loaded[model] = load_scorer(model)
+            return self._loaded[model]
+        except UserError as error:
+            if not model.startswith("embedded"):
+                raise
+            raise NotRun(error.message.partition(". ")[0]) from None
+
+    def trained(
+        self,
+        row: str,
+        recipe: str,
+        train: pl.DataFrame,
+        choose: pl.DataFrame | None,
+        questions: tuple[Question, ...],
+        seed: int,
+    ) -> Scorer:
+        """Return the row's fine-tuned transformer: a model folder as it is, else made here from its encoder."""
+        name = self._encoders.get(row)
+        if name is not None and (Path(name) / "manifest.json").is_file():
+            return self.loaded(name)
+        encoder = self._base(row, name, seed)
+        config = f"{recipe}-{row.lower()}" if recipe == "edos" else recipe
+        return fine_tune(
+            row, config, encoder, train, choose, questions, seed=seed, changes=self._changes, reporter=self._reporter
+        )
+
+    def _base(self, row: str, name: str | None, seed: int) -> str:
+        """Return the encoder that a row is fine-tuned from; a row whose encoder is not on this machine was not run."""
+        if name is None:
+            before = f"B{int(row[1:]) - 1}"
+            if self._unlabelled is None:
+                raise NotRun(f"its encoder reads unlabelled posts first: --unlabelled FILE, or --encoder {_typed(row)}")
+            base = self._base(before, self._encoders.get(before), seed)
+            texts = load_joined([self._unlabelled])["text"].fill_null("").to_list()
+            return pretrain_further(row, base, texts, seed=seed, changes=self._changes, reporter=self._reporter)
+        if not _is_here(name):
+            raise NotRun(f"{name} is not on this machine; name a folder or download it: --encoder {_typed(row)}")
+        return name
+
+
+def _encoders(given: Sequence[str], rows: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return each transformer row's encoder: the papers', unless the user names another."""
+    chosen = dict(rows)
+    for entry in given:
+        row, _, name = entry.rpartition("=")
+        if row and row not in rows:
+            raise UserError(f"There is no transformer row {row!r} (--encoder); the rows are {', '.join(rows)}.")
+        chosen.update({row: name} if row else {each: name for each, own in rows.items() if own is not None})
+    return chosen
+
+
+def _typed(row: str) -> str:
+    """Return a row's option as a shell takes it: names with blanks want quotes."""
+    return shlex.quote(f"{row}=FOLDER")
+
+
+def _is_here(name: str) -> bool:
+    """Return whether an encoder is a folder, or in the Hugging Face cache of this machine."""
+    if (Path(name).expanduser() / "config.json").is_file():
+        return True
+    try:
+        return hub.is_cached(name)
+    except ImportError:  # without the extra there is no cache to look into
+        return False

@@ -1,0 +1,201 @@
+"""Score: a file of posts into a file with the detector's columns added, or one text.
+
+A file goes through in bounded memory. Parts that are scored lie beside the output
+until all are there: the same call after a kill goes on where it stopped, and the
+output appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from davy.actions.posts import PostSource, as_source
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.scorers import load_scorer
+from davy.core.errors import UserError
+from davy.files import post_columns, tables
+from davy.files.file_table import FileTable, translate_errors
+from davy.files.formats import STDIO, format_of, names_format
+from davy.models.cascade_screen import as_cascade
+from davy.score.batch import ScoreSettings, check_columns, score_frames
+from davy.score.explain import Explanation, add_reasons, explain
+from davy.score.result import model_of, one_post, records
+from davy.score.resume import input_hash, open_parts, skip_rows, write_parts
+
+if TYPE_CHECKING:
+    from davy.core.scorer import Scorer, Scores
+
+BATCH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredFile:
+    """What scoring a file did. `verdicts` counts posts from the most frequent verdict to the rarest."""
+
+    model: dict[str, Any]
+    out: str
+    posts: int
+    without_score: int
+    verdicts: dict[str, int]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredText:
+    """One text's scores, as `records` has them, and the words that carried the decision where they were wanted."""
+
+    text: str
+    model: dict[str, Any]
+    scores: Scores
+    record: dict[str, Any]
+    explanation: Explanation | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what HTTP returns."""
+        if self.explanation is None:
+            return {"model": self.model, **self.record}
+        why = self.explanation
+        spans = [asdict(weight) for weight in why.weights]
+        return {
+            "model": self.model,
+            **self.record,
+            "why": {"question": why.question, "label": why.label, "spans": spans},
+        }
+
+
+def score_text(
+    text: str, model: str | Scorer = "embedded", *, lang: str | None = None, why: bool = False
+) -> ScoredText:
+    """Return one text's scores; `why` explains them. `lang` is detected where it is None."""
+    scorer = load_scorer(model)
+    scores = scorer.score(one_post(text, lang))
+    explanation = explain(text, scorer, lang=lang) if why else None
+    return ScoredText(text, model_of(scorer), scores, records(scores)[0], explanation)
+
+
+def read_image_text(image: Path, caption: str | None = None) -> str:
+    """Return what stands on a picture, below its caption where it has one."""
+    from davy.image.ocr import read_lines, text_of
+    from davy.image.picture import read_picture
+
+    text = text_of(read_lines(read_picture(image, name=str(image))))
+    if not text and not caption:
+        raise UserError(f"No text could be read on {image}. Say what it shows: --text '…'")
+    return "\n".join(part for part in (caption, text) if part)
+
+
+def score_file(
+    file: PostSource | Path | str,
+    out: Path | str,
+    model: str | Scorer = "embedded",
+    *,
+    settings: ScoreSettings | None = None,
+    cascade: bool = True,
+    why: bool = False,
+    resume: bool | None = None,
+    reporter: Reporter = SILENT,
+) -> ScoredFile:
+    """Score a file and write it with the columns Q, Q.label and verdict added; return what was done.
+
+    `-` is stdin or stdout. `cascade` lets a quick screen clear what is plainly harmless. `why` adds a column of the
+    words that carried each decision. `resume` goes on after a kill where it can (None), must (True) or never (False).
+    """
+    scorer = load_scorer(model)
+    run = _FileRun(as_source(file), str(out), scorer, settings or ScoreSettings(), reporter, cascade=cascade, why=why)
+    return run.run(resume)
+
+
+class _FileRun:
+    """One run over a file. `explainer` reads every post whole: a screen's scores would say nothing about a word."""
+
+    def __init__(
+        self,
+        source: PostSource,
+        out: str,
+        scorer: Scorer,
+        settings: ScoreSettings,
+        reporter: Reporter,
+        *,
+        cascade: bool,
+        why: bool,
+    ) -> None:
+        self.source, self.out, self.settings, self.reporter = source, out, settings, reporter
+        self.scorer = as_cascade(scorer) if cascade else scorer
+        self.explainer = scorer if why else None
+        self.out_format = None if names_format(out) else source.format
+        format_of(out, self.out_format)
+        self.verdicts: Counter[str | None] = Counter()
+
+    def run(self, resume: bool | None) -> ScoredFile:
+        began = time.perf_counter()
+        path = self.source.path
+        format = None if names_format(path) else self.source.format
+        with tables.open_table(path, format=format, encoding=self.source.encoding) as table:
+            text = post_columns.text_column(table, self.source.text)
+            self.settings = replace(self.settings, text=text)
+            check_columns(table.columns, self.scorer, self.settings)
+            self.reporter.begin(f"Scoring {Path(path).name}", table.rows)
+            if STDIO in (path, self.out):
+                if resume:
+                    raise UserError("--resume needs files: stdin and stdout can't be taken up again.")
+                self._write(self._score(_frames(table)), table)
+            else:
+                self._write_in_parts(table, resume)
+            self.reporter.end()
+        posts, without = self.verdicts.total(), self.verdicts.pop(None, 0)
+        verdicts = {str(verdict): n for verdict, n in self.verdicts.most_common()}
+        return ScoredFile(model_of(self.scorer), self.out, posts, without, verdicts, time.perf_counter() - began)
+
+    def _write_in_parts(self, table: FileTable, resume: bool | None) -> None:
+        file, out = Path(self.source.path), Path(self.out)
+        if not out.parent.is_dir():
+            raise UserError(f"The folder {out.parent} does not exist. Make it first.")
+        if out.exists() and out.samefile(file):
+            raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
+        identity = {
+            "input": input_hash(file),
+            "model": self.scorer.name,
+            "version": self.scorer.version,
+            "columns": [self.settings.text, self.settings.prefix, self.explainer is not None, self.source.encoding],
+        }
+        with open_parts(out, identity, resume=resume) as parts:
+            if parts.rows:
+                self.reporter.note(f"Going on after {parts.rows:,} posts that were scored before.")
+                self.reporter.advance(parts.rows)
+            for frame in self._score(skip_rows(_frames(table), parts.rows)):
+                if len(frame) or not parts.rows:
+                    parts.add(frame)
+            write_parts(parts, lambda frames: self._write(frames, table))
+
+    def _score(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        scored = score_frames(frames, self.scorer, self.settings, progress=self.reporter.advance)
+        if self.explainer is None:
+            return scored
+        return add_reasons(scored, self.explainer, text=self.settings.text, name=f"{self.settings.prefix}why")
+
+    def _count(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        for frame in frames:
+            self.verdicts.update(frame[f"{self.settings.prefix}verdict"].to_list())
+            yield frame
+
+    def _write(self, frames: Iterable[pl.DataFrame], table: FileTable) -> None:
+        json_columns = {*table.json, *([f"{self.settings.prefix}why"] if self.explainer else [])}
+        tables.write(self._count(frames), self.out, format=self.out_format, json=json_columns)
+
+
+def _frames(table: FileTable) -> Iterator[pl.DataFrame]:
+    """Yield the table's rows; an empty frame first, so that a file without rows still has its columns."""
+    with translate_errors(table.name):
+        yield table.frame.head(0).collect()
+        yield from table.frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")

@@ -1,0 +1,53 @@
+"""The detectors that an action works with, and one scoring pass over a frame.
+
+Names as `--model` takes them, or scorers under a name of the caller's, in; loaded
+scorers out. All are loaded before the first one reads a post, so that a wrong name
+is an error at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from davy.actions.posts import read_model_posts
+from davy.actions.reporter import SILENT, Reporter
+from davy.core.errors import UserError
+from davy.models.load import load
+from davy.score.batch import ScoreSettings, added_columns, score_frames
+
+if TYPE_CHECKING:
+    from davy.core.scorer import Scorer
+
+Models = Sequence[str] | Mapping[str, "str | Scorer"]
+"""Detectors by name; in a mapping the key is what reports call each."""
+
+
+def load_scorer(model: str | Scorer) -> Scorer:
+    """Return the scorer that a name stands for; a scorer is returned as it is."""
+    return load(model, read=read_model_posts) if isinstance(model, str) else model
+
+
+def load_scorers(models: Models) -> dict[str, Scorer]:
+    """Return every detector under its name; one that is named twice is an error."""
+    check_names(list(models))
+    named = models if isinstance(models, Mapping) else {name: name for name in models}
+    return {name: load_scorer(model) for name, model in named.items()}
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise where a detector is named twice."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice!r} is named twice. Name each model once.")
+
+
+def score_posts(posts: pl.DataFrame, scorer: Scorer, reporter: Reporter = SILENT, *, task: str = "") -> pl.DataFrame:
+    """Return a detector's answers to the posts, in their order: the columns that scoring adds."""
+    columns = posts.select(name for name in ("id", "text", "lang", "image") if name in posts.columns)
+    reporter.begin(task or f"Scoring with {scorer.name}", len(posts))
+    frames = list(score_frames([columns], scorer, ScoreSettings(replace=True), progress=reporter.advance))
+    reporter.end()
+    return pl.concat(frames).select(added_columns(scorer))

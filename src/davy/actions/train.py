@@ -1,0 +1,276 @@
+"""Train: a detector from posts with settled answers, with its record, its card and its checksums.
+
+Posts and a config in, a run folder out: `seed-N/model` for each seed, `run.json`,
+`curves.svg` and, after a grid search, `search.json`. A killed run goes on when the
+same call is made again with the same folder.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from davy import schemes
+from davy.actions.output_folder import check_folder, make_folder
+from davy.actions.posts import Posts, load_joined, select_split
+from davy.actions.reporter import SILENT, Reporter
+from davy.core.errors import UserError, nearest
+from davy.models.gold import gold_questions, targets
+from davy.train import run_record
+from davy.train.config import Config, from_values, load_config, with_changes
+from davy.train.run_record import History
+from davy.train.search import Trial, best_of, trials, write_search
+
+if TYPE_CHECKING:
+    from davy.core.scheme import Question
+    from davy.core.scorer import Scorer
+
+KINDS: tuple[str, ...] = ("transformer", "tfidf", "xgboost")
+"""What can be trained: an encoder with a head for each question, or a plain baseline on n-grams."""
+
+BASELINES: Mapping[str, str] = {
+    "tfidf": "davy.models.tfidf:Tfidf",
+    "xgboost": "davy.models.gradient_boosting:GradientBoosting",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRun:
+    """What a training left: the best run's folder and record, its models by seed, and every trial of a grid.
+
+    The record is empty in a process of a team that does not lead: it writes nothing.
+    """
+
+    folder: Path
+    record: dict[str, Any]
+    models: dict[int, Path]
+    trials: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+    @property
+    def model(self) -> Path:
+        """The model folder of the first seed."""
+        return next(iter(self.models.values()))
+
+
+def train(
+    posts: Posts | Sequence[Posts],
+    out: Path,
+    *,
+    kind: str = "transformer",
+    config: Config | str | None = None,
+    changes: Mapping[str, str] | None = None,
+    encoder: str | None = None,
+    scheme: str | None = None,
+    name: str | None = None,
+    seeds: Sequence[int] = (),
+    dev: Posts | None = None,
+    split: str | None = None,
+    dev_split: str | None = None,
+    command: Sequence[str] = (),
+    reporter: Reporter = SILENT,
+) -> TrainingRun:
+    """Train a detector for each seed (and each combination of the config's grid) in the folder `out`.
+
+    `posts` have settled answers in columns Q.gold; several sources are joined. `dev`, or the split `dev_split`, chooses
+    the checkpoint. `changes` are fields of the config as text, `command` is what the record says was run.
+    """
+    if kind not in KINDS:
+        raise UserError(
+            f"There is no kind of model {kind!r} to train; choose {', '.join(KINDS)}.{nearest(kind, list(KINDS))}"
+        )
+    chosen = make_config(config, changes, encoder=encoder, scheme=scheme, name=name, seeds=seeds)
+    check_folder(out)
+    learn, judged = _parts(load_joined(as_list(posts)), split, dev_split, reporter)
+    if dev is not None:
+        judged = load_joined([dev])
+    if chosen.grid and (judged is None or kind != "transformer"):
+        raise UserError("A grid needs an encoder, and posts to choose by: --dev F, or --dev-split NAME.")
+    make_folder(out)
+    questions = questions_to_train(chosen, learn)
+    return _Training(chosen, kind, questions, learn, judged, tuple(command), reporter).run(out)
+
+
+def make_config(
+    config: Config | str | None,
+    changes: Mapping[str, str] | None = None,
+    *,
+    seeds: Sequence[int] = (),
+    **fields: str | None,
+) -> Config:
+    """Return a config by name, file or value, with changes given as text; fields that are None stay as they are."""
+    if isinstance(config, Config):
+        chosen = with_changes(config, changes or {})
+    else:
+        chosen = (
+            load_config(config, changes) if config else with_changes(from_values({}, "the defaults"), changes or {})
+        )
+    given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+    if seeds:
+        given["seeds"] = tuple(seeds)
+    return replace(chosen, **given)
+
+
+def questions_to_train(config: Config, posts: pl.DataFrame) -> tuple[Question, ...]:
+    """Return the scheme's questions that the posts have answers to, or those that the config names."""
+    scheme = schemes.load(config.scheme)
+    known = [question.name for question in scheme.questions]
+    for name in (*config.questions, *config.weights):
+        if name not in known:
+            raise UserError(f"Scheme {config.scheme!r} has no question {name!r}; it asks {', '.join(known)}.")
+    wanted = tuple(q for q in scheme.questions if not config.questions or q.name in config.questions)
+    return tuple(gold_questions(wanted, posts))
+
+
+def as_list(posts: Posts | Sequence[Posts]) -> list[Posts]:
+    """Return one source or several as a list."""
+    return list(posts) if isinstance(posts, list | tuple) else [posts]  # type: ignore[list-item]
+
+
+def step_reporter(reporter: Reporter) -> Callable[[float], None]:
+    """Return a function that takes the share of a training that is done and tells the reporter in per cent."""
+    told = 0
+
+    def on_step(share: float) -> None:
+        nonlocal told
+        percent = int(share * 100)
+        reporter.advance(percent - told)
+        told = percent
+
+    return on_step
+
+
+def note_epoch(reporter: Reporter) -> Callable[[dict[str, Any]], None]:
+    """Return a function that takes the record of an epoch and notes it."""
+    return lambda record: reporter.note("  " + "  ".join(f"{k} {v}" for k, v in record.items() if k != "score"))
+
+
+def finish_model(
+    folder: Path, config: Config, data: dict[str, Any], record: dict[str, Any], questions: Sequence[Question], base: str
+) -> None:
+    """Put the card into a model folder and write its manifest again, which signs every file."""
+    labels = {question.name: list(question.label_names) for question in questions}
+    card = run_record.model_card(config, data, record["summary"], labels, base=base)
+    (folder / "card.md").write_text(card, encoding="utf-8")
+    run_record.write_manifest(folder)
+
+
+def fit_baseline(
+    kind: str,
+    posts: pl.DataFrame,
+    dev: pl.DataFrame | None,
+    questions: tuple[Question, ...],
+    config: Config,
+    folder: Path,
+    *,
+    seed: int,
+) -> History:
+    """Fit a baseline, write it to `folder/model` and return its figures on dev as a history of one epoch."""
+    began = time.monotonic()
+    module, _, name = BASELINES[kind].partition(":")
+    scorer = getattr(import_module(module), name)(questions, name=config.name).fit(posts, seed=seed)
+    scorer.save(folder / "model")
+    record: dict[str, Any] = {"epoch": 1, "seconds": round(time.monotonic() - began, 1)}
+    figures = {} if dev is None else macro_f1s(scorer, dev)
+    if figures:
+        record |= {**figures, "score": float(np.mean(list(figures.values())))}
+    return History([record], best=0 if figures else -1)
+
+
+def macro_f1s(scorer: Scorer, posts: pl.DataFrame) -> dict[str, float]:
+    """Return macro-F1 for each question over the labels that occur, on the posts that have an answer."""
+    scores = scorer.score(posts)
+    figures = {}
+    for question, rows, table in targets(tuple(scorer.questions), posts):
+        chosen = scores.chosen(question.name)
+        gold = table > 0
+        picks = np.array([[label in chosen[row] for label in question.label_names] for row in rows], dtype=bool)
+        both, size = (gold & picks).sum(axis=0), gold.sum(axis=0) + picks.sum(axis=0)
+        present = gold.any(axis=0)
+        figures[question.name] = round(float((2 * both[present] / size[present]).mean()), 4)
+    return figures
+
+
+@dataclass(slots=True)
+class _Training:
+    """One call of `train`: what it learns, from what, and who hears of it."""
+
+    config: Config
+    kind: str
+    questions: tuple[Question, ...]
+    posts: pl.DataFrame
+    dev: pl.DataFrame | None
+    command: tuple[str, ...]
+    reporter: Reporter
+
+    def run(self, out: Path) -> TrainingRun:
+        leads = self._leads()
+        made: list[tuple[Trial, dict[str, Any]]] = []
+        for trial in trials(self.config, out):
+            histories = {seed: self._fit(trial, seed) for seed in self.config.seeds}
+            made.append((trial, self._record(trial, histories) if leads else {}))
+        if not leads:
+            return TrainingRun(out, {}, self._models(out))
+        best, record = best_of(made)
+        if self.config.grid:
+            write_search(made, out)
+        scores = tuple((trial.name, written["summary"]["score"]) for trial, written in made if self.config.grid)
+        return TrainingRun(best.folder, record, self._models(best.folder), scores)
+
+    def _leads(self) -> bool:
+        """Whether this process writes the records: of those that train one model together, the first does."""
+        if self.kind != "transformer":
+            return True
+        from davy.train.processes import process_group
+
+        leads = process_group().leads
+        self.reporter = self.reporter if leads else SILENT
+        return leads
+
+    def _fit(self, trial: Trial, seed: int) -> History:
+        folder = trial.folder / f"seed-{seed}"
+        called = f"{trial.name or self.config.name}, seed {seed}"
+        self.reporter.note(f"{called}: {len(self.posts)} posts, {', '.join(q.name for q in self.questions)}")
+        self.reporter.begin(called, 100)
+        parts = (self.posts, self.dev, self.questions, trial.config, folder)
+        if self.kind == "transformer":
+            from davy.train.trainer import train as fine_tune
+
+            history = fine_tune(
+                *parts, seed=seed, tell=note_epoch(self.reporter), on_step=step_reporter(self.reporter)
+            ).history
+        else:
+            history = fit_baseline(self.kind, *parts, seed=seed)
+        self.reporter.end()
+        return history
+
+    def _record(self, trial: Trial, histories: dict[int, History]) -> dict[str, Any]:
+        data = {"posts": len(self.posts), "hash": run_record.data_hash(self.posts)}
+        if self.dev is not None:
+            data |= {"dev posts": len(self.dev), "dev hash": run_record.data_hash(self.dev)}
+        record = run_record.write_run(trial.folder, "train", trial.config, data, histories, command=self.command)
+        base = f"fine-tuned `{trial.config.encoder}`" if self.kind == "transformer" else f"{self.kind} baseline"
+        for folder in self._models(trial.folder).values():
+            finish_model(folder, trial.config, data, record, self.questions, base)
+        return record
+
+    def _models(self, folder: Path) -> dict[int, Path]:
+        return {seed: folder / f"seed-{seed}" / "model" for seed in self.config.seeds}
+
+
+def _parts(
+    posts: pl.DataFrame, split: str | None, dev_split: str | None, reporter: Reporter
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    if dev_split and not split:
+        raise UserError(f"--dev-split {dev_split} needs --split, such as train; else those posts would be learnt too.")
+    if not split and "split" in posts.columns and posts["split"].n_unique() > 1:
+        counts = ", ".join(f"{value} {n:,}" for value, n in posts["split"].value_counts(sort=True).iter_rows())
+        reporter.note(f"Learning from all splits together ({counts}). Name one with --split.")
+    learn = select_split(posts, split)[0] if split else posts
+    return learn, select_split(posts, dev_split)[0] if dev_split else None
