@@ -12,7 +12,8 @@ import pytest
 from web_site import PASSWORD, Site, post, token_in
 
 from davy.annotate import project_creation, project_file
-from davy.core import PROJECT_ROLES
+from davy.core import PHASE_KINDS, PROJECT_ROLES, PhaseKind
+from davy.serve import i18n
 from davy.serve.membership import ADMINS_MAY, PROJECT_MAY, ROOMS
 from davy.store import (
     events,
@@ -477,3 +478,16 @@ def test_pages_are_german_for_a_german_reader(site, project):
     for page, said in (("", "Phasen"), ("/roster", "Mitglieder"), ("/guideline", "Leitfaden"), ("/settings", "YAML")):
         assert said in client.get(f"/projects/pilot{page}").text, page
     assert "Vorlagen" in client.get("/projects/new").text
+
+
+def test_a_kind_that_was_added_to_the_table_has_its_page_and_can_be_chosen(site, project, monkeypatch):
+    words = {lang: {**i18n.catalogue(lang), "project.kind.filter": "filter"} for lang in i18n.LANGUAGES}
+    monkeypatch.setattr(i18n, "catalogue", words.__getitem__)
+    monkeypatch.setitem(PHASE_KINDS, "filter", PhaseKind(closes_by="everyone answered", answers=2))
+    manager = site.as_("expert")
+    assert '<option value="filter">' in manager.get("/projects/pilot").text
+    made = post(manager, "/projects/pilot/phases/upload", {"name": "sift", "kind": "filter"}, page="/projects/pilot")
+    assert made.status_code == 303
+    page = manager.get("/projects/pilot/phases/sift")
+    assert page.status_code == 200
+    assert "filter" in page.text

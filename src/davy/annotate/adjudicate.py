@@ -15,9 +15,6 @@ from davy.store import Connection, annotations, cases, events, items, verdicts
 from davy.store.cases import AdjudicationCase
 from davy.store.verdicts import PostVerdicts
 
-SETTLED_KINDS: tuple[str, ...] = ("production", "expert")
-"""The kinds of phase whose answers are settled; training and calibration give no verdicts."""
-
 
 @dataclass(frozen=True, slots=True)
 class ExpertDecision:
@@ -30,14 +27,14 @@ class ExpertDecision:
 
 def rules_of(project: Project, phase: Phase, scheme: Scheme) -> Rules:
     """Return the project's rules; in an expert's phase of one answer a post, that answer settles it."""
-    if phase.kind == "expert" and phase.answers == 1:
+    if phase.behaviour.by_experts and phase.answers == 1:
         return read_rules(scheme, {"*": {"rule": "single"}})
     return read_rules(scheme, project.settings.get("adjudication"))
 
 
 def settle_item(db: Connection, project: Project, phase: Phase, item: Item, scheme: Scheme) -> None:
     """Write what an item's answers settle, and open or close the cases that follow. Harmless when run again."""
-    if phase.kind not in SETTLED_KINDS:
+    if not phase.behaviour.gives_verdicts:
         return
     asked = cases.ask_item(db, item.id)
     answered = annotations.ask_of_post(db, item.post, scheme=scheme.name, version=scheme.version)
@@ -91,7 +88,7 @@ def _write(
     fresh: list[tuple[Verdict, str]] = []
     for name, it in outcome.verdicts.items():
         word = decided.get(_asked(scheme, name)) if it.basis == "expert" else None
-        basis = "expert" if phase.kind == "expert" and it.basis == "single" else it.basis
+        basis = "expert" if phase.behaviour.by_experts and it.basis == "single" else it.basis
         verdict = Verdict(item.post, name, it.labels, basis, it.annotations, word.reason if word else None)
         if standing.verdicts.get(name) != verdict:
             fresh.append((verdict, word.by if word else events.SYSTEM))

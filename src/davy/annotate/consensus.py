@@ -27,7 +27,7 @@ def save_shared(
     annotation_id: str | None = None,
 ) -> Annotation:
     """Keep what a discussion agreed on about an item, and return it; an earlier answer is replaced."""
-    if phase.kind != "discussion" or item.phase != phase.id or phase.project != project.id:
+    if not phase.behaviour.shared or item.phase != phase.id or phase.project != project.id:
         raise UserError("A shared answer belongs to an item of a discussion phase of the project.", status=409)
     if phase.state != "open" or project.state != "open":
         raise UserError(f"Phase {phase.name!r} is not open, so nothing is saved in it.", status=409)

@@ -19,7 +19,7 @@ def open_phase(db: Connection, project: Project) -> Phase | None:
     if project.state != "open":
         return None
     every = phases.of_project(db, project.id)
-    return next((phase for phase in every if phase.kind == "discussion" and phase.state == "open"), None)
+    return next((phase for phase in every if phase.behaviour.shared and phase.state == "open"), None)
 
 
 def shared_sheet(db: Connection, project: Project, member: Member, phase: Phase) -> Sheet | None:

@@ -26,18 +26,18 @@ def may_work(member: Member, phase: Phase, all_phases: Sequence[Phase]) -> bool:
     experts. Who was screened is not screened again; who failed goes no further; and where a
     screening comes before a production phase, only who passed it goes on.
     """
-    if member.left_at is not None or phase.state != "open" or phase.kind == "discussion":
+    if member.left_at is not None or phase.state != "open" or phase.behaviour.shared:
         return False
     if not _named(phase.settings.get("people"), member):
         return False
-    if phase.kind == "expert":
-        return "expert" in member.roles
-    if not {"annotator", "expert"} & set(member.roles):
+    if not set(phase.behaviour.roles) & set(member.roles):
         return False
+    if phase.behaviour.by_experts:
+        return True
     screened = member.choices.get(SCREENING_PASSED)
-    if phase.kind == "screening":
+    if phase.behaviour.screens:
         return screened is None
-    before = any(it.kind == "screening" and it.position < phase.position for it in all_phases)
+    before = any(it.behaviour.screens and it.position < phase.position for it in all_phases)
     return not before or "expert" in member.roles or screened == "passed"
 
 

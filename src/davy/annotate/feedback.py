@@ -22,7 +22,7 @@ def feedback_on(phase: Phase, item: Item, scheme: Scheme | None, answers: Answer
 
     Training gives it unless its settings say `feedback: false`; other phases never do.
     """
-    if phase.kind != "training" or item.gold is None or phase.settings.get("feedback") is False:
+    if not phase.behaviour.feedback or item.gold is None or phase.settings.get("feedback") is False:
         return None
     said = answers if scheme is None else scheme.completed(answers)
     return {

@@ -238,7 +238,7 @@ def _phases_for(
 
 def _screened(db: Connection, project: Project, member: Member, every: Sequence[Phase]) -> Member:
     """Note how a member's screening went once they have answered all of it, and return them with that."""
-    screening_phases = [it for it in every if it.kind == "screening"]
+    screening_phases = [it for it in every if it.behaviour.screens]
     if not screening_phases or eligibility.SCREENING_PASSED in member.choices:
         return member
     phase = screening_phases[-1]
@@ -365,9 +365,9 @@ def _in_hand_again(db: Connection, sheet: Sheet, at: datetime) -> HeldAssignment
 
 def _wanted(db: Connection, sheet: Sheet) -> int | None:
     """Return how many answers make an item full: where everyone answers, as many as there are annotators now."""
-    if sheet.phase.answers is not None or sheet.phase.kind not in adjudicate.SETTLED_KINDS:
+    if sheet.phase.answers is not None or not sheet.phase.behaviour.gives_verdicts:
         return sheet.phase.answers
-    role = "expert" if sheet.phase.kind == "expert" else "annotator"
+    role = "expert" if sheet.phase.behaviour.by_experts else "annotator"
     return len(members.of_project(db, sheet.project.id, role=role))
 
 

@@ -150,7 +150,7 @@ def progress_of(
     given = sum(tally.given for tally in mine)
     # Who joined after a phase was closed has no part in it.
     each = phase.answers or (len(mine) if phase.state == "closed" else max(roster, len(mine)))
-    if phase.kind == "discussion":
+    if phase.behaviour.shared:
         each = 1
     wanted = phase.size * each or None
     a_day = _pace(given, phase, snapshot, at or now())

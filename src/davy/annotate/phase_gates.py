@@ -1,4 +1,4 @@
-"""When a phase may open and close, and what comes after it: each kind has its rule.
+"""When a phase may open and close, and what comes after it, by the table of `core.phase_kind`.
 
 A project and its phases in, a `Standing` a phase out: what is done, what is
 allowed, and where not, why. A manager who knows better goes on anyway, with a reason that the record keeps.
@@ -6,7 +6,7 @@ allowed, and where not, why. A manager who knows better goes on anyway, with a r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,7 +106,7 @@ def close_phase(db: Connection, project: Project, phase: Phase, *, by: str, anyw
         raise UserError(f"Phase {phase.name!r} was never opened.", status=409)
     found = phase_status(db, project, phase)
     _allow(db, project, phase, found.closes, "closed", by=by, anyway=anyway)
-    if phase.kind == "screening":
+    if phase.behaviour.screens:
         hand_out_posts(db, project, phase)
     return phases.close_phase(db, phase.id, by=by)
 
@@ -156,26 +156,29 @@ def _standing(
     workers = [member for member in people if "annotator" in member.roles]
     done, out_of = _progress(db, phase, mine, workers)
     # A discussion's answers are everybody's: one a post, and none of them one person's.
-    answers = done if phase.kind == "discussion" else sum(tally.given for tally in mine)
-    closes = _closes(db, project, phase, mine, workers, done) if phase.state == "open" else None
+    answers = done if phase.behaviour.shared else sum(tally.given for tally in mine)
+    closes = None
+    if phase.state == "open":
+        rule = CLOSING_RULES[phase.behaviour.closes_by]
+        closes = rule(_OpenPhase(db, project, phase, mine, workers, done))
     return PhaseStatus(
         phase,
         answers,
         len(active),
-        None if phase.kind == "discussion" or not active else answers / len(active),
+        None if phase.behaviour.shared or not active else answers / len(active),
         done,
         out_of,
         _opens(db, project, phase, every, workers, gates) if phase.state != "open" else None,
         closes,
         _next(db, project, phase, every, closes, gates),
-        _gate(db, project, phase, gates) if phase.kind == "calibration" and answers else None,
+        _gate(db, project, phase, gates) if phase.behaviour.gate and answers else None,
     )
 
 
 def _progress(db: Connection, phase: Phase, mine: Sequence[Tally], workers: Sequence[Member]) -> tuple[int, int]:
     if phase.answers is None:
         return len(workers) - len(_unfinished(phase, mine, workers)), len(workers)
-    if phase.kind == "discussion" or phase.size <= EXACT:
+    if phase.behaviour.shared or phase.size <= EXACT:
         states = phase_answers.count_states(db, phase.id)
         return phase.size - states.get("open", 0), phase.size
     return min(phase.size, sum(tally.filled for tally in mine)), phase.size
@@ -203,14 +206,15 @@ def _opens(
         return GateReason("no_posts")
     before = [it for it in every if it.position < phase.position and it.size]
     for earlier in before:
-        if earlier.kind in ("discussion", "calibration") and earlier.state == "open":
+        if earlier.behaviour.next_opens == "after" and earlier.state == "open":
             return GateReason("before_open", {"phase": earlier.name})
-        if earlier.state == "waiting" and earlier.kind != "calibration":
+        if earlier.state == "waiting" and not earlier.behaviour.gate:
             return GateReason("before_waiting", {"phase": earlier.name})
     shut = _after_calibration(db, project, phase, before, gates)
     if shut is not None:
         return shut
-    needed = {"calibration": 2, "production": phase.answers or 1, "training": 1, "screening": 1}.get(phase.kind, 0)
+    fewest = phase.behaviour.fewest_people
+    needed = phase.answers or 1 if fewest is None else fewest
     return GateReason("no_people", {"n": needed}) if len(workers) < needed else None
 
 
@@ -222,11 +226,11 @@ def _after_calibration(
     gates: dict[str, agreement.AgreementGateResult],
 ) -> GateReason | None:
     """Return why people are not in step yet: the last calibration that was done must have passed its gate."""
-    sets = [it for it in before if it.kind == "calibration"]
+    sets = [it for it in before if it.behaviour.gate]
     if not sets:
         return None
     closed = [it for it in sets if it.state == "closed"]
-    if phase.kind == "calibration":  # sets come one after another
+    if phase.behaviour.gate:  # sets come one after another
         return None if len(closed) == len(sets) else GateReason("before_waiting", {"phase": sets[len(closed)].name})
     if not closed:
         return GateReason("before_waiting", {"phase": sets[0].name})
@@ -251,28 +255,55 @@ def _gate(
     return gates[phase.id]
 
 
-def _closes(
-    db: Connection, project: Project, phase: Phase, mine: Sequence[Tally], workers: Sequence[Member], done: int
-) -> GateReason | None:
-    """Return why an open phase can't be closed, or None."""
-    if phase.kind in ("training", "calibration"):
-        missing = len(_unfinished(phase, mine, workers))
-        if missing:
-            return GateReason("not_done", {"missing": missing, "people": len(workers)})
-        return None if any(tally.given for tally in mine) else GateReason("nobody")
-    if phase.kind == "discussion":
-        return GateReason("no_answer", {"n": phase.size - done}) if done < phase.size else None
-    if phase.kind == "screening":
-        found = screening.screening_results(db, project, phase, agreement.scheme_of(db, project))
-        waiting = sum(result.state == screening.OPEN for result in found)
-        return GateReason("undecided", {"n": waiting}) if waiting or not found else None
-    if done < phase.size:
-        return GateReason("not_full", {"n": phase.size - done})
-    cases = phase_answers.count_open_cases(db, project.id)
+@dataclass(frozen=True, slots=True)
+class _OpenPhase:
+    """What a closing rule looks at."""
+
+    db: Connection
+    project: Project
+    phase: Phase
+    tallies: Sequence[Tally]
+    workers: Sequence[Member]
+    done: int
+
+
+def _everyone_answered(work: _OpenPhase) -> GateReason | None:
+    missing = len(_unfinished(work.phase, work.tallies, work.workers))
+    if missing:
+        return GateReason("not_done", {"missing": missing, "people": len(work.workers)})
+    return None if any(tally.given for tally in work.tallies) else GateReason("nobody")
+
+
+def _shared_answers(work: _OpenPhase) -> GateReason | None:
+    left = work.phase.size - work.done
+    return GateReason("no_answer", {"n": left}) if left > 0 else None
+
+
+def _people_decided(work: _OpenPhase) -> GateReason | None:
+    scheme = agreement.scheme_of(work.db, work.project)
+    results = screening.screening_results(work.db, work.project, work.phase, scheme)
+    waiting = sum(result.state == screening.OPEN for result in results)
+    return GateReason("undecided", {"n": waiting}) if waiting or not results else None
+
+
+def _posts_settled(work: _OpenPhase) -> GateReason | None:
+    if work.done < work.phase.size:
+        return GateReason("not_full", {"n": work.phase.size - work.done})
+    cases = phase_answers.count_open_cases(work.db, work.project.id)
     if cases:
         return GateReason("cases", {"n": cases})
-    unsettled = phase_answers.count_states(db, phase.id).get("full", 0) if phase.size <= EXACT else 0
+    exact = work.phase.size <= EXACT
+    unsettled = phase_answers.count_states(work.db, work.phase.id).get("full", 0) if exact else 0
     return GateReason("unsettled", {"n": unsettled}) if unsettled else None
+
+
+CLOSING_RULES: Mapping[str, Callable[[_OpenPhase], GateReason | None]] = {
+    "everyone answered": _everyone_answered,
+    "shared answers": _shared_answers,
+    "people decided": _people_decided,
+    "posts settled": _posts_settled,
+}
+"""Why an open phase can't be closed, or None: a function for each `closes_by` of a kind of phase."""
 
 
 def _next(
@@ -286,8 +317,8 @@ def _next(
     """Return what to do next about a phase: close it, or after a calibration that failed, review it and go on."""
     if phase.state == "open":
         return "close" if closes is None else None
-    if phase.state == "closed" and phase.kind == "calibration":
-        later = [it for it in every if it.kind == "calibration" and it.position > phase.position]
+    if phase.state == "closed" and phase.behaviour.gate:
+        later = [it for it in every if it.behaviour.gate and it.position > phase.position]
         done = [it for it in later if it.state != "waiting"]
         if done or _gate(db, project, phase, gates).passed:
             return None

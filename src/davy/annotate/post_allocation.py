@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from davy.annotate.gold import gold_of
 from davy.annotate.project_file import REST, PhasePlan, ProjectPlan
-from davy.core import Scheme, UserError
+from davy.core import Phase, Scheme, UserError
 from davy.core.annotation import Answers
 
 if TYPE_CHECKING:
     import polars as pl
-
-WITH_GOLD: tuple[str, ...] = ("training", "screening")
 
 Row = tuple[str, Answers | None, str | None]
 """(post id, right answers or None, batch or None): what `items.add` takes."""
@@ -27,7 +25,7 @@ def allocate_posts(
     plan: ProjectPlan, scheme: Scheme, posts_in: Sequence[pl.DataFrame], files: Mapping[str, pl.DataFrame]
 ) -> dict[str, list[Row]]:
     """Return which posts each phase gets. Without any posts at all every phase starts empty."""
-    gold = any(phase.kind in WITH_GOLD and not phase.file for phase in plan.phases)
+    gold = any(phase.behaviour.needs_gold and not phase.file for phase in plan.phases)
     left = [row for frame in posts_in for row in rows_of(frame, scheme, gold=gold)]
     _refuse_repeats(left)
     random.Random(plan.seed).shuffle(left)  # noqa: S311 — an order, not a secret
@@ -44,8 +42,8 @@ def allocate_posts(
             drawn[phase.name] = _take(phase, left)
             taken = {post for post, _, _ in drawn[phase.name]}
             left = [row for row in left if row[0] not in taken]
-        need_gold(phase.name, phase.kind, drawn[phase.name])
-        if phase.kind not in WITH_GOLD:
+        need_gold(phase, drawn[phase.name])
+        if not phase.behaviour.needs_gold:
             drawn[phase.name] = [(post, None, batch) for post, _, batch in drawn[phase.name]]
         drawn[phase.name] = _batched(phase, drawn[phase.name])
     return drawn
@@ -54,14 +52,14 @@ def allocate_posts(
 def _take(phase: PhasePlan, left: list[Row]) -> list[Row]:
     """Return the posts that a phase takes from those left; a screening gets some of every class."""
     wanted = phase.count or 0
-    usable = [row for row in left if row[1]] if phase.kind in WITH_GOLD else left
+    usable = [row for row in left if row[1]] if phase.behaviour.needs_gold else left
     if len(usable) < wanted:
-        which = " with right answers (columns such as QUESTION.gold)" if phase.kind in WITH_GOLD else ""
+        which = " with right answers (columns such as QUESTION.gold)" if phase.behaviour.needs_gold else ""
         raise UserError(
             f"Phase {phase.name!r} takes {wanted:,} posts{which}, and the pool has {len(usable):,} left for it. "
             f"Give more posts, or change the phase: phases: {{{phase.name}: {{posts: {len(usable)}}}}}"
         )
-    if phase.kind not in WITH_GOLD:
+    if not phase.behaviour.needs_gold:
         return usable[:wanted]
     classes: dict[Any, list[Row]] = {}
     for row in usable:
@@ -77,7 +75,7 @@ def _of_file(phase: PhasePlan, files: Mapping[str, pl.DataFrame], scheme: Scheme
     frame = files.get(phase.file or "")
     if frame is None:
         raise UserError(f"Phase {phase.name!r} takes its posts from {phase.file!r}, which was not given.")
-    rows = rows_of(frame, scheme, gold=phase.kind in WITH_GOLD)
+    rows = rows_of(frame, scheme, gold=phase.behaviour.needs_gold)
     _refuse_repeats(rows)
     return rows
 
@@ -115,11 +113,11 @@ def _refuse_repeats(rows: list[Row]) -> None:
         seen.add(post)
 
 
-def need_gold(name: str, kind: str, rows: list[Row]) -> None:
+def need_gold(phase: Phase | PhasePlan, rows: list[Row]) -> None:
     """Refuse a post without right answers in a phase that judges by them."""
     for post, gold, _ in rows:
-        if kind in WITH_GOLD and not gold:
+        if phase.behaviour.needs_gold and not gold:
             raise UserError(
-                f"Phase {name!r} is a {kind}, so every post needs its right answers, and {post!r} has none. "
-                "Give them as columns such as QUESTION.gold."
+                f"Phase {phase.name!r} is a {phase.kind}, so every post needs its right answers, and {post!r} has "
+                "none. Give them as columns such as QUESTION.gold."
             )

@@ -109,8 +109,8 @@ def add_posts(
     if phase.state == "closed":
         raise UserError(f"Phase {phase.name!r} is closed. Add posts to one that is open or waits.", status=409)
     posts.ensure(db, frame, by=by, about=f"project {project.id}")
-    rows = post_allocation.rows_of(frame, scheme, gold=phase.kind in post_allocation.WITH_GOLD)
-    post_allocation.need_gold(phase.name, phase.kind, rows)
+    rows = post_allocation.rows_of(frame, scheme, gold=phase.behaviour.needs_gold)
+    post_allocation.need_gold(phase, rows)
     random.Random(seed).shuffle(rows)  # noqa: S311 — an order, not a secret
     return _add_items(db, phase, rows, severities([frame], scheme), by=by, seed=seed)
 
@@ -122,7 +122,7 @@ def next_set(
 
     With a frame, its posts are taken instead. The new phase comes after the other calibrations, and waits.
     """
-    if after.kind != "calibration":
+    if not after.behaviour.gate:
         raise UserError(f"Phase {after.name!r} is no calibration, so it has no next set.", status=409)
     there = phases.of_project(db, project.id)
     name = next_name(after.name, [phase.name for phase in there])
@@ -140,12 +140,12 @@ def next_set(
         posts.ensure(db, frame, by=by, about=f"project {project.id}")
         ids = [str(it) for it in frame["id"]]
     else:
-        sources = [phase for phase in there if phase.state == "waiting" and phase.kind == "production"]
+        sources = [phase for phase in there if phase.state == "waiting" and phase.behaviour.spare_posts]
         if not sources:
             raise UserError("No production phase waits with posts to take from. Upload posts for the set.", status=409)
         ids = waiting_posts.take_out(db, sources[-1], n)
     items.add(db, made, [(post, None, None) for post in ids], by=by, shuffled=False)
-    last = max((it for it in there if it.kind == "calibration"), key=lambda it: it.position)
+    last = max((it for it in there if it.behaviour.gate), key=lambda it: it.position)
     return phases.move_after(db, made.id, last.id)
 
 

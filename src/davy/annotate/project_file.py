@@ -29,7 +29,7 @@ from davy.annotate.settings import (
     check_date,
     one_of,
 )
-from davy.core import PHASE_KINDS
+from davy.core import PHASE_KINDS, PhaseKind
 from davy.core.errors import nearest
 from davy.files import yaml_objects
 from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlNode, YamlText, line_at
@@ -70,12 +70,17 @@ class PhasePlan:
     feedback: bool | None = None
 
     def __post_init__(self) -> None:
-        one_of(self.kind, PHASE_KINDS, "kind")
+        one_of(self.kind, tuple(PHASE_KINDS), "kind")
         check_date(self.deadline)
         if self.answers is not None and not re.fullmatch(rf"[1-9]\d?|{EVERYONE}", self.answers):
             raise ValueError(f"answers is {self.answers!r}; write how many people answer each post, or {EVERYONE}")
         if not self.posts:
             raise ValueError(f"posts is empty; write a number, {REST} or the name of a file")
+
+    @property
+    def behaviour(self) -> PhaseKind:
+        """What its kind needs, gives, shows and closes by."""
+        return PHASE_KINDS[self.kind]
 
     @property
     def count(self) -> int | None:
@@ -92,12 +97,12 @@ class PhasePlan:
         """How many people answer each post; None is everyone on the roster."""
         if self.answers is not None:
             return None if self.answers == EVERYONE else int(self.answers)
-        return {"discussion": 1, "production": 3, "expert": 1}.get(self.kind)
+        return self.behaviour.answers
 
     @property
     def corpus(self) -> bool:
-        """Whether its answers enter the corpus: those of production and experts, unless the file says otherwise."""
-        return self.kind in ("production", "expert") if self.in_corpus is None else self.in_corpus
+        """Whether its answers enter the corpus: where its kind gives verdicts, unless the file says otherwise."""
+        return self.behaviour.gives_verdicts if self.in_corpus is None else self.in_corpus
 
     def settings(self) -> dict[str, Any]:
         """Return what `Phase.settings` keeps of it."""
@@ -108,7 +113,7 @@ class PhasePlan:
             "lease_minutes": self.lease_minutes,
             "quota": self.quota,
             "deadline": self.deadline,
-            "feedback": self.kind == "training" if self.feedback is None else self.feedback,
+            "feedback": self.behaviour.feedback if self.feedback is None else self.feedback,
         }
         made: dict[str, Any] = as_plain_json({name: value for name, value in kept.items() if value is not None})
         return made

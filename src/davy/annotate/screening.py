@@ -128,7 +128,7 @@ def decide(
         raise UserError("Give a reason of 3 to 500 characters, so that others can follow the decision.")
     if members.get(db, project.id, user_id) is None:
         raise UserError("This person is not in the project. Invite them first.", status=404)
-    if phases.get(db, phase.id).project != project.id or phase.kind != "screening":
+    if phases.get(db, phase.id).project != project.id or not phase.behaviour.screens:
         raise UserError(f"Phase {phase.name!r} is no screening of this project.", status=404)
     events.record(db, by=by, what=DECIDED, about=about(phase), user=user_id, state=state, reason=reason)
     members.choose(db, project.id, user_id, screening=state)  # what `duty.may_work` goes by

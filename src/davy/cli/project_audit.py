@@ -138,10 +138,9 @@ def _figure(it: Any) -> dict[str, Any]:
 
 
 def _phase(db: Any, project: str, name: str | None) -> Any:
-    from davy.annotate.adjudicate import SETTLED_KINDS
     from davy.store import phases
 
-    fitting = [it for it in phases.of_project(db, project) if it.kind in SETTLED_KINDS]
+    fitting = [it for it in phases.of_project(db, project) if it.behaviour.gives_verdicts]
     if name is not None:
         chosen = phases.by_name(db, project, name)
         if chosen not in fitting:

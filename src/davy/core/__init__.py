@@ -4,8 +4,9 @@ from davy.core.annotation import BASES, FLAGS, Annotation, Verdict
 from davy.core.errors import UserError
 from davy.core.meme import Confounder, Layer, Meme
 from davy.core.metric import Metric, Report
+from davy.core.phase_kind import PHASE_KINDS, PhaseKind
 from davy.core.post import POST_COLUMNS, Post, Source
-from davy.core.project import PHASE_KINDS, PROJECT_ROLES, Assignment, Item, Member, Phase, Project
+from davy.core.project import PROJECT_ROLES, Assignment, Item, Member, Phase, Project
 from davy.core.round import Entry, Round
 from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
 from davy.core.scorer import Abilities, NotANumber, Scorer, Scores, TrainableScorer
@@ -33,6 +34,7 @@ __all__ = [
     "NotANumber",
     "Outcome",
     "Phase",
+    "PhaseKind",
     "Post",
     "Project",
     "Question",

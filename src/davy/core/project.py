@@ -1,8 +1,8 @@
 """A project: people answer a scheme's questions about posts, phase by phase.
 
 A phase has items (a post each). A person holds an item for a while, answers it,
-refuses it or lets it go. What a phase is for is its kind; whether its answers
-enter the corpus is said by `in_corpus`.
+refuses it or lets it go. What a phase is for is its kind (`core.phase_kind`);
+whether its answers enter the corpus is said by `in_corpus`.
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from davy.core.annotation import Answers
-
-PHASE_KINDS: tuple[str, ...] = ("training", "discussion", "calibration", "screening", "production", "expert")
+from davy.core.phase_kind import PHASE_KINDS, PhaseKind
 
 PROJECT_ROLES: tuple[str, ...] = ("manager", "expert", "annotator", "wellbeing")
 """What a person may be in a project; several at once are fine."""
@@ -77,6 +76,11 @@ class Phase:
             raise ValueError(f"unknown kind of phase {self.kind!r}; known: {', '.join(PHASE_KINDS)}")
         if self.answers is not None and self.answers < 1:
             raise ValueError(f"phase {self.name!r} asks for {self.answers} answers a post; it takes at least 1")
+
+    @property
+    def behaviour(self) -> PhaseKind:
+        """What its kind needs, gives, shows and closes by."""
+        return PHASE_KINDS[self.kind]
 
 
 @dataclass(frozen=True, slots=True)

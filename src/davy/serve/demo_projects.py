@@ -84,18 +84,18 @@ def _work(db: Connection, project: Project, team: list[Member], truth: Mapping[s
     chance = random.Random(project.id)  # noqa: S311 — made-up people, not secrets
     for phase in phases.of_project(db, project.id):
         phase = phases.open_phase(db, phase.id, by=manager)
-        if phase.kind == "discussion":
+        if phase.behaviour.shared:
             for item in items.of_phase(db, phase.id):
                 consensus.save_shared(db, project, phase, item, truth[item.post], "", by=manager)
         # They err more in their first set; in production they have done only a part.
         slips = {"2a": 0.2, "2b": 0.05, "try-out": 0.04}.get(phase.name, 0.15)
         for place, member in enumerate(team):
             part = (18, 18, 8)[place] if phase.answers == 3 else 3
-            most = part if phase.kind == "production" else phase.size
+            most = part if phase.behaviour.gives_verdicts else phase.size
             _answer(db, project, phase, member, truth, chance, slips=slips, most=most)
-        if phase.kind != "production":
+        if not phase.behaviour.gives_verdicts:
             phases.close_phase(db, phase.id, by=manager)
-        if phase.kind != "discussion":
+        if not phase.behaviour.shared:
             monitoring.save_snapshot(db, phase.id)
 
 

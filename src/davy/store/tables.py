@@ -320,9 +320,6 @@ phases = Table(
     Column("opened_at", TimeColumn),
     Column("closed_at", TimeColumn),
     UniqueConstraint("project", "name", name="uq_phases_name"),
-    CheckConstraint(
-        "kind IN ('training', 'discussion', 'calibration', 'screening', 'production', 'expert')", name="kind"
-    ),
     CheckConstraint("state IN ('waiting', 'open', 'closed')", name="state"),
 )
 

@@ -24,7 +24,6 @@ from davy.store.columns import new_id, now
 from davy.store.export_rows import IMPORTED
 
 CHUNK = 300
-GOLD_KINDS = ("training", "screening")
 
 
 @dataclass
@@ -136,7 +135,7 @@ class _Work:
     def _add_items(self, phase: Phase, wanted: list[AnsweredPost]) -> dict[str, Item]:
         ids = list(dict.fromkeys(row.id for row in wanted))
         there = import_rows.items_of(self._db, phase.id, ids)
-        gold = {row.id: _gold(row) for row in wanted} if phase.kind in GOLD_KINDS else {}
+        gold = {row.id: _gold(row) for row in wanted} if phase.behaviour.needs_gold else {}
         fresh = {post: gold.get(post) for post in ids if post not in there}
         if phase.name not in self._after:
             self._after[phase.name] = import_rows.last_position(self._db, phase.id)
@@ -215,7 +214,7 @@ class _Work:
         done: ImportSummary,
     ) -> None:
         """Write the file's verdicts; where it has none, the project's rules settle what became full."""
-        if phase.kind in GOLD_KINDS or not phase.in_corpus:
+        if phase.behaviour.needs_gold or not phase.in_corpus:
             return
         full = import_rows.close_full(self._db, phase, [found[row.id].id for row in wanted])
         told = {row.id: row for row in wanted if row.settled}

@@ -44,7 +44,7 @@ def no_work_values(words: Translator, it: NoWork) -> dict[str, Any]:
     if it.project.state == "closed":
         text = words("label.none.project_closed_text")
         return {"title": words("label.none.closed"), "lines": [text], **overview}
-    together = [phase for phase in open_ones if phase.kind == "discussion"]
+    together = [phase for phase in open_ones if phase.behaviour.shared]
     if together:
         text = words("label.none.discussion_text", phase=together[0].name)
         on = {"href": f"{address}/discussion", "do": words("label.none.discuss"), "progress": None}

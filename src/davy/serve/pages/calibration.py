@@ -103,7 +103,7 @@ def address_of(place: Place, phase: Phase) -> str:
 
 def may_review(place: Place, phase: Phase) -> None:
     """Refuse who may not see others' answers: annotators while the set is open, and everyone in other phases."""
-    if phase.kind != "calibration":
+    if not phase.behaviour.gate:
         raise LocalizedError("no_review", status=404)
     if not place.may("watch") and (phase.state != "closed" or not place.may("label posts")):
         raise LocalizedError("review_later", status=403)

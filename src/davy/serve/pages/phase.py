@@ -5,14 +5,15 @@ Managers and experts see everyone under pseudonyms; an annotator sees their own 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import agreement, monitoring, phase_gates, project_creation
-from davy.core import Phase
+from davy.core import Phase, Scheme
 from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
@@ -21,12 +22,31 @@ from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages import calibration, screening
 from davy.serve.pages.watch import distribution
 from davy.serve.visitor import Form, field
-from davy.store import members, phase_answers, phases
+from davy.store import Connection, members, phase_answers, phases
 
 router = APIRouter(include_in_schema=False)
 
 Here = Annotated[Place, Depends(in_project("see the project"))]
 Manages = Annotated[Place, Depends(in_project("manage"))]
+
+
+class _View(NamedTuple):
+    """What the page of a kind of phase may need besides what every phase shows."""
+
+    db: Connection
+    place: Place
+    phase: Phase
+    scheme: Scheme
+    measured: list[monitoring.QuestionAgreement]
+    person: str
+    words: Translator
+
+
+PAGES: Mapping[str, Callable[[_View], dict[str, Any]]] = {
+    "phase_calibration": lambda it: calibration.values(it.phase, it.measured, it.words),
+    "phase_screening": lambda it: screening.values(it.db, it.place, it.phase, it.scheme, it.person, it.words.lang),
+}
+"""What the pages of some kinds of phase show besides, by the `page` of the kind."""
 
 
 @router.get("/projects/{project_id}/phases/{name}")
@@ -72,19 +92,16 @@ def _page(
         every = phases.of_project(db, place.project.id)
         standing = phase_gates.phase_status(db, place.project, phase)
         scheme = agreement.scheme_of(db, place.project)
-        everyones = watches or phase.kind == "discussion"
+        everyones = watches or phase.behaviour.shared
         tallies = phase_answers.tallies_of(db, [phase.id], annotator=None if everyones else place.account.id)
         roster = members.of_project(db, place.project.id, left=True)
-        more: dict[str, Any] = {}
-        if phase.kind == "screening":
-            more = screening.values(db, place, phase, scheme, person, words.lang)
-    measured = monitoring.question_agreements(snapshot)
-    if phase.kind == "calibration":
-        more = calibration.values(phase, measured, words)
+        measured = monitoring.question_agreements(snapshot)
+        details = PAGES.get(phase.behaviour.page)
+        more = details(_View(db, place, phase, scheme, measured, person, words)) if details else {}
     return project_page(
         request,
         place,
-        f"phase_{phase.kind}.html" if phase.kind in ("calibration", "screening") else "phase.html",
+        f"{phase.behaviour.page}.html",
         status=status,
         phase=phase,
         standing=standing,
@@ -108,7 +125,7 @@ def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Transl
 
     A discussion has one line: its answers are everybody's.
     """
-    if phase.kind == "discussion":
+    if phase.behaviour.shared:
         return [(words("project.together"), sum(tally.given for tally in tallies), phase.size)]
     did = {tally.annotator: tally.given + tally.refused for tally in tallies}
     waited_for = phase.state != "closed"  # who joined later has no part in a closed phase
@@ -126,8 +143,8 @@ def _steps(every: list[Phase], phase: Phase, standing: phase_gates.PhaseStatus) 
         return ["close"] if standing.may_close else []
     if phase.state == "waiting":
         return ["open this"] if standing.may_open else []
-    if phase.kind == "calibration" and standing.gate is not None and not standing.gate.passed:
-        later = [it for it in every if it.position > phase.position and it.kind == "calibration"]
+    if phase.behaviour.gate and standing.gate is not None and not standing.gate.passed:
+        later = [it for it in every if it.position > phase.position and it.behaviour.gate]
         return [] if any(it.state != "waiting" for it in later) else ["review", "next set"]
     return ["open"] if _following(every, phase, "open") is not None else []
 
@@ -138,6 +155,6 @@ def _following(every: list[Phase], phase: Phase, act: str) -> Phase | None:
         return phase
     later = [it for it in every if it.position > phase.position and it.state == "waiting"]
     if act == "next set":
-        return next((it for it in later if it.kind == "calibration"), None)
-    passed = [it for it in later if phase.kind != "calibration" or it.kind != "calibration"]
+        return next((it for it in later if it.behaviour.gate), None)
+    passed = [it for it in later if not (phase.behaviour.gate and it.behaviour.gate)]
     return passed[0] if act == "open" and passed else None

@@ -19,6 +19,7 @@ from davy.annotate.project_file import PhasePlan
 from davy.annotate.project_scheme import scheme_of
 from davy.core import PHASE_KINDS
 from davy.core.errors import UserError
+from davy.core.phase_kind import MAIN_KIND
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
@@ -151,6 +152,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         mine=mine,
         step=_step(place, rows),
         kinds=PHASE_KINDS,
+        main_kind=MAIN_KIND,
     )
 
 
@@ -165,7 +167,7 @@ def _mine(db: Connection, place: Place, rows: list[phase_gates.PhaseStatus]) -> 
         if "annotator" in member.roles and place.project.state == "open" and eligibility.may_work(member, phase, every):
             did = tallies.get(db, phase.id, member.user)
             found["label"].append((phase, did.given + did.refused))
-        if phase.kind == "discussion" and phase.state == "open":
+        if phase.behaviour.shared and phase.state == "open":
             found["talk"].append(phase)
     if place.may("settle cases"):
         found["cases"] = phase_answers.count_open_cases(db, place.project.id)
@@ -180,7 +182,7 @@ def _step(place: Place, rows: list[phase_gates.PhaseStatus]) -> tuple[str, Any] 
     for it in rows:
         if it.next:
             return it.next, it.phase
-    if any(it.phase.state == "open" and it.phase.kind != "training" for it in rows):
+    if any(it.phase.state == "open" and it.phase.behaviour.next_opens != "beside" for it in rows):
         return None
     waiting = [it for it in rows if it.phase.state == "waiting" and it.may_open]
     return ("open", waiting[0].phase) if waiting else None

@@ -18,6 +18,7 @@ from davy.annotate import project_creation, project_file
 from davy.annotate.settings import Contact, ProjectSettings, RosterPerson
 from davy.core import PROJECT_ROLES
 from davy.core.errors import UserError
+from davy.core.phase_kind import MAIN_KIND
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
@@ -115,7 +116,7 @@ def _plan(typed: dict[str, str], form: FormData) -> project_file.ProjectPlan:
         plan = replace(plan, phases=tuple(_resized(it, field(form, f"posts.{it.name}")) for it in plan.phases))
     elif kind == "scheme" and chosen:
         answers = field(form, "answers") or "3"
-        phase = project_file.PhasePlan("main", "production", project_file.REST, answers if answers.isdigit() else "3")
+        phase = project_file.PhasePlan("main", MAIN_KIND, project_file.REST, answers if answers.isdigit() else "3")
         plan = project_file.ProjectPlan("", "", chosen, ProjectSettings(support=_contacts()), (phase,))
     else:
         raise LocalizedError("choose_start", status=422)

@@ -17,7 +17,6 @@ from starlette.responses import Response
 
 from davy.annotate import annotator_pools as pooling
 from davy.annotate import audit as auditing
-from davy.annotate.adjudicate import SETTLED_KINDS
 from davy.annotate.project_scheme import scheme_of
 from davy.annotate.rules import applicable_verdicts
 from davy.core import BASES, Phase, Scheme, Verdict
@@ -80,7 +79,7 @@ def verdicts(
 def audit(request: Request, place: Sees) -> Response:
     """Return the page of the audit: what it is, how earlier ones went, and a form to begin another."""
     with context_of(request).store.read() as db:
-        every = [it for it in phases.of_project(db, place.project.id) if it.kind in SETTLED_KINDS]
+        every = [it for it in phases.of_project(db, place.project.id) if it.behaviour.gives_verdicts]
         past = cases.audit_figures(db, place.project.id)
     command = f"davy project audit {place.project.id} --by embedded-en"
     return project_page(request, place, "verdicts_audit.html", phases=every, past=past, command=command)
@@ -123,7 +122,7 @@ def pools(request: Request, place: Sees) -> Response:
 
 def _phase(db: Connection, place: Place, name: str) -> Phase:
     for phase in phases.of_project(db, place.project.id):
-        if phase.name == name and phase.kind in SETTLED_KINDS:
+        if phase.name == name and phase.behaviour.gives_verdicts:
             return phase
     raise LocalizedError("choice")
 

@@ -1,0 +1,84 @@
+"""The kinds of phase, as one table: what each needs, gives, shows and closes by.
+
+Nothing else in Davy asks for a kind by its name. A new kind is a row here and two words in `serve/locale`; a page or a
+closing rule of its own is named in the row (`page`, `closes_by`) and written where the other ones are.
+"""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+
+NEXT_OPENS: tuple[str, ...] = ("beside", "on request", "after")
+"""When the next phase opens: beside this one, beside it if a manager says so, or after this one is closed."""
+
+CLOSES_BY: tuple[str, ...] = ("everyone answered", "shared answers", "people decided", "posts settled")
+"""What must be true before a phase closes; `annotate.phase_gates` has a function for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseKind:
+    """What one kind of phase is like."""
+
+    closes_by: str
+    """One of `CLOSES_BY`."""
+    needs_gold: bool = False
+    """Every post comes with its right answers (columns such as `hate.gold`)."""
+    gives_verdicts: bool = False
+    """Answers are settled by the project's rules, and enter the corpus unless the project file says otherwise."""
+    shared: bool = False
+    """The team gives each post one answer together; else everyone answers alone."""
+    roles: tuple[str, ...] = ("annotator", "expert")
+    """Who gets its posts."""
+    answers: int | None = None
+    """How many people answer each post unless the project file says otherwise; None: everyone."""
+    fewest_people: int | None = 0
+    """How many annotators it takes before it opens; None: as many as answer each post."""
+    next_opens: str = "on request"
+    """One of `NEXT_OPENS`."""
+    gate: bool = False
+    """Agreement is measured against a gate that holds the later phases back; it may be repeated with a further set."""
+    screens: bool = False
+    """Only those who pass it work in the phases after it."""
+    feedback: bool = False
+    """People see after each answer which answers are right."""
+    spare_posts: bool = False
+    """While it waits, a further set of a phase with a gate may take posts from it."""
+    page: str = "phase"
+    """The page that serves it: a template of this name, and a row in `serve.pages.phase.PAGES` where it shows more."""
+    progress_by: str = "posts"
+    """Whether its page counts `posts` or `people` first."""
+
+    def __post_init__(self) -> None:
+        for value, known in ((self.closes_by, CLOSES_BY), (self.next_opens, NEXT_OPENS)):
+            if value not in known:
+                raise ValueError(f"{value!r} is not known; known: {', '.join(known)}")
+
+    @property
+    def by_experts(self) -> bool:
+        """Whether its answers are experts' alone."""
+        return self.roles == ("expert",)
+
+
+MAIN_KIND = "production"
+"""What a new phase is where nobody says otherwise."""
+
+PHASE_KINDS: MutableMapping[str, PhaseKind] = {
+    "training": PhaseKind(
+        closes_by="everyone answered",
+        needs_gold=True,
+        feedback=True,
+        fewest_people=1,
+        next_opens="beside",
+        progress_by="people",
+    ),
+    "discussion": PhaseKind(closes_by="shared answers", shared=True, answers=1, next_opens="after"),
+    "calibration": PhaseKind(
+        closes_by="everyone answered", gate=True, fewest_people=2, next_opens="after", page="phase_calibration"
+    ),
+    "screening": PhaseKind(
+        closes_by="people decided", needs_gold=True, screens=True, fewest_people=1, page="phase_screening"
+    ),
+    "production": PhaseKind(
+        closes_by="posts settled", gives_verdicts=True, answers=3, fewest_people=None, spare_posts=True
+    ),
+    "expert": PhaseKind(closes_by="posts settled", gives_verdicts=True, roles=("expert",), answers=1),
+}

@@ -1,0 +1,85 @@
+"""Kinds of phase are rows of one table: rows are complete, nothing asks for a kind by name, a row adds a kind."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+import davy
+from davy.annotate import phase_gates, project_file
+from davy.core import PHASE_KINDS, PhaseKind
+from davy.serve import i18n
+from davy.store import phases, schema_versions
+from davy.store.store import Store, make_engine
+from davy.store.url import parse_url
+from work_project import make_bench
+
+SOURCE = Path(davy.__file__).parent
+
+
+@pytest.mark.parametrize("name", PHASE_KINDS)
+def test_every_kind_has_a_closing_rule_a_page_and_words(name):
+    kind = PHASE_KINDS[name]
+    assert kind.closes_by in phase_gates.CLOSING_RULES
+    assert resources.files("davy.serve").joinpath(f"templates/{kind.page}.html").is_file()
+    for lang in i18n.LANGUAGES:
+        assert i18n.Translator(lang).has(f"project.kind.{name}")
+
+
+def test_nothing_asks_for_a_kind_by_its_name():
+    names = "|".join(PHASE_KINDS)
+    by_name = re.compile(rf"""kind\s*(?:==|!=|in|not in)[\s(\[{{]*["'](?:{names})["']""")
+    files = [it for ending in ("*.py", "*.html") for it in SOURCE.rglob(ending)]
+    assert [str(it) for it in files if by_name.search(it.read_text(encoding="utf-8"))] == []
+
+
+def test_a_rule_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="full moon"):
+        PhaseKind(closes_by="full moon")
+
+
+def test_a_new_kind_is_a_row_of_the_table(store, monkeypatch):
+    kind = PhaseKind(closes_by="everyone answered", answers=2, fewest_people=2, roles=("annotator",))
+    monkeypatch.setitem(PHASE_KINDS, "filter", kind)
+    plan = project_file.PhasePlan("sift", "filter")
+    assert (plan.people, plan.corpus) == (2, False)
+    bench = make_bench(store, n=2, people=("ada", "bo"), kind="filter", answers=2)
+    for name in ("ada", "bo"):
+        assert bench.answer(name) is not None
+    with store.read() as db:
+        status = phase_gates.phase_status(db, bench.project, bench.phase)
+    assert str(status.closes) == "2 of 2 people have posts left to answer."
+    for name in ("ada", "bo"):
+        bench.answer(name)
+    with store.write() as db:
+        phase_gates.close_phase(db, bench.project, bench.phase, by="shell")
+        assert phases.get(db, bench.phase.id).state == "closed"
+
+
+def test_an_older_database_takes_new_kinds_after_its_upgrade(database_url, monkeypatch):
+    if database_url.startswith("sqlite"):
+        Path(database_url.removeprefix("sqlite:///")).touch()
+    at = "'2026-01-02 03:04:05.000000'"
+    with Store(parse_url(database_url), make_engine(parse_url(database_url))) as bare:
+        with bare.write() as db:
+            schema_versions.upgrade(db, "0002")
+            for row in (
+                f"schemes (name, version, yaml, digest, added_at, added_by) VALUES ('s', 1, '', '', {at}, 'shell')",
+                "projects (id, title, scheme, scheme_version, settings, state, created_at, created_by) "
+                f"VALUES ('p', 'P', 's', 1, '{{}}', 'open', {at}, 'shell')",
+                "phases (id, project, name, kind, position, in_corpus, settings, state, size) "
+                "VALUES ('old', 'p', 'main', 'production', 1, 1, '{}', 'open', 1)",
+                f"posts (id, text, added_at) VALUES ('a', 'x', {at})",
+            ):
+                db.execute(text(f"INSERT INTO {row}"))
+        with bare.write() as db:
+            schema_versions.upgrade(db)
+        monkeypatch.setitem(PHASE_KINDS, "filter", PhaseKind(closes_by="posts settled"))
+        with bare.write() as db:
+            settings = {"name": "sift", "kind": "filter", "answers": 1, "in_corpus": False, "settings": {}}
+            phases.add(db, "p", **settings, by="shell")
+            assert [it.kind for it in phases.of_project(db, "p")] == ["production", "filter"]
