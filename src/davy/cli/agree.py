@@ -127,12 +127,12 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _writable(out: Path) -> None:
+    from davy.files.atomic import require_folder_of
     from davy.files.formats import format_of
 
     if out.suffix != ".json":
         format_of(out)
-    if not out.parent.is_dir():
-        raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
+    require_folder_of(out)
 
 
 def _scheme(name: str | None) -> Scheme | None:
@@ -291,16 +291,13 @@ def _digest(rows: pl.DataFrame) -> str:
 
 def _write(result: dict[str, Any], out: Path) -> None:
     """Write all figures: the whole as JSON, or one row a figure."""
-    import json
-
     import polars as pl
 
     from davy.files import tables
-    from davy.files.output_file import atomic_path
+    from davy.files.atomic import write_json
 
     if out.suffix == ".json":
-        with atomic_path(out) as hidden:
-            hidden.write_text(json.dumps(result, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        write_json(out, result)
     else:
         tables.write(pl.DataFrame(_flat(result), infer_schema_length=None).lazy(), out)
     console.note(f"Wrote {out}")

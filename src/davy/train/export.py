@@ -15,6 +15,7 @@ import numpy as np
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
+from davy.files.atomic import make_folder
 from davy.models import folder as folders
 from davy.models.gold import targets
 from davy.models.network import columns_of
@@ -47,10 +48,7 @@ def export_onnx(
     answered = _answers(manifest.questions, dev) if dev is not None else []
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is not an empty folder. Name a new one.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"Can't make the folder {out}: {error.strerror}. Give another --out.") from error
+    make_folder(out)
     scorer = TransformerScorer.open(source, manifest)
     columns = columns_of(heads_of(scorer.questions))
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in scorer.questions]
