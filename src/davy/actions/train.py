@@ -21,8 +21,8 @@ from davy import schemes
 from davy.actions.posts import Posts, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError, nearest
+from davy.core.gold import gold_questions, targets
 from davy.files.atomic import check_folder, make_folder, write_text
-from davy.models.gold import gold_questions, targets
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
 from davy.train.run_record import History

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from davy.core.errors import UserError
+from davy.core.gold import has_gold, targets
 from davy.core.scheme import Question
 from davy.files.atomic import make_folder
 from davy.models import folder as folders
-from davy.models.gold import targets
 from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
 from davy.models.transformer import TransformerScorer, heads_of, parent_gates
@@ -99,8 +99,7 @@ def _tokenizer(scorer: TransformerScorer, path: Path) -> None:
 
 def _answers(questions: tuple[Question, ...], dev: pl.DataFrame) -> list[tuple[Question, np.ndarray, np.ndarray]]:
     """Return dev's settled answers; posts without any are only compared on. A label that is none is an error."""
-    columns = [f"{question.name}.gold" for question in questions]
-    settled = any(name in dev.columns and dev[name].is_not_null().any() for name in columns)
+    settled = any(has_gold(question, dev) for question in questions)
     return list(targets(questions, dev)) if settled else []
 
 
