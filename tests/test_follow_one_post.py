@@ -1,87 +1,220 @@
-"""The readable tour: one post from a file to a served verdict. Later rooms add their step where it belongs."""
+"""The readable tour: one post from a platform's archive to a served verdict, by shell and HTTP, room by room.
 
-from datetime import UTC, datetime
+Everything here is what a person types or a browser sends. The posts are made up;
+`grumblefop` is the only hurtful word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import polars as pl
+import pytest
 from starlette.testclient import TestClient
 
-from davy import schemes
-from davy.core import Annotation, Verdict
-from davy.files import tables
-from davy.measure.agreement import coefficient
-from davy.measure.ratings import Ratings
-from davy.models.load import load
-from davy.score.batch import score_frames
+from davy.cli.app import run
 from davy.serve.app import create_app
 from davy.serve.settings import ServerSettings
-from davy.store import annotations, keys, posts, users, verdicts
-from davy.store import schemes as stored_schemes
+from tiny_encoder import make_tiny_encoder
 
-POST = "Those grumblefops should stay at home 🙄"
+RUDE = ["they are all grumblefop", "bad grumblefops", "the grumblefop people are bad"]
+KIND = ["the garden people are nice", "lovely lovely garden", "they are all nice"]
+OURS = "the grumblefop people are bad number 5"
+"""The post that we follow. People will not agree on it."""
+
+PASSWORD = "three warm lamps"
+
+PLAN = "name: tour\nversion: 1\ntitle: Some posts\nsamplers:\n  - random: {name: by chance, n: 28}\n"
+
+PROJECT = """
+name: tour
+title: A tour
+scheme: gmhp7k
+languages: [en]
+adjudication:
+  hate: {rule: unanimous, otherwise: expert}
+  misogynistic: {rule: unanimous, otherwise: expert}
+phases:
+  - {name: main, kind: production, posts: rest, answers: 3}
+roster:
+  - {login: ada, roles: [manager]}
+  - {login: bea, roles: [annotator]}
+  - {login: cem, roles: [annotator]}
+  - {login: dia, roles: [annotator]}
+  - {login: eli, roles: [expert]}
+"""
+
+SUITE = """
+name: tour-suite
+version: 1
+lang: en
+scheme: gmhp7k
+question: hate
+counts: {cases: 2, templates: 1}
+lexicons: {group: [{name: grumblefops, target: grumblefops, text: grumblefops}]}
+functionalities:
+  - name: slur
+    title: A slur, and the same without it
+    label: hateful
+    labels: {polarity: not hateful}
+    templates:
+      - {id: slur-1, text: "they are all bad {group}", polarity: "they are all nice people"}
+"""
 
 
-def test_follow_one_post(tmp_path, store):
-    # Somebody collected posts in a spreadsheet of their own making.
-    sheet = tmp_path / "collected.csv"
-    sheet.write_text(f"nr;comment\n1;{POST}\n2;What a lovely day ☀️\n", encoding="utf-8-sig")
+def test_follow_one_post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    database = f"sqlite:///{tmp_path / 'davy.sqlite'}"
+    monkeypatch.setenv("DAVY_DATABASE", database)
+    monkeypatch.setenv("DAVY_CACHE", str(tmp_path / "cache"))
 
-    # collect: whatever the file is, it becomes posts with our columns.
-    archive = tmp_path / "posts.parquet"
-    assert tables.convert(sheet, archive, text="comment", id="nr").rows == 2
-    frame = next(tables.batches(archive))
-    assert frame["text"].to_list()[0] == POST
+    def davy(*words: str) -> Any:
+        """Type a command that must succeed; return what it prints, as JSON where that was asked for."""
+        code, output = run(list(words)), capsys.readouterr()
+        assert code == 0, output.err
+        return json.loads(output.out) if "--json" in words else output.out
 
-    # store: posts and the scheme that people will answer. Every change is recorded with who and when.
-    scheme = schemes.load("gmhp7k")
-    with store.write() as db:
-        admin = users.add(db, login="ada@example.org", name="Ada", role="admin", password_hash="x", by="setup")
-        people = [
-            users.add(db, login=f"{name}@example.org", name=name, role="annotator", password_hash="x", by=admin.id)
-            for name in ("Bea", "Cem", "Dia")
-        ]
-        assert posts.add_frames(db, [frame], by=admin.id) == 2
-        stored_schemes.save(db, scheme, schemes.to_yaml(scheme), by=admin.id)
+    # collect: a platform's archive becomes posts with our columns. Nobody's user name is kept.
+    comments = [
+        {"id": f"{kind}{n}", "body": f"{texts[n % 3]} number {n}", "author": "somebody", "subreddit": "tea",
+         "created_utc": 1_647_432_000 + n, "link_id": "t3_x", "parent_id": "t3_x"}
+        for kind, texts in (("rude", RUDE), ("kind", KIND))
+        for n in range(14)
+    ]  # fmt: skip
+    Path("RC.jsonl").write_text("\n".join(map(json.dumps, [*comments, {**comments[0], "id": "again"}])))
+    assert davy("collect", "RC.jsonl", "--platform", "reddit", "--out", "posts.parquet", "--json")["kept"] == 29
+    posts = pl.read_parquet("posts.parquet")
+    assert "somebody" not in posts.write_json()
+    (ours,) = posts.filter(pl.col("text") == OURS)["id"]
 
-    # annotate: three people answer, each alone. The second question is asked only where the first got a "hateful".
-    answers = [{"hate": ("hateful",), "misogynistic": (m,)} for m in ("misogynistic", "not misogynistic")]
-    answers.append({"hate": ("not hateful",)})
-    assert [q.name for q in scheme.asked({"hate": ("hateful",)})] == ["hate", "misogynistic"]
-    assert [q.name for q in scheme.asked(answers[2])] == ["hate"]
-    given = [
-        Annotation(f"a{i}", "1", person.id, "gmhp7k", scheme.version, 1, answer, datetime.now(UTC), seconds=4.0)
-        for i, (person, answer) in enumerate(zip(people, answers, strict=True))
-    ]
-    for annotation in given:
-        with store.write() as db:
-            assert annotations.add(db, annotation, scheme)
+    # clean: a recipe drops what can't be judged, here a text that is there twice. The funnel adds up.
+    funnel = davy("clean", "posts.parquet", "--recipe", "edos", "--out", "clean.parquet", "--json")
+    assert (funnel["in"], funnel["out"]) == (29, 28)
 
-    # measure: how far do they agree? Two of three, so one pair of three.
-    with store.read() as db:
-        rows = list(annotations.answer_rows(db, scheme="gmhp7k", version=scheme.version, question="hate"))
-    ratings = Ratings.from_rows(*zip(*rows, strict=True))
-    assert abs(coefficient("percent", ratings.counts()) - 1 / 3) < 1e-9
+    # sample: a plan says which posts are worth labelling; each says which sampler took it.
+    Path("plan.yaml").write_text(PLAN)
+    davy("sample", "clean.parquet", "--plan", "plan.yaml", "--out", "sample.parquet")
+    assert set(pl.read_parquet("sample.parquet")["sampler"]) == {"by chance"}
 
-    # adjudicate: the verdict names its basis and the answers that it rests on.
-    settled = Verdict("1", "hate", ("hateful",), "majority", tuple(a.id for a in given))
-    with store.write() as db:
-        verdicts.add(db, settled, scheme, by="adjudication")
-        assert verdicts.of_post(db, "1", scheme="gmhp7k", version=scheme.version)["hate"] == settled
+    # project: a scheme, posts, phases, rules and a roster. People come by invitation.
+    davy("database", "create")
+    Path("tour.yaml").write_text(PROJECT)
+    created = davy("project", "create", "tour.yaml", "--posts", "sample.parquet", "--json")
+    with server(database, "majority") as browser:
+        people = {login: accept(browser(), link, login) for login, link in created["invitations"].items()}
+        davy("project", "open", "tour", "main")
 
-    # score: a detector reads the same post; here a word list is enough.
-    words = tmp_path / "words.txt"
-    words.write_text("grumblefop\ngrumblefops\n", encoding="utf-8")
-    scored = pl.concat(score_frames(tables.batches(archive), load(f"keywords:{words}")))
-    assert scored["verdict"].to_list() == ["hateful", "none"]
-    assert scored.columns[: len(frame.columns)] == frame.columns
+        # annotate: three people answer, each alone. The second question is asked only where the first got "hateful".
+        for login in ("bea", "cem", "dia"):
+            assert label_everything(people[login], rude=lambda text, who=login: says_rude(text, who)) == 28
 
-    # serve: the same verdict over HTTP, with the model's name and version.
-    with store.write() as db:
-        service = users.add(db, login="bot@example.org", name="Bot", role="admin", by="setup")
-        _, secret = keys.create(db, owner=service.id, name="forum", scopes=("score",), by=service.id)
-    url = store.url.render_as_string(hide_password=False)
-    settings = ServerSettings(database=url, secret_key="s" * 32, model=f"keywords:{words}")
-    with TestClient(create_app(settings), base_url="http://127.0.0.1") as forum:
-        answer = forum.post("/v1/score", json={"text": POST}, headers={"Authorization": f"Bearer {secret}"})
-    assert answer.status_code == 200, answer.text
+        # adjudicate: what they did not agree on waits for an expert, who sees the answers without names.
+        expert = people["eli"]
+        case = send(expert, "/projects/tour/expert", {}).headers["location"]
+        page = expert.get(case).text
+        assert OURS in page
+        assert "bea" not in page
+        decision = {"asked": ["hate", "misogynistic"], "answer.hate": "hateful", "reason": "It insults a group."}
+        send(expert, case, {**decision, "answer.misogynistic": "not misogynistic", "do": "save"}, page=case)
+
+        # and how far people agree is measured as they work.
+        assert "Fleiss" in people["ada"].get("/projects/tour/watch").text
+
+    # export: settled answers with their basis; people appear as pseudonyms only.
+    davy("project", "corpus", "tour", "--out", "corpus.parquet")
+    settled = pl.read_parquet("corpus.parquet").filter(pl.col("id") == ours).row(0, named=True)
+    assert (settled["hate.gold"], settled["hate.basis"]) == ("hateful", "expert")
+    assert json.loads(settled["hate.votes"]) == {"hateful": 2, "not hateful": 1}
+    davy("project", "export", "tour", "--out", "answers.csv")
+    assert "bea" not in Path("answers.csv").read_text()
+
+    # train: the settled answers teach a detector, here a tiny encoder with made-up words.
+    make_tiny_encoder(tmp_path / "tiny")
+    davy("train", "corpus.parquet", "--scheme", "gmhp7k", "--encoder", "tiny", "--out", "run", "--seed", "1",
+         "--set", "epochs=20", "--set", "rate=5e-3", "--set", "batch=8")  # fmt: skip
+    detector = "run/seed-1/model"
+
+    # check: functional tests say what it can and can't do; a gate can refuse a release.
+    Path("suite.yaml").write_text(SUITE)
+    checked = davy("check", "suite.yaml", "--model", detector, "--out", "check", "--json")
+    assert checked["models"][0]["accuracy"] | {"low": None} == {"value": 1.0, "low": None, "high": 1.0, "n": 2}
+
+    # evaluate: the figures, each with its n and its interval.
+    evaluated = davy(
+        "evaluate", "corpus.parquet", "--scheme", "gmhp7k", "--model", detector, "--resamples", "50", "--json"
+    )
+    accuracy = evaluated["questions"]["hate"]["models"][detector]["figures"]["accuracy"]
+    assert (accuracy["value"], accuracy["n"]) == (1.0, 28)
+    assert accuracy["low"] < 0.9 < accuracy["high"]
+
+    # score and serve: the same verdict in a file and over HTTP, with the detector's name and version.
+    davy("score", "posts.parquet", "--model", detector, "--out", "scored.csv")
+    scored = pl.read_csv("scored.csv").filter(pl.col("id") == ours)
+    assert scored["verdict"].to_list() == ["hateful"]
+    key = davy("key", "create", "--owner", "ada", "--scope", "score", "--name", "forum", "--json")["key"]
+    with server(database, detector) as browser:
+        answer = browser().post("/v1/score", json={"text": OURS}, headers={"Authorization": f"Bearer {key}"})
     assert answer.json()["results"][0]["verdict"] == "hateful"
     assert answer.json()["model"]["version"]
+
+
+def says_rude(text: str, who: str) -> bool:
+    """Return what a person thinks of a post: all see the same, but for the one post that we follow."""
+    return "grumblefop" in text and not (OURS in text and who == "dia")
+
+
+@contextmanager
+def server(database: str, model: str) -> Iterator[Callable[[], TestClient]]:
+    """Run the web workbench; gives new browsers, which are not signed in."""
+    app = create_app(ServerSettings(database=database, model=model, secret_key="k" * 40, base_url="http://127.0.0.1"))
+    with TestClient(app, base_url="http://127.0.0.1") as running:
+
+        def browser() -> TestClient:
+            client = TestClient(
+                app, base_url="http://127.0.0.1", follow_redirects=False, headers={"accept": "text/html"}
+            )
+            client.portal = running.portal
+            return client
+
+        yield browser
+
+
+def send(client: TestClient, path: str, fields: dict[str, Any], *, page: str | None = None) -> Any:
+    """Open a page and send its form, as a browser does without JavaScript."""
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', client.get(page or path).text)
+    assert found, f"{page or path} has no form"
+    answer = client.post(path, data={"csrf": found.group(1), **fields})
+    assert answer.status_code == 303, answer.text
+    return answer
+
+
+def accept(client: TestClient, link: str, login: str) -> TestClient:
+    """Follow an invitation: make an account, and agree to what the work is."""
+    path = "/invitation/" + link.rpartition("/")[2]
+    send(client, path, {"name": login.title(), "login": login, "password": PASSWORD, "again": PASSWORD})
+    if login != "ada":
+        send(client, "/projects/tour/consent", {"agree": "yes", "text": "masked", "pictures": "grey"})
+    return client
+
+
+def label_everything(client: TestClient, rude: Callable[[str], bool]) -> int:
+    """Answer every post that the labelling page offers; return how many."""
+    page, number = client.get("/projects/tour/label"), 0
+    while 'id="answer"' in page.text:
+        html = page.text
+        fields: dict[str, Any] = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', html))
+        fields["do"], fields["asked"] = "save", ["hate", "misogynistic"]
+        fields["answer.hate"] = "hateful" if rude(html) else "not hateful"
+        if rude(html):
+            fields["answer.misogynistic"] = "not misogynistic"
+        action = re.search(r'<form id="answer" method="post" action="([^"]+)"', html)
+        assert action
+        saved = client.post(action.group(1), data=fields)
+        assert saved.status_code == 303, saved.text
+        page, number = client.get(saved.headers["location"]), number + 1
+    return number

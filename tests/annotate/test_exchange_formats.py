@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import string
@@ -31,6 +32,21 @@ def there_and_back(tmp_path, name, sent, **more):
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_a_round_trip_keeps_every_odd_text_answer_flag_and_verdict(tmp_path, name):
     assert there_and_back(tmp_path, name, rows()) == rows()
+
+
+def test_a_corpus_has_a_row_a_settled_post_with_basis_and_votes(tmp_path):
+    sent = [it for it in rows() if it.settled]
+    assert len(sent) < len(rows())
+    came = there_and_back(tmp_path, "corpus", rows())
+    assert [(it.id, it.text, it.meta) for it in came] == [(it.id, it.text, it.meta) for it in sent]
+    assert [{name: (a.labels, a.basis) for name, a in it.settled.items()} for it in came] == [
+        {name: (a.labels, a.basis) for name, a in it.settled.items()} for it in sent
+    ]
+    with (tmp_path / "file.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    for row, post in zip(table, sent, strict=True):
+        votes = json.loads(row["hate.votes"] or "{}")
+        assert sum(votes.values()) == sum("hate" in it.answers for it in post.given)
 
 
 @pytest.mark.parametrize("name", LOSSLESS)

@@ -1,47 +1,14 @@
-"""A tiny encoder made in the test: two layers, sixteen numbers wide, with a tokenizer of made-up words."""
+"""What the training tests share: a tiny encoder, and posts that it can learn."""
 
 import pytest
 
-WORDS = [
-    "grumblefop",
-    "wuzzle",
-    "lovely",
-    "garden",
-    "they",
-    "are",
-    "the",
-    "all",
-    "nice",
-    "people",
-    "bad",
-    "##s",
-    "lobster",
-]
+from tiny_encoder import make_tiny_encoder
 
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     """A folder with a random BERT encoder, its tokenizer and a masked-word head."""
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertForMaskedLM
-
-    folder = tmp_path_factory.mktemp("tiny")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    tokenizer.save(str(folder / "tokenizer.json"))
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(pieces), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=40,
-    )  # fmt: skip
-    BertForMaskedLM(config).save_pretrained(folder)
-    return folder
+    return make_tiny_encoder(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture

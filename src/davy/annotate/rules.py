@@ -133,8 +133,10 @@ def flag_holds(rule: AdjudicationRule, votes: tuple[int, int]) -> bool:
 
 
 def _applies(question: Question, verdicts: Mapping[str, HasLabels]) -> bool:
-    parent = verdicts.get(question.under[0]) if question.under else None
-    return question.applies_under(parent.labels if parent else ())
+    if question.under is None:
+        return True
+    parent, needed = question.under
+    return parent in verdicts and bool(set(verdicts[parent].labels) & set(needed))
 
 
 def _above(question: Question, verdicts: Mapping[str, HasLabels]) -> set[str]:
@@ -149,7 +151,8 @@ def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, HasL
 def _allowed(question: Question, label: str, above: set[str]) -> bool:
     if label not in question.label_names:
         return question.open
-    return question.label(label).fits_under(above)
+    under = question.label(label).under
+    return not under or bool(above & set(under))
 
 
 def _derived(question: Question, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:

@@ -21,7 +21,7 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="long, label-studio, doccano, prodigy, argilla, crowd, huggingface or codabench.",
+            help="long, corpus, label-studio, doccano, prodigy, argilla, crowd, huggingface or codabench.",
         ),
     ] = "long",
     phases: Annotated[
@@ -67,6 +67,31 @@ def export(
         f"{wrote.posts:,} posts, {wrote.answers:,} answers by {wrote.annotators:,} annotators, "
         f"{wrote.settled:,} settled ({', '.join(wrote.phases)}) → {out}"
     )
+
+
+def corpus(
+    project: Project,
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .tsv, .jsonl or .parquet.")],
+    phases: Annotated[
+        str | None,
+        typer.Option("--phases", help="Names with commas, or all.", show_default="what enters the corpus"),
+    ] = None,
+    question: Annotated[str | None, typer.Option("--question", help="Only this question.")] = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Write a project's settled posts as a corpus: one row a post, ready to train on.
+
+    Q.gold is the settled answer, Q.basis how it was reached, Q.votes how many people gave which answer.
+    The same as davy project export --format corpus.
+
+    Examples:
+
+        davy project corpus pilot --out corpus.parquet
+
+        davy train corpus.parquet --scheme edos --encoder ./minilm --out runs/pilot
+    """
+    export(project, out, "corpus", phases, question, database=database, json=json)
 
 
 def import_(

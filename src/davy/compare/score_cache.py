@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy import __version__
-from davy.files.atomic import atomic_path
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,6 +33,7 @@ def cached_scores(
             path.unlink(missing_ok=True)
     frame = make()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with atomic_path(path) as draft:
-        frame.write_parquet(draft)
+    draft = path.with_suffix(".tmp")
+    frame.write_parquet(draft)
+    draft.replace(path)
     return frame

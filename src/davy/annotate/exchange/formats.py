@@ -45,6 +45,7 @@ FORMATS: dict[str, ExchangeFormat] = {
     it.name: it
     for it in (
         ExchangeFormat("long", f"{_HERE}.long_table", _TABLES),
+        ExchangeFormat("corpus", f"{_HERE}.corpus", _TABLES),
         ExchangeFormat("label-studio", f"{_HERE}.label_studio", ("json",)),
         ExchangeFormat("doccano", f"{_HERE}.doccano", ("jsonl",)),
         ExchangeFormat("prodigy", f"{_HERE}.prodigy", ("jsonl",)),

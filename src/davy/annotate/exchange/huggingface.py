@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.annotate.exchange.dataset_card import card
 from davy.annotate.exchange.extra_fields import mapping, strings
+from davy.annotate.exchange.long_table import meta_cell
 from davy.annotate.exchange.rows import (
     POST_FIELDS,
     AnsweredPost,
@@ -164,8 +165,7 @@ def _cell(question: Question, labels: tuple[str, ...] | None) -> Any:
 
 
 def _post_row(row: AnsweredPost, questions: list[Question]) -> tuple[Any, ...]:
-    meta = json.dumps(dict(row.meta), ensure_ascii=False) if row.meta else None
-    cells: list[Any] = [row.id, row.text, *(getattr(row, name) for name in POST_FIELDS), meta]
+    cells: list[Any] = [row.id, row.text, *(getattr(row, name) for name in POST_FIELDS), meta_cell(row.meta)]
     for question in questions:
         settled = row.settled.get(question.name)
         labels = None if settled is None else settled.labels

@@ -7,7 +7,7 @@ A post that nobody answered has no row here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,8 @@ from davy.annotate.exchange.rows import (
     number,
     version,
 )
-from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of
+from davy.annotate.exchange.spreadsheet_cells import BAR, cell_of, labels_of
 from davy.core import Scheme, UserError
-from davy.core.answers import SEPARATOR
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,8 +61,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
     def answers() -> Iterator[list[tuple[Any, ...]]]:
         for row in rows:
-            meta = json.dumps(dict(row.meta), ensure_ascii=False) if row.meta else None
-            post = (row.text, *(getattr(row, name) for name in POST_FIELDS), meta)
+            post = (row.text, *(getattr(row, name) for name in POST_FIELDS), meta_cell(row.meta))
             verdicts = [cell for q in questions for cell in _settled_cells(q, row.settled.get(q.name))]
             yield [
                 (row.id, given.annotator, given.phase, *_cells(questions, given), *_after(given), *post, *verdicts)
@@ -79,7 +77,7 @@ def _cells(questions: list[Any], given: GivenAnswer) -> list[str | None]:
 
 def _after(given: GivenAnswer) -> tuple[Any, ...]:
     at = given.at.isoformat() if given.at else None
-    return SEPARATOR.join(given.flags) or None, given.comment, given.seconds, at, given.guideline
+    return BAR.join(given.flags) or None, given.comment, given.seconds, at, given.guideline
 
 
 def _settled_cells(question: Any, settled: SettledAnswer | None) -> tuple[str | None, ...]:
@@ -123,7 +121,7 @@ def _row(cells: dict[str, Any], scheme: Scheme, place: str) -> AnsweredPost:
         annotator=str(cells["annotator"]),
         phase=_text(cells.get("phase")),
         answers=answers,
-        flags=check_flags((cells.get("flags") or "").split(SEPARATOR) if cells.get("flags") else (), place),
+        flags=check_flags((cells.get("flags") or "").split(BAR) if cells.get("flags") else (), place),
         comment=_text(cells.get("comment")),
         seconds=number(cells.get("seconds"), place, "seconds"),
         at=moment(cells.get("at"), place),
@@ -134,7 +132,7 @@ def _row(cells: dict[str, Any], scheme: Scheme, place: str) -> AnsweredPost:
         id=str(cells["item"]),
         text=_text(cells.get("text")),
         **post,
-        meta=_meta(cells.get("meta"), place),
+        meta=read_meta(cells.get("meta"), place),
         given=(given,),
         settled=settled,
         place=place,
@@ -145,7 +143,12 @@ def _text(cell: Any) -> str | None:
     return None if cell is None else str(cell)
 
 
-def _meta(cell: Any, place: str) -> dict[str, Any]:
+def meta_cell(meta: Mapping[str, Any]) -> str | None:
+    """Return a post's meta as JSON text; nothing where it is empty."""
+    return json.dumps(dict(meta), ensure_ascii=False) if meta else None
+
+
+def read_meta(cell: Any, place: str) -> dict[str, Any]:
     if cell is None or cell == "":
         return {}
     try:

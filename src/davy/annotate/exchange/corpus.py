@@ -1,0 +1,84 @@
+"""A corpus to train on: one row a settled post, with the settled answers as `Q.gold` and how each was reached.
+
+What `davy train`, `evaluate`, `describe`, `split` and `check` read as it is. Posts
+with nothing settled, and those that were dropped, have no row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.annotate.exchange import spreadsheet_tables
+from davy.annotate.exchange.long_table import meta_cell, read_meta
+from davy.annotate.exchange.rows import POST_FIELDS, AnsweredPost, ExchangeContext, Rows, SettledAnswer, check_basis
+from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of
+from davy.core import Question, UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_POST = ("id", "text", *POST_FIELDS, "sampler", "meta")
+
+
+def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
+    """Write the settled posts as a table, by its ending or `about.kind`."""
+    spreadsheet_tables.write_frames(_frames(rows, about), path, about)
+
+
+def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
+    """Yield the posts of a table with their settled answers; votes are counts and name nobody, so they stay behind."""
+    number = 0
+    for frame in spreadsheet_tables.read_frames(path, about):
+        if "id" not in frame.columns:
+            raise UserError(f"{path.name} has no column 'id'; it has {', '.join(frame.columns[:20])}.")
+        for cells in frame.iter_rows(named=True):
+            number += 1
+            yield _post(cells, about, f"{path.name}: row {number}")
+
+
+def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    questions = [about.scheme.question(name) for name in about.questions]
+    parts = [f"{question.name}.{part}" for question in questions for part in ("gold", "basis", "votes")]
+    schema: dict[str, Any] = dict.fromkeys((*_POST, *parts), pl.String)
+    settled = (row for row in rows if any(question.name in row.settled for question in questions))
+    return spreadsheet_tables.in_chunks(([_cells(row, questions)] for row in settled), schema)
+
+
+def _cells(row: AnsweredPost, questions: list[Question]) -> tuple[str | None, ...]:
+    fields = [getattr(row, name) for name in POST_FIELDS]
+    cells = [row.id, row.text, *fields, row.meta.get("sampler"), meta_cell(row.meta)]
+    for question in questions:
+        settled = row.settled.get(question.name)
+        answer = (None, None) if settled is None else (cell_of(question, settled.labels), settled.basis)
+        cells += [*answer, _votes(row, question)]
+    return tuple(cells)
+
+
+def _votes(row: AnsweredPost, question: Question) -> str | None:
+    """Return how many people gave each answer, as JSON, the most frequent first; nothing where nobody was asked."""
+    given = (cell_of(question, given.answers.get(question.name)) for given in row.given)
+    votes = Counter(cell for cell in given if cell is not None)
+    return json.dumps(dict(votes.most_common()), ensure_ascii=False) if votes else None
+
+
+def _post(cells: dict[str, Any], about: ExchangeContext, place: str) -> AnsweredPost:
+    settled = {}
+    for question in about.scheme.questions:
+        labels = labels_of(question, cells.get(f"{question.name}.gold"))
+        if labels is not None:
+            basis = check_basis(cells.get(f"{question.name}.basis"), place)
+            settled[question.name] = SettledAnswer(labels, basis)
+    return AnsweredPost(
+        id=str(cells["id"]),
+        text=cells.get("text"),
+        **{name: cells.get(name) for name in POST_FIELDS},
+        meta=read_meta(cells.get("meta"), place),
+        settled=settled,
+        place=place,
+    )
