@@ -85,7 +85,7 @@ def test_a_screening_needs_right_answers_and_reads_their_spellings(store):
     for files, said in (
         ({}, "was not given"),
         ({"gold.csv": frame(3, "g")}, "needs its right answers"),
-        ({"gold.csv": gold.with_columns(pl.lit("sexy").alias("sexist.gold"))}, "not a label of 'sexist'"),
+        ({"gold.csv": gold.with_columns(pl.lit("sexy").alias("sexist.gold"))}, "no label of 'sexist'"),
         ({"gold.csv": gold.rename({"sexist.gold": "sexst.gold"})}, "Did you mean 'sexist'"),
         ({"gold.csv": gold.with_columns(pl.lit("not sexist").alias("sexist.gold"))}, "don't fit"),
     ):

@@ -173,7 +173,7 @@ def test_copy_writes_to_the_screen(davy):
     ("arguments", "said"),
     [
         (["nothing", "--out", "x.yaml"], "There is no scheme 'nothing'"),
-        (["edos", "--out", "nowhere/x.yaml"], "can't be written"),
+        (["edos", "--out", "nowhere/x.yaml"], "does not exist"),
         (["edos", "--out", "."], "is a folder"),
         (["edos", "--out", ".", "--force"], "is a folder"),
         (["edos", "--out", "x.yaml", "--as", "My Scheme"], "can't be a scheme's name"),

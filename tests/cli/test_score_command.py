@@ -144,7 +144,8 @@ def test_a_killed_run_goes_on_and_ends_as_if_it_had_not_been_killed(folder, caps
 
 
 def test_a_resumed_run_ends_as_an_uninterrupted_one_does(folder, capsys):
-    from davy.score.resume import input_hash, open_parts
+    from davy.files.data_hash import file_hash
+    from davy.files.run_folder import open_run_folder
 
     texts = [f"text {i % 900} " + "grumblefop" * (i % 7 == 0) for i in range(30_000)]
     pl.DataFrame({"id": [str(i) for i in range(30_000)], "text": texts}).write_parquet("many.parquet")
@@ -155,14 +156,15 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one_does(folder, capsys):
 
     scorer = load("keywords:words.txt")
     state = {
-        "input": input_hash(folder / "many.parquet"),
+        "input": file_hash(folder / "many.parquet"),
         "model": scorer.name,
         "version": scorer.version,
         "columns": ["text", "", False, None],
     }
-    with open_parts(folder / "again.parquet", state) as parts:
+    with open_run_folder(folder / "again.parquet", state) as parts:
         parts.add(whole[:8192])
         parts.add(whole[8192:11_111])
+        parts.save()
     capsys.readouterr()
     assert run([*command, "--out", "again.parquet", "--resume"]) == 0
     assert "Going on after 11,111 posts" in capsys.readouterr().err

@@ -137,7 +137,7 @@ def test_data_without_the_splits_it_needs_is_refused():
 
 
 def test_undersampling_keeps_five_neutral_posts_for_each_misogynistic_one():
-    train = gmhp7k.fill_implied_no(german_posts())
+    train = gmhp7k.second_task_posts(german_posts())
     cut = gmhp7k.undersample(train, seed=1)
     wanted = 5 * (train["misogynistic.gold"] == "misogynistic").sum()
     assert (cut["hate.gold"] == "not hateful").sum() == wanted < (train["hate.gold"] == "not hateful").sum()

@@ -127,7 +127,7 @@ def test_one_answer_only_is_learnt_as_such():
 
 def test_a_label_that_the_question_lacks_is_named_with_its_row():
     posts = made(10).with_columns(pl.Series("hate.gold", ["hateful"] * 9 + ["hatful"]))
-    with pytest.raises(UserError, match=r"'hatful' in row 10 of hate\.gold.*Did you mean 'hateful'"):
+    with pytest.raises(UserError, match=r"Row 10 of hate\.gold has 'hatful'.*Did you mean 'hateful'"):
         Tfidf((HATE,), SMALL).fit(posts, seed=0)
 
 

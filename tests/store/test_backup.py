@@ -188,7 +188,7 @@ def test_a_backup_is_for_its_owner_only_and_does_not_overwrite(store, tmp_path):
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     with pytest.raises(UserError, match="there already"):
         write_backup(store, target)
-    with pytest.raises(UserError, match="can't be written"):
+    with pytest.raises(UserError, match="does not exist"):
         write_backup(store, tmp_path / "no" / "b.davy")
     assert "b.davy.part" not in os.listdir(tmp_path)
 

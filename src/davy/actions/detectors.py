@@ -6,7 +6,6 @@ it is registered, so that a server never hears of one that can't be loaded.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from davy.store.detectors import RegisteredDetector
 
 LOCAL_FILES: tuple[str, ...] = ("majority", "uniform", "keywords", "tfidf", "xgboost", "ensemble")
 """Names that depend on files or on other models: they are saved as a folder first."""
-RUN_RECORD = "run.json"
 
 
 def register_detector(
@@ -50,7 +48,7 @@ def register_detector(
             source=source,
             questions=questions,
             thresholds=thresholds,
-            data_hash=_data_hash(Path(source)),
+            data_hash=scorer.abilities.data_hash,
             state="shadow" if shadow else "active",
             by=by,
         )
@@ -82,16 +80,3 @@ def _absolute(source: str) -> str:
     if kind not in MAKERS:
         raise UserError(f"There is no model folder {source!r} on this machine.", status=404)
     return source
-
-
-def _data_hash(folder: Path) -> str | None:
-    """Return the hash of the posts that a model learnt from, where its training's record lies beside it."""
-    for place in (folder, *folder.parents[:2]):
-        record = place / RUN_RECORD
-        if folder.is_dir() and record.is_file():
-            try:
-                data = json.loads(record.read_text(encoding="utf-8")).get("data") or {}
-            except (ValueError, AttributeError):
-                return None
-            return str(data["hash"]) if "hash" in data else None
-    return None

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from davy.actions.output_folder import check_folder, make_folder
 from davy.actions.posts import Posts, load_joined
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, load_scorers
 from davy.actions.train import TrainingRun, finish_model, make_config, note_epoch, step_reporter
+from davy.files.atomic import check_folder, make_folder
 from davy.train import run_record
 from davy.train.config import from_values
 

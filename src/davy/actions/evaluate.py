@@ -6,7 +6,6 @@ Posts, detectors and files of predictions in, an `Evaluation` out, which
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from davy import schemes
-from davy.actions.output_folder import make_folder
 from davy.actions.posts import LoadedPosts, Posts, load_posts, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, check_names, load_scorers, score_posts
@@ -25,9 +23,9 @@ from davy.compare.predictions import Predictions, align_predictions, read_predic
 from davy.compare.results import figures_table, record
 from davy.core.errors import UserError
 from davy.files import tables
-from davy.files.output_file import atomic_path
+from davy.files.atomic import make_folder, write_json, write_text
+from davy.files.data_hash import file_hash
 from davy.measure.intervals import Bootstrap
-from davy.score.resume import input_hash
 
 if TYPE_CHECKING:
     from davy.core.scheme import Scheme
@@ -75,10 +73,8 @@ def evaluate(
 def write_evaluation(evaluation: comparison.Evaluation, folder: Path, *, command: str = "") -> None:
     """Write report.html, figures.csv and results.json into a folder, each whole or not at all."""
     make_folder(folder)
-    with atomic_path(folder / "results.json") as draft:
-        draft.write_text(json.dumps(record(evaluation), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    with atomic_path(folder / "figures.csv") as draft:
-        draft.write_text(figures_table(evaluation).csv(), encoding="utf-8")
+    write_json(folder / "results.json", record(evaluation))
+    write_text(folder / "figures.csv", figures_table(evaluation).csv())
     page(evaluation, command=command).write(folder / "report.html")
 
 
@@ -108,5 +104,5 @@ def _by_files(names: Sequence[str], posts: pl.DataFrame, source: LoadedPosts, sc
         rows: Any = pl.concat(list(tables.batches(name)), how="diagonal_relaxed")
         every = source.frame["id"].to_list()
         rows = align_predictions(rows, posts["id"].to_list(), every, file=name, posts=source.path)
-        made.append(read_predictions(Path(name).name, input_hash(Path(name))[:12], rows, scheme, file=name))
+        made.append(read_predictions(Path(name).name, file_hash(Path(name))[:12], rows, scheme, file=name))
     return made

@@ -7,14 +7,12 @@ the cache, so that a second call only reads them.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.actions.output_folder import make_folder
 from davy.actions.paper_models import fine_tune, pretrain_further
 from davy.actions.posts import PostSource, load_joined, load_posts
 from davy.actions.reporter import SILENT, Reporter
@@ -23,7 +21,7 @@ from davy.compare.gold import data_hash
 from davy.compare.papers.paper_table import NotRun, Reproduction, page, record, whole_table
 from davy.compare.score_cache import cached_scores
 from davy.core.errors import UserError
-from davy.files.output_file import atomic_path
+from davy.files.atomic import make_folder, write_json, write_text
 from davy.measure.intervals import Bootstrap
 from davy.models import hub
 from davy.models.cache import cache_folder
@@ -70,10 +68,8 @@ def reproduce(
 def write_reproduction(found: Reproduction, folder: Path, *, command: str = "") -> None:
     """Write report.html, table.csv and results.json into a folder, each whole or not at all."""
     make_folder(folder)
-    with atomic_path(folder / "results.json") as draft:
-        draft.write_text(json.dumps(record(found), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    with atomic_path(folder / "table.csv") as draft:
-        draft.write_text(whole_table(found).csv(), encoding="utf-8")
+    write_json(folder / "results.json", record(found))
+    write_text(folder / "table.csv", whole_table(found).csv())
     page(found, command=command).write(folder / "report.html")
 
 

@@ -21,13 +21,15 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer
 from davy.core.errors import UserError
 from davy.files import post_columns, tables
+from davy.files.atomic import refuse_input
+from davy.files.data_hash import file_hash
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, format_of, names_format
+from davy.files.run_folder import open_run_folder, skip_rows
 from davy.models.cascade_screen import as_cascade
 from davy.score.batch import ScoreSettings, check_columns, score_frames
 from davy.score.explain import Explanation, add_reasons, explain
 from davy.score.result import model_of, one_post, records
-from davy.score.resume import input_hash, open_parts, skip_rows, write_parts
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer, Scores
@@ -159,24 +161,22 @@ class _FileRun:
 
     def _write_in_parts(self, table: FileTable, resume: bool | None) -> None:
         file, out = Path(self.source.path), Path(self.out)
-        if not out.parent.is_dir():
-            raise UserError(f"The folder {out.parent} does not exist. Make it first.")
-        if out.exists() and out.samefile(file):
-            raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
+        refuse_input(out, file)
         identity = {
-            "input": input_hash(file),
+            "input": file_hash(file),
             "model": self.scorer.name,
             "version": self.scorer.version,
             "columns": [self.settings.text, self.settings.prefix, self.explainer is not None, self.source.encoding],
         }
-        with open_parts(out, identity, resume=resume) as parts:
+        with open_run_folder(out, identity, resume=resume) as parts:
             if parts.rows:
                 self.reporter.note(f"Going on after {parts.rows:,} posts that were scored before.")
                 self.reporter.advance(parts.rows)
             for frame in self._score(skip_rows(_frames(table), parts.rows)):
                 if len(frame) or not parts.rows:
                     parts.add(frame)
-            write_parts(parts, lambda frames: self._write(frames, table))
+                    parts.save()
+            parts.finish(lambda frames: self._write(frames, table))
 
     def _score(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         scored = score_frames(frames, self.scorer, self.settings, progress=self.reporter.advance)

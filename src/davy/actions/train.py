@@ -18,11 +18,11 @@ import numpy as np
 import polars as pl
 
 from davy import schemes
-from davy.actions.output_folder import check_folder, make_folder
 from davy.actions.posts import Posts, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError, nearest
-from davy.models.gold import gold_questions, targets
+from davy.core.gold import gold_questions, targets
+from davy.files.atomic import check_folder, make_folder, write_text
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
 from davy.train.run_record import History
@@ -157,7 +157,7 @@ def finish_model(
     """Put the card into a model folder and write its manifest again, which signs every file."""
     labels = {question.name: list(question.label_names) for question in questions}
     card = run_record.model_card(config, data, record["summary"], labels, base=base)
-    (folder / "card.md").write_text(card, encoding="utf-8")
+    write_text(folder / "card.md", card)
     run_record.write_manifest(folder)
 
 

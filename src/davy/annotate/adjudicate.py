@@ -102,14 +102,13 @@ def _write(
 
 def _passed_over_by(scheme: Scheme, name: str, outcome: RuleOutcome) -> Verdict | None:
     """Return the verdict above a question that leads past it, or None where the question may still be asked."""
-    under = scheme.question(name).under
-    if under is None:
+    question = scheme.question(name)
+    if question.under is None:
         return None
-    parent, needed = under
-    above = outcome.verdicts.get(parent)
+    above = outcome.verdicts.get(question.under[0])
     if above is None:
-        return _passed_over_by(scheme, parent, outcome)
-    return None if set(above.labels) & set(needed) else above
+        return _passed_over_by(scheme, question.under[0], outcome)
+    return None if question.applies_under(above.labels) else above
 
 
 def _asked(scheme: Scheme, name: str) -> str:

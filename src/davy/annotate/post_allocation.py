@@ -9,10 +9,10 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from davy.annotate.gold import gold_of
 from davy.annotate.project_file import REST, PhasePlan, ProjectPlan
 from davy.core import Phase, Scheme, UserError
 from davy.core.annotation import Answers
+from davy.core.gold import right_answers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,7 +100,7 @@ def _batched(phase: PhasePlan, rows: list[Row]) -> list[Row]:
 def rows_of(frame: pl.DataFrame, scheme: Scheme, *, gold: bool) -> list[Row]:
     """Return a frame's posts, with their right answers where `gold` asks for them."""
     ids = [str(it) for it in frame["id"]]
-    answers: Sequence[Answers | None] = gold_of(frame, scheme) if gold else [None] * len(ids)
+    answers: Sequence[Answers | None] = right_answers(frame, scheme) if gold else [None] * len(ids)
     batches = [str(it) if it else None for it in frame["batch"]] if "batch" in frame.columns else [None] * len(ids)
     return list(zip(ids, answers, batches, strict=True))
 

@@ -133,10 +133,8 @@ def flag_holds(rule: AdjudicationRule, votes: tuple[int, int]) -> bool:
 
 
 def _applies(question: Question, verdicts: Mapping[str, HasLabels]) -> bool:
-    if question.under is None:
-        return True
-    parent, needed = question.under
-    return parent in verdicts and bool(set(verdicts[parent].labels) & set(needed))
+    parent = verdicts.get(question.under[0]) if question.under else None
+    return question.applies_under(parent.labels if parent else ())
 
 
 def _above(question: Question, verdicts: Mapping[str, HasLabels]) -> set[str]:
@@ -151,8 +149,7 @@ def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, HasL
 def _allowed(question: Question, label: str, above: set[str]) -> bool:
     if label not in question.label_names:
         return question.open
-    under = question.label(label).under
-    return not under or bool(above & set(under))
+    return question.label(label).fits_under(above)
 
 
 def _derived(question: Question, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from davy.core.errors import UserError
+from davy.files.atomic import make_folder, write_json
 
 Answer = tuple[float, bool]
 """The probability of yes, and whether the detector says yes."""
@@ -41,12 +43,9 @@ class AnswerCache:
         """Keep answers; a folder that can't be written to is no reason to fail a check."""
         record = {"model": model, "version": version, "suite": suite, "question": question, "answers": answers}
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder, suffix=".part")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(record, file)
-            os.replace(name, self._path(model, version, suite, question))
-        except OSError:
+            make_folder(self.folder)
+            write_json(self._path(model, version, suite, question), record, indent=None)
+        except UserError:
             return
 
     def _path(self, *key: str) -> Path:

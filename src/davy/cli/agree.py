@@ -127,12 +127,12 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _writable(out: Path) -> None:
+    from davy.files.atomic import require_folder_of
     from davy.files.formats import format_of
 
     if out.suffix != ".json":
         format_of(out)
-    if not out.parent.is_dir():
-        raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
+    require_folder_of(out)
 
 
 def _scheme(name: str | None) -> Scheme | None:
@@ -235,8 +235,9 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
 
     import polars as pl
 
+    from davy.core.answers import SEPARATOR, UnknownLabel, parse_cell
     from davy.measure.agreement_study import clean_answers
-    from davy.measure.ratings import SEPARATOR, quote_label, split_labels
+    from davy.measure.ratings import quote_label
 
     known = [question.name for question in scheme.questions]
     if asked.name not in known:
@@ -249,15 +250,13 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
     names: dict[str, str | None] = {}
     for cell in sorted(cells.drop_nulls().unique().to_list()):
         try:
-            parts = [question.label(part).name for part in split_labels(cell) if not question.is_absent(part)]
-        except KeyError as error:
-            if not question.open:
-                raise UserError(
-                    f"{quote_label(error.args[0])} in column {asked.column!r} is not a label of {question.name!r}; "
-                    f"it has {', '.join(question.label_names)}"
-                ) from None
-            parts = list(split_labels(cell))
-        names[cell] = SEPARATOR.join(sorted(set(parts))) or None
+            labels = parse_cell(cell, question, keep_unlisted=True)
+        except UnknownLabel as error:
+            raise UserError(
+                f"{quote_label(error.spelling)} in column {asked.column!r} is not a label of {question.name!r}; "
+                f"it has {', '.join(question.label_names)}"
+            ) from None
+        names[cell] = SEPARATOR.join(sorted(labels or ())) or None
     rows = rows.with_columns(cells.replace_strict(names, return_dtype=pl.String).alias(asked.column))
     joined = question.kind == "many" or question.open
     return rows, replace(asked, labels=() if joined else question.label_names, ordered=question.kind == "scale")
@@ -267,16 +266,18 @@ def _fill_implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -
     """Return the rows with the no of yes/no questions that were not asked because of the answer above them."""
     import polars as pl
 
+    from davy.core.answers import SEPARATOR, Answer, applies_mask, imply_no, split_cell
+
+    given: dict[str, list[Answer]] = {
+        name: [None if cell is None else split_cell(cell) for cell in rows[column]] for name, column in columns.items()
+    }
     for question in scheme.questions:
-        if question.no is None or question.under is None or question.name not in columns:
-            continue
-        parent, needed = question.under
-        if parent in columns:
-            own, above = pl.col(columns[question.name]), pl.col(columns[parent])
-            passed_over = own.is_null() & above.is_not_null() & ~above.is_in(list(needed))
-            rows = rows.with_columns(
-                pl.when(passed_over).then(pl.lit(question.no)).otherwise(own).alias(columns[question.name])
-            )
+        if question.no is not None and question.name in given:
+            own = given[question.name]
+            applies = applies_mask(question, scheme.questions, given, len(own))
+            given[question.name] = imply_no(question, own, applies)
+            cells = [None if labels is None else SEPARATOR.join(labels) for labels in given[question.name]]
+            rows = rows.with_columns(pl.Series(columns[question.name], cells, dtype=pl.String))
     return rows
 
 
@@ -291,16 +292,13 @@ def _digest(rows: pl.DataFrame) -> str:
 
 def _write(result: dict[str, Any], out: Path) -> None:
     """Write all figures: the whole as JSON, or one row a figure."""
-    import json
-
     import polars as pl
 
     from davy.files import tables
-    from davy.files.output_file import atomic_path
+    from davy.files.atomic import write_json
 
     if out.suffix == ".json":
-        with atomic_path(out) as hidden:
-            hidden.write_text(json.dumps(result, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        write_json(out, result)
     else:
         tables.write(pl.DataFrame(_flat(result), infer_schema_length=None).lazy(), out)
     console.note(f"Wrote {out}")

@@ -67,11 +67,12 @@ def check(
     from davy.check.report.page import CheckReport
     from davy.check.report.summary import summarise
     from davy.cli.suite_source import RobustnessSample, load_suite
+    from davy.files.atomic import make_folder
     from davy.measure.intervals import Bootstrap
 
     limits = gating.read_gates(gate) if gate is not None else None
     if out is not None:
-        _check_out(out)
+        make_folder(out)  # before anything is scored: no pass is wasted on a place that can't be written to
     tests = load_suite(suite, RobustnessSample(question or "hate", label, most, seed))
     for missing in tests.missing:
         console.note(f"Problem in the suite: {missing}")
@@ -101,14 +102,6 @@ def check(
     if out is not None:
         console.note(f"Wrote {out / 'report.html'}, report.json, cells.csv, cases.csv, junit.xml")
     return _count_decided(results)
-
-
-def _check_out(out: Path) -> None:
-    """Make the folder before anything is scored, so that no pass is wasted on a place that can't be written to."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"Can't make the folder {out}: {error.strerror}.") from None
 
 
 def _runs(suite: Suite, models: list[str], question: str, cached: bool, batch: int) -> list[SuiteRun]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as codec
 import os
 import tempfile
 from pathlib import Path
@@ -124,11 +123,11 @@ def _clean(
     from davy.clean.duplicate_steps import DropDuplicates
     from davy.clean.run import clean as run
     from davy.files import post_columns, tables
-    from davy.files.formats import STDIO, format_of
+    from davy.files.formats import STDIO, format_of, names_format
 
-    out_format = format if out == STDIO or not _names_format(out) else None
+    out_format = format if out == STDIO or not names_format(out) else None
     format_of(out, out_format)
-    in_format = format if file == STDIO or not _names_format(file) else None
+    in_format = format if file == STDIO or not names_format(file) else None
     with tables.open_table(file, format=in_format, encoding=encoding) as table:
         posts = post_columns.as_posts(table, text=text, id=id)
         if not any(isinstance(step, DropDuplicates) and step.by == "id" for step in recipe.steps):
@@ -142,17 +141,12 @@ def _clean(
 
 def _refuse(file: str, out: str, funnel: Path | None) -> None:
     """Raise where what is to be written could not be, before the work begins."""
-    from davy.files.formats import STDIO
+    from davy.files.atomic import refuse_input, require_writable
 
-    if STDIO not in (file, out) and Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
-        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
-    for path in (None if out == STDIO else Path(out), funnel):
-        if path is None:
-            continue
-        if not path.parent.is_dir():
-            raise UserError(f"The folder {path.parent} does not exist. Make it first: mkdir -p {path.parent}")
-        if path.is_dir():
-            raise UserError(f"{path} is a folder. Name the file to write in it.")
+    refuse_input(out, file)
+    for path in (out, funnel):
+        if path is not None:
+            require_writable(path)
 
 
 def _batches(posts: FileTable) -> Iterator[pl.DataFrame]:
@@ -177,20 +171,7 @@ def _write(cleaned: CleaningResult, posts: FileTable, out: str, format: str | No
 
 def save_funnel(funnel: Funnel, path: Path) -> None:
     """Write a funnel as JSON, and as a picture beside it."""
-    from davy.files.output_file import atomic_path
+    from davy.files.atomic import write_json, write_text
 
-    with atomic_path(path) as hidden:
-        hidden.write_text(codec.dumps(funnel.to_dict(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    with atomic_path(path.with_suffix(".svg")) as hidden:
-        hidden.write_text(funnel.plot().svg(), encoding="utf-8")
-
-
-def _names_format(path: str) -> bool:
-    """Return whether a file name says its format."""
-    from davy.files.formats import format_of
-
-    try:
-        format_of(path)
-    except UserError:
-        return False
-    return True
+    write_json(path, funnel.to_dict())
+    write_text(path.with_suffix(".svg"), funnel.plot().svg())

@@ -45,12 +45,12 @@ def convert(
     """
     from davy.collect import corpora
     from davy.files import tables
-    from davy.files.formats import STDIO, format_of
+    from davy.files.formats import STDIO, format_of, names_format
 
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
-    format_out = None if _names_format(out) else format
-    format_in = format if _names_format(out) or not _names_format(file) else None
+    format_out = None if names_format(out) else format
+    format_in = format if names_format(out) or not names_format(file) else None
     format_of(out, format_out)
     with console.progress(f"Converting {Path(file).name}") as advance:
         if corpus:
@@ -79,14 +79,3 @@ def _refuse_with_corpus(encoding: str | None, text_column: str | None, id_column
     for option, value in (("--encoding", encoding), ("--text-column", text_column), ("--id-column", id_column)):
         if value is not None:
             raise UserError(f"--corpus knows the file's columns and encoding: leave out {option}.")
-
-
-def _names_format(path: str) -> bool:
-    """Return whether a file name says its format."""
-    from davy.files.formats import format_of
-
-    try:
-        format_of(path)
-    except UserError:
-        return False
-    return True

@@ -126,6 +126,7 @@ def _write(found: CorpusStatistics, papers: CorpusDocuments, out: Path) -> None:
     import polars as pl
 
     from davy.describe.page import clouds, page
+    from davy.files.atomic import write_text
 
     try:
         (out / "clouds").mkdir(parents=True, exist_ok=True)
@@ -139,8 +140,7 @@ def _write(found: CorpusStatistics, papers: CorpusDocuments, out: Path) -> None:
             "description.json": json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n",
         }  # fmt: skip
         for file, text in texts.items():
-            (out / f".{file}.part").write_text(text, encoding="utf-8")
-            (out / f".{file}.part").replace(out / file)
+            write_text(out / file, text)
         frames = [frame.with_columns(question=pl.lit(q)) for q, frame in found.words.items()]
         if frames:
             pl.concat(frames).select("question", pl.exclude("question")).write_csv(out / "words.csv")

@@ -66,9 +66,9 @@ def evaluate(
       davy evaluate posts.csv --gold label --scheme hate --predictions mine.csv
     """
     from davy.actions import evaluate as action
-    from davy.actions.output_folder import check_folder
     from davy.actions.posts import PostSource
     from davy.compare.results import record
+    from davy.files.atomic import check_folder
     from davy.measure.intervals import Bootstrap
 
     check_folder(out)

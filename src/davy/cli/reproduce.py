@@ -112,9 +112,9 @@ def _reproduce(
 ) -> None:
     """Print a paper's table; `short` leaves out figures that only --json and --out have."""
     from davy.actions import reproduce as action
-    from davy.actions.output_folder import check_folder
     from davy.compare.papers.gmhp7k import SHORT
     from davy.compare.papers.paper_table import reasons, record, tables
+    from davy.files.atomic import check_folder
 
     check_folder(out)
     with console.ShellReporter() as reporter:

@@ -151,11 +151,11 @@ def _answers(posts: pl.DataFrame, scorer: Scorer) -> tuple[list[str], list[str]]
 
 
 def _show(tables: list[Table], suite: Suite, models: list[str], seed: int, out: Path | None, json: bool) -> None:
-    from davy.files.output_file import atomic_path
+    from davy.files.atomic import make_folder, write_text
     from davy.report import Page, Provenance
 
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         origin = Provenance(
             data=f"{suite.name}, hash {suite.digest}",
             model=", ".join(models),
@@ -166,8 +166,7 @@ def _show(tables: list[Table], suite: Suite, models: list[str], seed: int, out: 
         for number, table in zip((3, 4, 8, 9), tables, strict=True):
             page.section(table.title)
             page.table(table)
-            with atomic_path(out / f"table-{number}.csv") as hidden:
-                hidden.write_text(table.csv(), encoding="utf-8")
+            write_text(out / f"table-{number}.csv", table.csv())
         page.write(out / "report.html")
         console.note(f"Wrote {out}/report.html and four CSV tables")
     if json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as codec
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,14 +101,13 @@ def _sample(
     """Read what samplers look at, sample, and write what was taken; return the report."""
     from davy.cli import judges
     from davy.files import post_columns, tables
+    from davy.files.atomic import refuse_input, require_folder_of, write_json
     from davy.files.formats import format_of
     from davy.sample.run import sample as run
 
     format_of(out)
-    if Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
-        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
-    if not Path(out).parent.is_dir():
-        raise UserError(f"The folder {Path(out).parent} does not exist. Make it first: mkdir -p {Path(out).parent}")
+    refuse_input(out, file)
+    require_folder_of(out)
     who = judges.parse_judges(given, plan.judges)
     with tables.open_table(file) as table:
         posts = post_columns.check_ids(post_columns.as_posts(table, text=text, id=id))
@@ -126,7 +124,7 @@ def _sample(
     asked = {name: who[name] for name in plan.judged_by}
     report = {"plan": plan.name, "version": plan.version, "seed": seed, "judges": asked, **done.to_dict()}
     _print(done, plan)
-    _save(report, Path(out).with_name(f"{Path(out).name.split('.')[0]}.sample.json"))
+    write_json(Path(out).with_name(f"{Path(out).name.split('.')[0]}.sample.json"), report)
     return report
 
 
@@ -154,13 +152,6 @@ def _sampled_rows(posts: FileTable, done: Sample) -> Iterator[pl.DataFrame]:
             here = done.samplers[at : at + len(batch)]
             at += len(batch)
             yield batch.with_columns(here.alias("sampler")).filter(here.is_not_null())
-
-
-def _save(report: dict[str, Any], path: Path) -> None:
-    from davy.files.output_file import atomic_path
-
-    with atomic_path(path) as hidden:
-        hidden.write_text(codec.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def _print(done: Sample, plan: SamplingPlan) -> None:

@@ -138,6 +138,7 @@ def copy(
         davy scheme copy edos --out mine.yaml --as mine
     """
     from davy import schemes
+    from davy.files.atomic import write_text
 
     text = schemes.text_of(name).decode("utf-8", errors="replace")
     if rename is not None:
@@ -149,21 +150,8 @@ def copy(
         raise UserError(f"{out} is a folder. Give the file to write.")
     if out.exists() and not force:
         raise UserError(f"{out} is there already. Choose another name, or write over it with --force.")
-    _write(out, text)
+    write_text(out, text)
     console.note(f"Wrote {out}. Check it after each change: davy scheme check {out}")
-
-
-def _write(out: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    import os
-
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(out)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UserError(f"{out} can't be written: {error.strerror}.") from None
 
 
 def _summary(scheme: Scheme) -> dict[str, object]:

@@ -124,7 +124,7 @@ def _show_file(scored: ScoredFile, *, json: bool) -> None:
 
 def _show_text(scored: ScoredText, *, json: bool, read: bool) -> None:
     """Print one text's verdict and each question's answer; `read` shows the text, which came from a picture."""
-    from davy.core.scorer import applicable_questions
+    from davy.core.scheme import applicable_questions
 
     record = scored.record
     if json:

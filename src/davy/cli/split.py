@@ -67,7 +67,10 @@ def split(
         return
     if file is None or (out is None and not check):
         raise UserError("Name the posts and where to write: davy split F --plan P --out F2.")
-    _refuse_same(file, out)
+    if out is not None:
+        from davy.files.atomic import refuse_input
+
+        refuse_input(out, file)
     if check:
         raise typer.Exit(_check(file, corpus, column, group, 0.8 if near is None else near, out, json, strict))
     assert out is not None
@@ -193,8 +196,3 @@ def _print_leaks(report: Sequence[Leak]) -> None:
         for leak in report
     ]
     console.out().print(Table.of(columns, rows, title="Leakage: pairs that are in different parts").rich())
-
-
-def _refuse_same(file: str, out: str | None) -> None:
-    if out is not None and Path(out).exists() and Path(file).exists() and Path(out).samefile(file):
-        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")

@@ -179,7 +179,7 @@ def add(
     import tempfile
 
     from davy import suites
-    from davy.files.output_file import atomic_path
+    from davy.files.atomic import write_text
     from davy.suites.template_editor import add_template, update_counts
 
     template: dict[str, object] = {"id": id, "text": text}
@@ -199,8 +199,7 @@ def add(
         reading = suites.read(trial)
     if reading.problems or reading.suite is None:
         raise UserError(f"The template does not fit: {reading.problems[0].message} Nothing was changed.")
-    with atomic_path(file) as hidden:
-        hidden.write_text(final, encoding="utf-8")
+    write_text(file, final)
     new = sum(case.template == id for case in reading.suite.cases)
     console.note(f"Added {id} to {file}: {new} cases more, {len(reading.suite.cases):,} in all.")
 
@@ -221,6 +220,7 @@ def copy(
     import re
 
     from davy import suites
+    from davy.files.atomic import require_folder_of, write_bytes, write_text
 
     path = suites.path_of(name)
     text = path.read_text("utf-8")
@@ -230,15 +230,14 @@ def copy(
                 f"--as {rename!r} can't be the name. Write small letters, digits and hyphens; no shipped name."
             )
         text = re.sub(r"(?m)^name:.*$", f"name: {rename}", text, count=1)
-    if not out.parent.is_dir():
-        raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
+    require_folder_of(out)
     beside = [path.parent / each for each in re.findall(r"file: ([\w.-]+\.lexicon)", text)]
     taken = [each for each in (out, *(out.parent / b.name for b in beside)) if each.exists()]
     if taken and not force:
         raise UserError(f"{taken[0]} is there already. Choose another folder, or write over it with --force.")
     for each in beside:
-        (out.parent / each.name).write_bytes(each.read_bytes())
-    out.write_text(text, encoding="utf-8")
+        write_bytes(out.parent / each.name, each.read_bytes())
+    write_text(out, text)
     console.note(f"Wrote {out}. Check it after each change: davy suite validate {out}")
 
 

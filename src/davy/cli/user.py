@@ -201,19 +201,14 @@ def export(
 
         davy user export lin@example.org --out lin.json
     """
-    import json
-
-    from davy.files.output_file import atomic_path
+    from davy.files.atomic import write_json
     from davy.store import open_store, personal_data, users
 
     with open_store(database) as store, store.read() as db:
         made = personal_data.export(db, users.find(db, login).id)
-    text = json.dumps(made, ensure_ascii=False, indent=2) + "\n"
+    write_json("-" if out is None else out, made)
     if out is None:
-        print(text, end="")
         return
-    with atomic_path(out) as hidden:
-        hidden.write_text(text, encoding="utf-8")
     console.note(f"{out}: {len(made['annotations']):,} annotations. It is private: give it only to the person.")
 
 

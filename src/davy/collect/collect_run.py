@@ -1,29 +1,20 @@
-"""What a run of `davy collect` has kept and how far it came, in a folder beside its output.
-
-The folder `OUT.parts` holds frames of posts and a state that is written last: what
-it does not name does not count. The output appears only when it is whole.
-"""
+"""What a run of `davy collect` has kept and how far it came, so that it can go on there (see files/run_folder.py)."""
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from davy.collect.records import COLUMNS
-from davy.core.errors import UserError
 from davy.files import tables
 from davy.files.formats import format_of
-
-STATE = "state.json"
+from davy.files.run_folder import RunFolder, open_run_folder
 
 
 @dataclass(slots=True)
@@ -48,74 +39,44 @@ class CollectCounts:
 
 
 class CollectRun:
-    """What was kept so far and how far reading came, in a folder beside the output."""
+    """What was kept so far and how far reading came: a run folder whose progress is an archive and a place in it."""
 
-    def __init__(self, folder: Path, run: dict[str, Any], state: dict[str, Any] | None) -> None:
-        self.folder, self._run = folder, run
-        self.archive = state["archive"] if state else 0
-        self.place = state["place"] if state else 0
-        self.done = CollectCounts(**state["done"]) if state else CollectCounts()
-        self.done.resumed = state is not None
-        self._count = state["parts"] if state else 0
+    def __init__(self, kept: RunFolder) -> None:
+        self._kept = kept
+        self.folder = kept.folder
+        self.archive: int = kept.progress.get("archive", 0)
+        self.place: int = kept.progress.get("place", 0)
+        self.done = CollectCounts(**kept.progress.get("done", {}))
+        self.done.resumed = kept.resumed
 
-    def add(self, kept: pl.DataFrame) -> None:
+    def add(self, posts: pl.DataFrame) -> None:
         """Keep one more frame; it counts once `mark` was called."""
-        with (self.folder / f"{self._count:08d}.arrow").open("wb") as file:
-            kept.write_ipc(file, compression="lz4")
-            file.flush()
-            os.fsync(file.fileno())
-        self._count += 1
+        self._kept.add(posts)
 
     def mark(self, archive: int, place: int) -> None:
         """Write how far reading came."""
         self.archive, self.place = archive, place
-        state = {"run": self._run, "archive": archive, "place": place, "parts": self._count, "done": asdict(self.done)}
-        draft = self.folder / "state.tmp"
-        draft.write_text(json.dumps(state), encoding="utf-8")
-        os.replace(draft, self.folder / STATE)
+        self._kept.save(archive=archive, place=place, done=asdict(self.done))
 
     def ids(self) -> set[str]:
         """Return the ids of what was kept."""
-        return {key for path in self._paths() for key in pl.read_ipc(path, columns=["id"])["id"]}
+        return {key for path in self._kept.paths for key in pl.read_ipc(path, columns=["id"])["id"]}
 
     def finish(self, out: Path) -> None:
         """Write the output whole and remove the folder."""
         # Posts of earlier corpora bring columns with answers: every part gets them all.
-        columns = list(dict.fromkeys([*COLUMNS, *(c for path in self._paths() for c in pl.read_ipc_schema(path))]))
+        columns = list(dict.fromkeys([*COLUMNS, *(c for path in self._kept.paths for c in pl.read_ipc_schema(path))]))
         empty = pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
-        parts = (pl.read_ipc(path) for path in self._paths())
-        filled = (pl.concat([empty, part], how="diagonal") for part in parts)
-        tables.write(filled if self._paths() else [empty], out)
-        shutil.rmtree(self.folder)
 
-    def _paths(self) -> list[Path]:
-        return [self.folder / f"{number:08d}.arrow" for number in range(self._count)]
+        def write(parts: Iterable[pl.DataFrame]) -> None:
+            tables.write((pl.concat([empty, part], how="diagonal") for part in chain([empty], parts)), out)
+
+        self._kept.finish(write)
 
 
 @contextmanager
 def open_run(out: Path, run: dict[str, Any], *, fresh: bool) -> Iterator[CollectRun]:
-    """Yield the parts of an output, emptied unless they belong to this very run; one process at a time."""
+    """Yield the run of an output, begun anew unless what is there belongs to this very run."""
     format_of(out)
-    if not out.parent.is_dir():
-        raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
-    folder = out.with_name(f"{out.name}.parts")
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"Another davy is writing {out}. Wait for it, or give another --out.") from None
-        try:
-            state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            state = None
-        if fresh or (state is not None and state["run"] != run):
-            for path in (*folder.glob("*.arrow"), folder / STATE):
-                path.unlink(missing_ok=True)
-            state = None
-        parts = CollectRun(folder, run, state)
-        try:
-            yield parts
-        finally:
-            if not (parts.done.kept and (folder / STATE).exists()):  # nothing to go on from, so nothing is left behind
-                shutil.rmtree(folder, ignore_errors=True)
+    with open_run_folder(out, run, resume=False if fresh else None) as kept:
+        yield CollectRun(kept)

@@ -20,9 +20,10 @@ from davy.collect.platforms import bluesky, canonical_name, mastodon
 from davy.core.errors import UserError
 from davy.files import post_columns as columns_of
 from davy.files import tables
+from davy.files.atomic import atomic_path, write_bytes
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, format_of
-from davy.files.output_file import atomic_path, sink
+from davy.files.output_file import sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,7 @@ def _clear_live(path: Path, wanted: set[str], *, change: bool) -> ClearedFile:
     lines = path.read_bytes().splitlines(keepends=True)
     left = [line for line in lines if _id(line) not in wanted]
     if change and len(left) < len(lines):
-        with atomic_path(path) as hidden:
-            hidden.write_bytes(b"".join(left))
+        write_bytes(path, b"".join(left))
     return ClearedFile(str(path), len(lines), len(lines) - len(left), 0)
 
 

@@ -18,13 +18,13 @@ from davy.compare.gold import Gold
 from davy.compare.metrics import NO_ANSWER, classification_metrics, confusion_with_gaps, macro_f1_of_labels
 from davy.compare.predictions import Predictions
 from davy.core import Metric, Report, UserError
+from davy.core.answers import SEPARATOR
 from davy.core.scheme import Question
 from davy.measure.classification import Confusion
 from davy.measure.intervals import Bootstrap
 from davy.measure.multilabel import indicator, multilabel
 from davy.measure.paired_tests import Comparison, mcnemar, paired_bootstrap
 from davy.measure.ranking import ranking, roc_curve
-from davy.measure.ratings import SEPARATOR
 
 CURVE_POINTS = 200
 

@@ -14,18 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from davy import schemes
+from davy.core import answers
+from davy.core.answers import SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Question, Scheme
-from davy.measure.ratings import SEPARATOR
 
 if TYPE_CHECKING:
     import polars as pl
 
 ROW = "davy.row"
 """Column with each post's row in its file, so that errors name it after rows were left out."""
-
-Answer = tuple[str, ...] | None
-"""The labels of one post; empty where a `many` question got none of its labels, None where there is no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,85 +155,34 @@ def parse_column(posts: pl.DataFrame, question: Question, column: str, file: str
     """Return each post's answer in the scheme's names; a label outside the scheme is an error with row and value."""
     import polars as pl
 
-    cells = posts[column].cast(pl.String)
-    table: dict[str | None, Answer] = {None: None}
-    for value in cells.unique(maintain_order=True).drop_nulls():
-        try:
-            table[value] = parse_cell(value, question)
-        except KeyError as unknown:
-            first = int((cells == value).fill_null(value=False).arg_max() or 0)
-            row = posts[ROW][first] if ROW in posts.columns else first + 1
-            raise UserError(
-                f"{file}: row {row}, column {column!r} has {_no_label(str(unknown.args[0]), question)}"
-            ) from None
-    return [table[cell] for cell in cells.to_list()]
-
-
-def parse_cell(cell: str, question: Question) -> Answer:
-    """Return the labels that a cell spells; KeyError with the spelling that is none."""
-    if question.kind != "many":
-        return None if question.is_absent(cell) else (question.label(cell).name,)
-    labels = []
-    for spelling in (piece.strip() for piece in cell.split(SEPARATOR)):
-        if question.is_absent(spelling):
-            continue
-        try:
-            labels.append(question.label(spelling).name)
-        except KeyError:
-            if not question.open:
-                raise
-    return tuple(dict.fromkeys(labels))
-
-
-def _no_label(value: str, question: Question) -> str:
-    known = list(question.label_names)
-    listed = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
-    return f"{value[:80]!r}, which is no label of {question.name!r}; it has {listed}.{nearest(value, known)}"
+    try:
+        return answers.parse_column(posts[column].cast(pl.String).to_list(), question)
+    except UnknownLabel as error:
+        row = posts[ROW][error.row] if ROW in posts.columns else error.row + 1
+        raise UserError(f"{file}: row {row}, column {column!r} has {error}") from None
 
 
 def _fits(question: Question, cells: pl.Series) -> bool:
     try:
-        for value in cells.unique().drop_nulls():
-            parse_cell(str(value), question)
-    except KeyError:
+        answers.parse_column((str(value) for value in cells.unique().drop_nulls()), question)
+    except UnknownLabel:
         return False
     return True
 
 
 def _of(question: Question, parsed: Mapping[str, list[Answer]], scheme: Scheme, *, everywhere: bool) -> Gold:
     own = parsed[question.name]
-    applies = _applies(question, parsed, scheme, len(own))
-    no = _no_of(question) if everywhere and question.under else None
-    parent = parsed.get(question.under[0]) if question.under else None
-    rows, labels, not_asked, empty = [], [], 0, 0
-    for i, answer in enumerate(own):
-        if not applies[i]:
-            if no is None or parent is None or parent[i] is None:
-                not_asked += 1
-                continue
-            answer = (no,)
-        if answer is None:
-            empty += 1
-            continue
-        rows.append(i)
-        labels.append(answer)
+    applies = applies_mask(question, scheme.questions, parsed, len(own))
+    counted = [labels if led else None for labels, led in zip(own, applies, strict=True)]
+    if everywhere:
+        counted = imply_no(question, counted, applies)
+    rows = tuple(row for row, labels in enumerate(counted) if labels is not None)
+    labels = tuple(labels for labels in counted if labels is not None)
+    empty = sum(labels is None and led is True for labels, led in zip(counted, applies, strict=True))
+    not_asked = len(own) - len(rows) - empty
     notes = []
     if not_asked and question.under:
         notes.append(f"{not_asked:,} posts left out: {question.under[0]!r} does not lead to this question")
     if empty:
         notes.append(f"{empty:,} posts left out: no settled answer")
-    return Gold(question, tuple(rows), tuple(labels), "; ".join(notes))
-
-
-def _applies(question: Question, parsed: Mapping[str, list[Answer]], scheme: Scheme, n: int) -> list[bool]:
-    """Return for each post whether its settled answers lead to the question; yes where the parent has no column."""
-    if question.under is None or question.under[0] not in parsed:
-        return [True] * n
-    parent, needed = question.under
-    above = _applies(scheme.question(parent), parsed, scheme, n)
-    return [up and bool(set(answer or ()) & set(needed)) for up, answer in zip(above, parsed[parent], strict=True)]
-
-
-def _no_of(question: Question) -> str | None:
-    others = [name for name in question.label_names if name != question.positive]
-    return others[0] if question.positive is not None and len(others) == 1 else None
+    return Gold(question, rows, labels, "; ".join(notes))

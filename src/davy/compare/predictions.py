@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from davy.compare.gold import Answer, parse_column
+from davy.compare.gold import parse_column
+from davy.core.answers import Answer
 from davy.core.errors import UserError
 from davy.core.scheme import Question, Scheme
 
@@ -32,7 +33,7 @@ def read_predictions(name: str, version: str, scored: pl.DataFrame, scheme: Sche
     """Return the answers in a scored frame to the questions of a scheme; a label outside it is an error."""
     answered = [column.removesuffix(".label") for column in scored.columns if column.endswith(".label")]
     questions = shared_questions(name, answered, scheme, file=file)
-    labels = {q.name: parse_column(scored, q, f"{q.name}.label", file or f"What {name} said") for q in questions}
+    labels = {q.name: _labels(scored, q, file or f"What {name} said") for q in questions}
     yes = {q.name: _numbers(scored, q, file or name) for q in questions if q.positive and q.name in scored.columns}
     return Predictions(name, version, labels, {name: column for name, column in yes.items() if column is not None})
 
@@ -77,6 +78,16 @@ def align_predictions(
             f"{file} has no prediction for {len(missing):,} of {len(ids):,} posts of {posts}, such as {missing[0]!r}"
         )
     return predictions[[there[one] for one in ids]]
+
+
+def _labels(scored: pl.DataFrame, question: Question, file: str) -> list[Answer]:
+    """Return the labels a post; where a detector wrote `none` for a `many` question, it gave none of its labels."""
+    column = f"{question.name}.label"
+    found = parse_column(scored, question, column, file)
+    if question.kind != "many":
+        return found
+    given = scored[column].is_not_null().to_list()
+    return [() if labels is None and said else labels for labels, said in zip(found, given, strict=True)]
 
 
 def _numbers(scored: pl.DataFrame, question: Question, file: str) -> list[float | None] | None:

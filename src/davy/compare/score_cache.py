@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy import __version__
+from davy.files.atomic import atomic_path
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +34,6 @@ def cached_scores(
             path.unlink(missing_ok=True)
     frame = make()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_suffix(".tmp")
-    frame.write_parquet(draft)
-    draft.replace(path)
+    with atomic_path(path) as draft:
+        frame.write_parquet(draft)
     return frame

@@ -9,7 +9,7 @@ Guidelines have versions of their own and may grow during the work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from davy.core.annotation import Answers
@@ -75,6 +75,10 @@ class Label:
         """Every way to write the label: its name, its code, its aliases."""
         return (self.name, *([self.code] if self.code else []), *self.aliases)
 
+    def fits_under(self, above: Collection[str]) -> bool:
+        """Return whether the label may be chosen where the question's parent has these labels."""
+        return not self.under or not set(self.under).isdisjoint(above)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -122,6 +126,17 @@ class Question:
             if wanted in map(fold_spelling, label.spellings):
                 return label
         raise KeyError(spelling)
+
+    def applies_under(self, above: Collection[str]) -> bool:
+        """Return whether the question applies where its parent has these labels; a root always applies.
+
+        The one place that says so. Whether the parent applies itself is for the caller to see to.
+        """
+        return self.under is None or not set(self.under[1]).isdisjoint(above)
+
+    def places_in(self, parent: Question) -> list[int]:
+        """Return the places of the parent's labels that lead to this question."""
+        return [place for place, name in enumerate(parent.label_names) if self.applies_under((name,))]
 
     def is_absent(self, spelling: str) -> bool:
         """Return whether a file that says `spelling` means that the question does not apply."""
@@ -193,7 +208,8 @@ class Scheme:
 
     def asked(self, answers: Answers) -> list[Question]:
         """Return the questions that apply given the answers so far, in order; derived ones are never asked."""
-        return [q for q in self.questions if q.derived is None and self._applies(q, self.completed(answers))]
+        applying = applicable_questions(self.questions, self.completed(answers))
+        return [q for q in self.questions if q.derived is None and q.name in applying]
 
     def completed(self, answers: Answers) -> dict[str, tuple[str, ...]]:
         """Return the answers with every derived answer added."""
@@ -210,16 +226,17 @@ class Scheme:
     def implied(self, answers: Answers) -> dict[str, tuple[str, ...]]:
         """Return the answers with all that follows: derived ones, and the no of each yes/no question passed over.
 
-        A question is passed over where the one above it was answered otherwise: a post that is not hateful is not
+        A question is passed over where one above it was answered otherwise: a post that is not hateful is not
         misogynistic either. Questions of other kinds that were not asked stay without an answer.
         """
         full = self.completed(answers)
+        passed_over: set[str] = set()
         for question in self.questions:
-            if question.name in full or question.under is None or question.no is None:
-                continue
-            parent, needed = question.under
-            if parent in full and not set(full[parent]) & set(needed):
-                full[question.name] = (question.no,)
+            parent = question.under[0] if question.under else ""
+            if parent in passed_over or (parent in full and not question.applies_under(full[parent])):
+                passed_over.add(question.name)
+                if question.no is not None:
+                    full.setdefault(question.name, (question.no,))
         return full
 
     def faults(self, answers: Answers, *, complete: bool = False) -> list[str]:
@@ -237,7 +254,7 @@ class Scheme:
             hint = nearest(name, names)
             return [f"scheme {self.name!r} has no question {name!r}; it asks {', '.join(names)}.{hint}"]
         question = self.question(name)
-        if not self._applies(question, full):
+        if name not in applicable_questions(self.questions, full):
             parent, needed = question.under or ("", ())
             return [f"{name!r} is answered, but it applies only where {parent!r} is {' or '.join(needed)}"]
         found = []
@@ -251,11 +268,21 @@ class Scheme:
         above = tuple(full.get(question.under[0], ())) if question.under else ()
         return found + [line for label in dict.fromkeys(labels) for line in _faults_of_label(question, label, above)]
 
-    def _applies(self, question: Question, answers: Answers) -> bool:
-        if question.under is None:
-            return True
-        parent, needed = question.under
-        return bool(set(answers.get(parent, ())) & set(needed)) and self._applies(self.question(parent), answers)
+
+def applicable_questions(questions: Iterable[Question], answers: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the names of the questions that one post's answers lead to: roots, and children of what leads to them.
+
+    A question whose parent is not among `questions` counts as a root, so that a detector of a child question alone is
+    heard.
+    """
+    questions = tuple(questions)
+    names = {question.name for question in questions}
+    found: list[str] = []
+    for question in questions:
+        parent = question.under[0] if question.under else ""
+        if parent not in names or (parent in found and question.applies_under(answers.get(parent, ()))):
+            found.append(question.name)
+    return found
 
 
 def _faults_of_label(question: Question, name: str, above: tuple[str, ...]) -> list[str]:
@@ -268,7 +295,7 @@ def _faults_of_label(question: Question, name: str, above: tuple[str, ...]) -> l
         except KeyError:
             hint = nearest(name, known)
         return [f"{name!r} is not a label of {question.name!r}; it has {', '.join(known)}.{hint}"]
-    allowed = question.label(name).under
-    if allowed and not set(above) & set(allowed):
-        return [f"{name!r} belongs under {' or '.join(allowed)}, not under {' or '.join(above)}"]
+    label = question.label(name)
+    if not label.fits_under(above):
+        return [f"{name!r} belongs under {' or '.join(label.under)}, not under {' or '.join(above)}"]
     return []

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from davy.core.answers import SEPARATOR
 from davy.core.errors import UserError
-from davy.core.scheme import Label, Question
+from davy.core.scheme import Question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -219,7 +220,7 @@ class Scores:
             if yes is not None:
                 columns[question.name] = self._where_answered(question, yes.astype("float64").round(6).tolist())
             codes, answers = self._picks(question)
-            labels = ["|".join(answer) for answer in answers]
+            labels = [SEPARATOR.join(answer) for answer in answers]
             chosen = [labels[code] for code in codes.tolist()]
             columns[f"{question.name}.label"] = self._where_answered(question, chosen)
         columns["verdict"] = self.verdicts()
@@ -249,7 +250,7 @@ class Scores:
 
         block = self.probabilities[question.name]
         if above is not None and any(label.under for label in question.labels):
-            allowed = np.array([[_fits(label, answer) for label in question.labels] for answer in above[1]])
+            allowed = np.array([[label.fits_under(answer) for label in question.labels] for answer in above[1]])
             block = np.where(allowed[above[0]], block, -1.0)
         codes, answers = _choose(question, block, self.thresholds.get(question.name, 0.5))
         answers.append(())
@@ -261,10 +262,6 @@ class Scores:
 
 def _or_true(mask: Array | None) -> Array | bool:
     return True if mask is None else mask
-
-
-def _fits(label: Label, answer: tuple[str, ...]) -> bool:
-    return not label.under or bool(set(label.under) & set(answer))
 
 
 def _choose(question: Question, block: Array, threshold: float | Array) -> Picks:
@@ -294,20 +291,6 @@ def _distinct(table: Array) -> tuple[Array, Array]:
     return np.frombuffer(b"".join(places), dtype=rows.dtype).reshape(-1, rows.shape[1]), which
 
 
-def applicable_questions(questions: Sequence[Question], answers: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the questions that one post's answers lead to: roots, and children of an answer that leads to them.
-
-    A parent that nobody answers counts as a root's, so that a detector of a child question alone is heard.
-    """
-    found: list[str] = []
-    for question in questions:
-        parent, needed = question.under or ("", ())
-        leads = parent in found and bool(set(needed) & set(answers[parent]))
-        if leads or parent not in answers:
-            found.append(question.name)
-    return found
-
-
 def _path(questions: tuple[Question, ...], answers: Mapping[str, tuple[str, ...]]) -> str:
     """Return one post's paths as text; `answers` has the labels picked for each question."""
 
@@ -315,8 +298,8 @@ def _path(questions: tuple[Question, ...], answers: Mapping[str, tuple[str, ...]
         labels = answers[question.name]
         if not labels or (question.positive is not None and question.positive not in labels):
             return []
-        children = [q for q in questions if q.under and q.under[0] == question.name and set(q.under[1]) & set(labels)]
-        head = "|".join(labels)
+        children = [q for q in questions if q.under and q.under[0] == question.name and q.applies_under(labels)]
+        head = SEPARATOR.join(labels)
         return [f"{head} > {path}" for child in children for path in below(child)] or [head]
 
     roots = [q for q in questions if not q.under or q.under[0] not in answers]

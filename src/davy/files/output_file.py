@@ -1,27 +1,19 @@
-"""Rows into a file, whole or not at all.
-
-Rows go to a hidden file in the same folder, which takes the output's name only
-when everything was written and synced. A run that fails or is interrupted
-leaves no output, and an output that was there before stays as it was.
-"""
+"""Rows into a file by its format, complete or not at all (see atomic.py)."""
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
 from davy.core.errors import UserError
 from davy.files import delimited, jsonl, parquet
+from davy.files.atomic import atomic_path
 from davy.files.file_table import ALWAYS_JSON
-from davy.files.formats import SEPARATORS, STDIO, FileFormat, format_of
+from davy.files.formats import SEPARATORS, FileFormat, format_of
 from davy.files.input_file import open_compressed
 
 
@@ -39,31 +31,6 @@ def write(
     json_columns = frozenset(c for c in json if schema.get(c) == pl.String)
     with atomic_path(path) as hidden:
         sink(frame, json_columns, hidden, kind)
-
-
-@contextmanager
-def atomic_path(path: Path | str) -> Iterator[Path]:
-    """Yield a hidden file to write to; it becomes `path` when the block ends well, else it is removed."""
-    folder = Path(tempfile.gettempdir()) if str(path) == STDIO else Path(path).parent
-    if Path(path).is_dir():
-        raise UserError(f"{path} is a folder. Name the file to write in it.")
-    if not folder.is_dir():
-        raise UserError(f"The folder {folder} does not exist. Make it first: mkdir -p {folder}")
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{Path(path).name}.", suffix=".part", dir=folder)
-    except OSError as error:
-        raise UserError(f"Can't write in {folder}: {error.strerror}.") from error
-    os.close(handle)
-    hidden = Path(name)
-    try:
-        yield hidden
-        _commit(hidden, path)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise UserError(f"No room left to write {path}: {error.strerror}. Nothing was written.") from error
-        raise
-    finally:
-        hidden.unlink(missing_ok=True)
 
 
 def sink(frame: pl.LazyFrame, json_columns: frozenset[str], path: Path, format: FileFormat) -> None:
@@ -93,26 +60,6 @@ def sink(frame: pl.LazyFrame, json_columns: frozenset[str], path: Path, format: 
         if "os error 28" in str(error) or "No space left" in str(error):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         raise
-
-
-def _commit(hidden: Path, path: Path | str) -> None:
-    if str(path) == STDIO:
-        with hidden.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer, 1024 * 1024)
-        sys.stdout.buffer.flush()
-        return
-    path = Path(path)
-    with hidden.open("rb") as file:
-        os.fsync(file.fileno())
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(hidden, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask)
-    os.replace(hidden, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the name must survive a power cut, not only the contents
-    finally:
-        os.close(folder)
 
 
 def _spelt(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -21,10 +21,11 @@ import polars as pl
 from davy.core.errors import UserError
 from davy.files import delimited, jsonl, parquet
 from davy.files import post_columns as columns_of
+from davy.files.atomic import atomic_path, refuse_input
 from davy.files.file_table import FileTable, translate_errors
-from davy.files.formats import STDIO, display_name, format_of
+from davy.files.formats import display_name, format_of
 from davy.files.input_file import LINE_CAP, plain_copy
-from davy.files.output_file import atomic_path, sink, write
+from davy.files.output_file import sink, write
 
 __all__ = ["Conversion", "FileTable", "batches", "convert", "copy", "open_table", "scan", "write"]
 
@@ -118,8 +119,8 @@ def copy(
     """Write a table to a file, and refuse repeated ids before the file takes its name."""
     start = time.perf_counter()
     kind = format_of(out, format)
-    if source is not None and str(out) != STDIO and str(source) != STDIO and _same(Path(source), Path(out)):
-        raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
+    if source is not None:
+        refuse_input(out, source)
     check = columns_of.IdCheck()
     seen = 0
     suspects: set[str] = set()
@@ -147,7 +148,3 @@ def copy(
             jsonl.refuse_bad_json(table, column)
         check.finish(table)
     return Conversion(seen, tuple(names), time.perf_counter() - start, str(out))
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and one.samefile(other)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from davy.core import Metric, UserError
+from davy.core.answers import SEPARATOR
 from davy.measure.agreement import agreement, by_label
 from davy.measure.annotator_subsets import SubsetAgreement, leave_one_out, subsets
 from davy.measure.intervals import Bootstrap
 from davy.measure.pairwise import Pairwise, pairwise
-from davy.measure.ratings import SEPARATOR, Ratings, order_labels, split_labels
+from davy.measure.ratings import Ratings, order_labels, split_labels
 from davy.measure.verbal_scales import verbal_labels
 
 if TYPE_CHECKING:

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from davy.core import UserError
+from davy.core.answers import split_cell
 from davy.measure.intervals import Ints
 
 if TYPE_CHECKING:
     import polars as pl
 
 MISSING = -1
-SEPARATOR = "|"
-"""Joins several labels in one cell, in every file that Davy reads or writes."""
 _ROW = ("item", "annotator", "label")
 
 
@@ -158,7 +157,7 @@ def quote_label(label: str) -> str:
 
 def split_labels(joined: str | None) -> tuple[str, ...]:
     """Return the labels of one cell, each once, in order of name; none for an empty cell."""
-    return tuple(sorted({part.strip() for part in (joined or "").split(SEPARATOR)} - {""}))
+    return tuple(sorted(split_cell(joined)))
 
 
 def order_labels(labels: Iterable[str]) -> tuple[str, ...]:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
+from davy.core.gold import gold_questions
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
 from davy.models import folder as folders
-from davy.models.gold import gold_questions
 from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:

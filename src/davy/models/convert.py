@@ -9,7 +9,6 @@ knows three words — a dict, a tensor, a storage — and stops at any other.
 from __future__ import annotations
 
 import json
-import os
 import pickle  # for the reader below, which can call nothing but the three words
 import struct
 import zipfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from davy.core.errors import UserError
+from davy.files.atomic import atomic_path
 from davy.models.convert_tensorflow import read_checkpoint, read_keras
 from davy.models.tensor import Tensor, from_numpy
 
@@ -145,17 +145,10 @@ def write_safetensors(tensors: Mapping[str, Tensor], out: Path) -> None:
         start = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    draft = out.with_name(f".{out.name}.tmp")
-    try:
-        with draft.open("wb") as file:
-            file.write(struct.pack("<Q", len(text)) + text)
-            for _, tensor in sorted(tensors.items()):
-                file.write(tensor.data)
-        os.replace(draft, out)
-    except OSError as error:
-        raise UserError(f"Can't write {out}: {error.strerror}.") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    with atomic_path(out) as draft, draft.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, tensor in sorted(tensors.items()):
+            file.write(tensor.data)
 
 
 class _Stranger(Exception):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,8 @@ from typing import Any
 from davy.core.errors import UserError
 from davy.core.scheme import KINDS, Label, Question
 from davy.core.scorer import Abilities
+from davy.files.atomic import write_json
+from davy.files.data_hash import file_hash
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -52,9 +53,7 @@ def write(folder: Path, manifest: Manifest) -> Manifest:
     scoring = {**_as_json(full), "files": {name: digest for name, digest in files.items() if name != CARD}}
     version = hashlib.sha256(json.dumps(scoring, sort_keys=True).encode()).hexdigest()[:12]
     full = replace(full, version=version)
-    draft = folder / f".{MANIFEST}.tmp"
-    draft.write_text(json.dumps(_as_json(full), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(draft, folder / MANIFEST)
+    write_json(folder / MANIFEST, _as_json(full))
     return full
 
 
@@ -86,12 +85,6 @@ def refuse_pickles(folder: Path) -> None:
                 f"{path} may be a pickle, and Davy loads only .safetensors and .onnx. "
                 f"Convert it once: davy model convert {path}"
             )
-
-
-def file_hash(path: Path) -> str:
-    """Return a file's SHA-256 in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def question_to_json(question: Question) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
+from davy.core.gold import targets
 from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
-from davy.models.gold import targets
 from davy.models.model_name import ModelName
 from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
 from davy.models.tfidf import sparse_matrix

@@ -69,12 +69,13 @@ def heads_of(questions: Sequence[Question]) -> tuple[Head, ...]:
 
 def parent_gates(questions: Sequence[Question]) -> dict[int, tuple[int, int]]:
     """Return the `many` questions under one label of a parent that is there: place → (parent's place, label)."""
-    places = {question.name: i for i, question in enumerate(questions)}
-    return {
-        i: (places[question.under[0]], questions[places[question.under[0]]].label_names.index(question.under[1][0]))
-        for i, question in enumerate(questions)
-        if question.kind == "many" and question.under and question.under[0] in places and len(question.under[1]) == 1
-    }
+    places = {question.name: place for place, question in enumerate(questions)}
+    found = {}
+    for place, question in enumerate(questions):
+        parent = places.get(question.under[0]) if question.under and question.kind == "many" else None
+        if parent is not None and len(leads := question.places_in(questions[parent])) == 1:
+            found[place] = (parent, leads[0])
+    return found
 
 
 @dataclass(frozen=True)

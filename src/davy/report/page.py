@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,8 +18,8 @@ from importlib import resources
 from pathlib import Path
 
 from davy import __version__
-from davy.core.errors import UserError
 from davy.core.metric import Report
+from davy.files.atomic import write_text
 from davy.report.markup import hidden_text
 from davy.report.tables import Column, Table
 from davy.report.theme import Plot
@@ -169,20 +167,7 @@ class Page:
 
     def write(self, path: str | Path) -> Path:
         """Write the page whole or not at all, and return its path."""
-        target = Path(path)
-        try:
-            handle, name = tempfile.mkstemp(prefix=".davy-", suffix=".html", dir=target.parent)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-                    file.write(self.html())
-                os.chmod(name, 0o644)
-                os.replace(name, target)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
-        except OSError as error:
-            raise UserError(f"Can't write {target}: {error.strerror}.") from None
-        return target
+        return write_text(path, self.html())
 
     def _warning(self) -> str:
         if not self._texts:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from davy.files.atomic import write_bytes
+
 FONT = "Noto Sans, Liberation Sans, DejaVu Sans, sans-serif, Noto Color Emoji"
 COLOURS: dict[str, dict[str, Any]] = {
     "light": {
@@ -54,8 +56,7 @@ class Plot:
         target = Path(path)
         if target.suffix not in (".svg", ".png"):
             raise ValueError(f"plots are written as .svg or .png, not {target.suffix!r}")
-        target.write_bytes(self.png(theme) if target.suffix == ".png" else self.svg(theme).encode())
-        return target
+        return write_bytes(target, self.png(theme) if target.suffix == ".png" else self.svg(theme).encode())
 
 
 def _themed(plot: Plot, theme: str) -> dict[str, Any]:

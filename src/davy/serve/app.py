@@ -7,6 +7,7 @@ headers on everything, counting, errors, the Host check, the body limit, routes.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -24,10 +25,13 @@ from davy.serve.detector import Detector
 from davy.serve.detectors import Detectors
 from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
 from davy.serve.jobs import JobFunction, JobWorker
+from davy.serve.limits import Limiter
+from davy.serve.metrics import Metrics
 from davy.serve.pages import ROUTERS
 from davy.serve.passwords import check_password
 from davy.serve.request_log import RequestLog
 from davy.serve.settings import ServerSettings
+from davy.serve.shared import SharedFile
 from davy.store import open_store
 
 JOB_KINDS: dict[str, JobFunction] = {MEASURE_AGREEMENT: measure_agreement}
@@ -40,11 +44,14 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
     scorer = demo.scorer() if settings.model == demo.WORD_LIST else load(settings.model)
     store = open_store(settings.database, create=True)
+    shared = SharedFile(settings.shared)
     context = Context(
         settings=settings,
         store=store,
         detectors=Detectors(store, Detector(scorer)),
         templates=render.environment(),
+        limiter=Limiter(shared=shared),
+        metrics=Metrics(shared),
         lexicon=demo.lexicon() if settings.demo else None,
     )
     app = FastAPI(
@@ -74,17 +81,27 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     await to_thread.run_sync(_warm_up)
     await context.detectors.start()
+    flusher = asyncio.create_task(_flush_metrics(context.metrics), name="metrics")
     kinds = {**JOB_KINDS, **exchange_jobs.job_kinds(job_files.folder_of(context.settings))}
     worker = JobWorker(context.store, kinds).start() if kinds else None
     watcher = AgreementWatcher(context.store).start()
     try:
         yield
     finally:
+        flusher.cancel()
         await to_thread.run_sync(watcher.stop)
         if worker:
             await to_thread.run_sync(worker.stop)
         await context.detectors.stop()
+        context.metrics.flush()
         context.store.close()
+
+
+async def _flush_metrics(metrics: Metrics) -> None:
+    """Let the other processes of the server know every second what this one counted."""
+    while True:
+        await asyncio.sleep(1)
+        await to_thread.run_sync(metrics.flush)
 
 
 @cache

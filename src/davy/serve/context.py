@@ -31,8 +31,8 @@ class Context:
     store: Store
     detectors: Detectors
     templates: Environment
-    limiter: Limiter = field(default_factory=Limiter)
-    metrics: Metrics = field(default_factory=Metrics)
+    limiter: Limiter
+    metrics: Metrics
     answering: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ANSWERING_AT_ONCE))
     lexicon: Lexicon | None = None
     """What is masked; None is the shipped lexicon."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from davy.core.scheme import Question
-from davy.core.scorer import Scorer, Scores, applicable_questions
+from davy.core.scheme import Question, applicable_questions
+from davy.core.scorer import Scorer, Scores
 from davy.score.result import model_of, repair_text
 from davy.serve.batching import Batcher
 

@@ -6,8 +6,6 @@ The stage that makes rows and formats must not read or write tables itself
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 import tempfile
 import zipfile
@@ -20,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from davy.annotate.exchange.formats import ExchangeFormat, ending_of, find_format
 from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext
 from davy.core.errors import UserError
+from davy.files.atomic import FULL_DISK, atomic_folder, atomic_path, scratch_folder, write_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,7 +78,6 @@ def export_project(
     """
     from davy.annotate.exchange.row_export import choose_phases, gather_rows, size_of
     from davy.annotate.project_scheme import scheme_of
-    from davy.files.output_file import atomic_path
     from davy.serve.statement import DataStatement
     from davy.store import projects
 
@@ -104,8 +102,7 @@ def export_project(
         with _room_for(out):
             _write(format, count.through(told.through(rows)), out, about)
         if statement is not None:
-            with atomic_path(statement) as hidden:
-                hidden.write_text(told.text(), encoding="utf-8")
+            write_text(statement, told.text())
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
 
 
@@ -212,8 +209,7 @@ def _room_for(out: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
-        full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        if getattr(error, "errno", None) in full or any(f"(os error {number})" in str(error) for number in full):
+        if getattr(error, "errno", None) in FULL_DISK or any(f"(os error {n})" in str(error) for n in FULL_DISK):
             raise UserError(
                 f"No room left to write {out}. Nothing was written. Free some space.", status=507
             ) from error
@@ -221,38 +217,17 @@ def _room_for(out: Path) -> Iterator[None]:
 
 
 def _write(format: ExchangeFormat, rows: Iterable[AnsweredPost], out: Path, about: ExchangeContext) -> None:
-    from davy.files.output_file import atomic_path
-
     if not format.folder:
         with atomic_path(out) as hidden:
             format.write(rows, hidden, replace(about, kind=ending_of(format, out)))
         return
-    with _hidden_folder(out) as folder:
+    if out.suffix.lower() != ".zip":
+        with atomic_folder(out) as folder:
+            format.write(rows, folder, about)
+        return
+    with scratch_folder(out) as folder, atomic_path(out) as hidden:
         format.write(rows, folder, about)
-        if out.suffix.lower() == ".zip":
-            with atomic_path(out) as hidden:
-                _pack(folder, hidden)
-        elif out.exists():
-            raise UserError(f"{out} is there already. Name a new folder, or a file that ends in .zip.")
-        else:
-            os.replace(folder, out)
-
-
-@contextmanager
-def _hidden_folder(out: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `out`; what is left of it goes when the block ends."""
-    if not out.parent.is_dir():
-        raise UserError(f"The folder {out.parent} does not exist. Make it first: mkdir -p {out.parent}")
-    if out.suffix.lower() != ".zip" and out.exists():
-        raise UserError(f"{out} is there already. Name a new folder, or a file that ends in .zip.")
-    try:
-        hidden = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"Can't write in {out.parent}: {error.strerror}.") from error
-    try:
-        yield hidden
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
+        _pack(folder, hidden)
 
 
 def _pack(folder: Path, out: Path) -> None:

@@ -34,6 +34,8 @@ class ServerSettings:
     image_folder: Path | None = None
     files: Path | None = None
     """Where exports and uploads are kept; None is beside the SQLite file."""
+    shared: Path | None = None
+    """The file that the processes of this server share while they run; None where there is one process."""
     max_body: int = 1_048_576
     max_upload: int = 52_428_800
     max_text: int = 10_000

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from davy.core.errors import UserError
 from davy.serve import demo as demo_room
 from davy.serve.settings import ServerSettings, bracketed, is_loopback, secret_key_for
+from davy.serve.shared import SharedFile
 
 if TYPE_CHECKING:
     from davy.store import Store
@@ -62,6 +63,9 @@ def run(asked: ServeOptions) -> None:
         stack.callback(listening.close)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-demo-")) if asked.demo else None
         settings = settings_of(asked, listening.getsockname()[1], Path(folder) if folder else None)
+        if asked.workers > 1:
+            shared = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-shared-"))
+            settings = replace(settings, shared=Path(shared) / "shared.sqlite")
         _set_up_logging(verbose=asked.verbose)
         try:
             with _others(asked, settings, listening):
@@ -77,6 +81,7 @@ def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.soc
 
     if asked.workers > 1:
         open_store(settings.database, create=True).close()  # once, before several would want to
+        SharedFile(settings.shared).close()
     spawn = multiprocessing.get_context("spawn")
     started = [
         spawn.Process(target=_worker, args=(asked, settings, listening, os.getpid()), daemon=True)

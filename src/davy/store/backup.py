@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from sqlalchemy.types import TypeEngine
 
 from davy import __version__
 from davy.core.errors import UserError
+from davy.files.atomic import atomic_path
 from davy.store import schema_versions
 from davy.store.columns import TimeColumn, now
 from davy.store.store import Store
@@ -69,23 +69,19 @@ def write_backup(store: Store, target: Path, *, progress: Callable[[int], object
     """
     if target.exists():
         raise UserError(f"{target} is there already. Name another file, or move it away.")
-    part = target.with_name(target.name + ".part")
     try:
         # Only its owner may read it: it holds password hashes.
-        handle = os.open(part, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600)
-        with os.fdopen(handle, "w+b") as file, store.read() as db:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                manifest = _write_tables(db, archive, progress)
-                archive.writestr("manifest.json", json.dumps(manifest, indent=1))
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
+        with (
+            atomic_path(target, mode=0o600) as part,
+            store.read() as db,
+            zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            manifest = _write_tables(db, archive, progress)
+            archive.writestr("manifest.json", json.dumps(manifest, indent=1))
     except OSError as error:
         raise UserError(
             f"{target} can't be written: {error.strerror}. Free some space or name another place."
         ) from None
-    finally:
-        part.unlink(missing_ok=True)
     return backup_of(manifest)
 
 

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Table, column, insert, inspect, table, text, 
 from sqlalchemy.exc import DataError, IntegrityError
 
 from davy.core.errors import UserError
+from davy.files import atomic
 from davy.store import events, schema_versions
 from davy.store.backup import KINDS, Backup, column_kind, reflect_tables, row_counts
 from davy.store.backup_file import BackupFile
@@ -80,8 +81,7 @@ def _into_sqlite(
             _fill(db, file, by=by, progress=progress)
         _settle_file(part, str(path))
         aside = _put_aside(path) if old else None
-        part.replace(path)
-        _sync_folder(path.parent)
+        atomic.replace(part, path)
     except OSError as error:
         raise UserError(f"{path} can't be written: {error.strerror}. Name a place that you can write to.") from None
     finally:
@@ -171,7 +171,7 @@ def _put_aside(path: Path) -> str:
     """Give the old file another name, once nobody has it open; return the name."""
     _settle_file(path, str(path))
     aside = path.with_name(f"{path.name}.before-restore-{_stamp()}.bak")
-    path.replace(aside)
+    atomic.replace(path, aside)
     return str(aside)
 
 
@@ -189,14 +189,6 @@ def _settle_file(path: Path, shown_as: str) -> None:
 def _remove(path: Path) -> None:
     for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
         name.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _stamp() -> str:

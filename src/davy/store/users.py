@@ -87,18 +87,18 @@ def get(db: Connection, user_id: str) -> User:
 
 def by_login(db: Connection, login: str) -> User | None:
     """Return the user with this login, or None."""
-    row = db.execute(select(users).where(users.c.login == _folded(login))).one_or_none()
+    row = db.execute(select(users).where(users.c.login == fold_login(login))).one_or_none()
     return None if row is None else user_of(row)
 
 
 def find(db: Connection, login_or_id: str) -> User:
     """Return the user with this login or id; the error suggests a login that is close."""
     row = db.execute(
-        select(users).where((users.c.login == _folded(login_or_id)) | (users.c.id == login_or_id))
+        select(users).where((users.c.login == fold_login(login_or_id)) | (users.c.id == login_or_id))
     ).one_or_none()
     if row is None:
         logins = [str(it) for it in db.scalars(select(users.c.login).order_by(users.c.login).limit(1000))]
-        hint = nearest(_folded(login_or_id), logins) or " List them: davy user list"
+        hint = nearest(fold_login(login_or_id), logins) or " List them: davy user list"
         raise UserError(f"There is no user {login_or_id!r}.{hint}", status=404)
     return user_of(row)
 
@@ -170,7 +170,7 @@ def check_role(role: str) -> None:
 
 def clean_login(login: str) -> str:
     """Return the login as it is stored; one that is empty, too long or has spaces is refused."""
-    folded = _folded(login)
+    folded = fold_login(login)
     if not folded or len(folded) > 254 or any(c.isspace() or not c.isprintable() for c in folded):
         raise UserError("A login is an e-mail address or a short name: 1 to 254 characters, no spaces.")
     return folded
@@ -189,7 +189,8 @@ def user_of(row: Row[tuple[object, ...]]) -> User:
     return User(row.id, row.login, row.name, row.role, row.language, row.created_at, row.disabled_at, row.password_hash)
 
 
-def _folded(login: str) -> str:
+def fold_login(login: str) -> str:
+    """Return the one spelling under which a login is kept and found: full-width letters and case make no difference."""
     return unicodedata.normalize("NFKC", login).strip().casefold()
 
 

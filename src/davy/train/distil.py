@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from davy.core.errors import UserError
+from davy.core.gold import has_gold
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer
 from davy.models.network import columns_of
@@ -70,8 +71,7 @@ def teacher_targets(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: 
     for place, question in enumerate(questions):
         if question.under and question.under[0] in known:
             parent = known[question.under[0]]
-            leads = [parent.label_names.index(name) for name in question.under[1]]
-            chance = values[:, columns[parent.name]][:, leads].sum(axis=1)
+            chance = values[:, columns[parent.name]][:, question.places_in(parent)].sum(axis=1)
             weights[:, place] *= np.clip(chance + 0.1, 0, 1)
     return Targets(heads, torch.from_numpy(values), torch.from_numpy(weights))
 
@@ -109,7 +109,7 @@ def distil(
     if config.questions:
         questions = tuple(question for question in questions if question.name in config.questions)
     soft = teacher_targets(posts, teachers, questions)
-    settled = any(f"{q.name}.gold" in posts.columns and posts[f"{q.name}.gold"].is_not_null().any() for q in questions)
+    settled = any(has_gold(question, posts) for question in questions)
     wanted = mix_targets(soft, targets.make_targets(questions, posts, config) if settled else None, hard_share)
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"

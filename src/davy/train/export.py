@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from davy.core.errors import UserError
+from davy.core.gold import has_gold, targets
 from davy.core.scheme import Question
+from davy.files.atomic import make_folder
 from davy.models import folder as folders
-from davy.models.gold import targets
 from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
 from davy.models.transformer import TransformerScorer, heads_of, parent_gates
@@ -47,10 +48,7 @@ def export_onnx(
     answered = _answers(manifest.questions, dev) if dev is not None else []
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is not an empty folder. Name a new one.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"Can't make the folder {out}: {error.strerror}. Give another --out.") from error
+    make_folder(out)
     scorer = TransformerScorer.open(source, manifest)
     columns = columns_of(heads_of(scorer.questions))
     places = [list(range(columns[q.name].start, columns[q.name].stop)) for q in scorer.questions]
@@ -101,8 +99,7 @@ def _tokenizer(scorer: TransformerScorer, path: Path) -> None:
 
 def _answers(questions: tuple[Question, ...], dev: pl.DataFrame) -> list[tuple[Question, np.ndarray, np.ndarray]]:
     """Return dev's settled answers; posts without any are only compared on. A label that is none is an error."""
-    columns = [f"{question.name}.gold" for question in questions]
-    settled = any(name in dev.columns and dev[name].is_not_null().any() for name in columns)
+    settled = any(has_gold(question, dev) for question in questions)
     return list(targets(questions, dev)) if settled else []
 
 

@@ -9,9 +9,9 @@ resumed ends with the same weights as one that was not.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from davy.core.errors import UserError
+from davy.files.atomic import sync, write_json
+from davy.files.run_folder import lock_folder
 from davy.train.processes import ProcessGroup
 from davy.train.run_record import History
 
@@ -77,6 +79,10 @@ class Loop:
 
     def run(self) -> History:
         """Train to the end and leave the best weights in the module; go on from a checkpoint where one is there."""
+        with lock_folder(self.folder, self.folder) if self.folder and self.team.leads else nullcontext():
+            return self._run()
+
+    def _run(self) -> History:
         torch.manual_seed(self.seed)
         plan = _Plan(self)
         history = plan.resume()
@@ -213,9 +219,8 @@ class _Plan:
         name = f"{self.steps}.{CHECKPOINT}"
         save_file({k: v.contiguous().cpu() for k, v in tensors.items()}, folder / name)
         state = {"file": name, "epoch": self.epoch, "done": self.done, "steps": self.steps, "count": self.count}
-        draft = folder / f".{STATE}"
-        draft.write_text(json.dumps({**state, "identity": self.loop.identity, "history": asdict(history)}))
-        os.replace(draft, folder / STATE)
+        sync(folder / name)
+        write_json(folder / STATE, {**state, "identity": self.loop.identity, "history": asdict(history)}, indent=None)
         for old in folder.glob(f"*.{CHECKPOINT}"):
             if old.name != name:
                 old.unlink()

@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from davy.files.atomic import write_json, write_text
 from davy.train.config import Config
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ def write_run(
         "seeds": {seed: {"best": it.best, "records": it.records} for seed, it in histories.items()},
         "summary": summary(list(histories.values())),
     }
-    (folder / "curves.svg").write_text(curves_svg(histories), encoding="utf-8")
-    (folder / "run.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(folder / "curves.svg", curves_svg(histories))
+    write_json(folder / "run.json", record)
     return record
 
 

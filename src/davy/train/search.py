@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError
+from davy.files.atomic import write_json
 from davy.train.config import Config
 
 SHARED_FIELDS: tuple[str, ...] = ("scheme", "questions", "seeds", "grid", "name", "note")
@@ -51,4 +51,4 @@ def write_search(found: Sequence[tuple[Trial, dict[str, Any]]], out: Path) -> No
     best, _ = best_of(found)
     rows = [{"trial": trial.name, "score": record["summary"].get("score")} for trial, record in found]
     rows.sort(key=lambda row: row["trial"] != best.name)
-    (out / "search.json").write_text(json.dumps({"best": best.name, "trials": rows}, indent=2) + "\n", encoding="utf-8")
+    write_json(out / "search.json", {"best": best.name, "trials": rows})

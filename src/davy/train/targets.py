@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from davy.core.answers import GOLD, applies_mask, split_cell
 from davy.core.errors import UserError
+from davy.core.gold import fill_implied_no, parse_gold
+from davy.core.gold import targets as gold_targets
 from davy.core.scheme import Question
-from davy.models.gold import targets as gold_targets
 from davy.models.transformer import heads_of
 from davy.train.config import Config
 from davy.train.data import Targets
@@ -28,53 +30,19 @@ if TYPE_CHECKING:
 def make_targets(questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
     """Return what each head should say about each post, weighted by question and, if asked for, by class."""
     found = Targets.empty(heads_of(questions), len(posts))
-    posts = posts if config.consistent else fill_implied_noes(questions, posts)
-    answered: dict[str, dict[int, set[int]]] = {}
+    posts = posts if config.consistent else fill_implied_no(posts, questions)
+    columns = parse_gold(posts, questions)
     for question, rows, table in gold_targets(questions, posts):
         weight = np.full(len(rows), float(config.weights.get(question.name, 1.0)), dtype=np.float32)
         if config.class_weights != "none" and question.kind != "many":
             counts = table.sum(axis=0).clip(1)
             power = 1.0 if config.class_weights == "balanced" else 0.5
             weight *= ((counts.sum() / ((table.sum(axis=0) > 0).sum() * counts)) ** power)[table.argmax(axis=1)]
-        if config.consistent and question.under and question.under[0] in answered:
-            weight[~_reached(question, rows, answered[question.under[0]], questions)] = 0.0
+        if config.consistent:
+            applies = applies_mask(question, questions, columns, len(posts))
+            weight[[applies[row] is False for row in rows.tolist()]] = 0.0
         found.answer(question.name, torch.from_numpy(rows), torch.from_numpy(table), torch.from_numpy(weight))
-        answered[question.name] = {int(r): set(np.flatnonzero(line)) for r, line in zip(rows, table, strict=True)}
     return found
-
-
-def fill_implied_noes(questions: tuple[Question, ...], posts: pl.DataFrame) -> pl.DataFrame:
-    """Return posts in which a yes/no child question is answered with no where its parent's answer leads elsewhere."""
-    import polars as pl
-
-    for question in questions:
-        elsewhere = _elsewhere(question, posts)
-        if elsewhere is None or question.positive is None:
-            continue
-        no = next(name for name in question.label_names if name != question.positive)
-        own = pl.col(f"{question.name}.gold")
-        filled = pl.when(pl.Series(elsewhere) & own.is_null()).then(pl.lit(no)).otherwise(own)
-        posts = posts.with_columns(filled.alias(f"{question.name}.gold"))
-    return posts
-
-
-def _elsewhere(question: Question, posts: pl.DataFrame) -> np.ndarray | None:
-    """Return which posts' settled parent answer does not lead to a question, or None where nobody asks the parent."""
-    parent, needed = question.under or ("", ())
-    if f"{parent}.gold" not in posts.columns:
-        return None
-    answers = posts[f"{parent}.gold"].to_list()
-    return np.array([bool(answer) and not set(answer.split("|")) & set(needed) for answer in answers])
-
-
-def _reached(
-    question: Question, rows: np.ndarray, above: dict[int, set[int]], questions: tuple[Question, ...]
-) -> np.ndarray:
-    """Return which posts' parent answer leads to the question; a post without one counts as reached."""
-    assert question.under is not None
-    parent = next(it for it in questions if it.name == question.under[0])
-    needed = {parent.label_names.index(name) for name in question.under[1]}
-    return np.array([bool(above.get(int(row), needed) & needed) for row in rows])
 
 
 def epoch_order(
@@ -100,7 +68,7 @@ def epoch_order(
 def _matching(key: str, posts: pl.DataFrame) -> np.ndarray:
     """Return the posts that a key of `over` means: a source, `question=label` or `meta.KEY=VALUE`."""
     name, equals, label = key.partition("=")
-    column = "source" if not equals else "meta" if name.startswith("meta.") else f"{name}.gold"
+    column = "source" if not equals else "meta" if name.startswith("meta.") else f"{name}{GOLD}"
     if column not in posts.columns:
         raise UserError(f"over names {key!r}, but the posts have no column {column!r}.")
     if column == "meta":
@@ -108,7 +76,7 @@ def _matching(key: str, posts: pl.DataFrame) -> np.ndarray:
         found = [str(json.loads(value).get(field)) == label if value else False for value in posts[column].to_list()]
     else:
         wanted = label if equals else name
-        found = [wanted in str(value or "").split("|") for value in posts[column].to_list()]
+        found = [wanted in split_cell(value) for value in posts[column].to_list()]
     if not any(found):
         raise UserError(f"over names {key!r}, but no post has it. Take it out: --set over={{}}, or give other posts.")
     return np.array(found)
@@ -123,7 +91,11 @@ def _cut(name: str, ratio: float, questions: tuple[Question, ...], posts: pl.Dat
     question = next((it for it in questions if it.name == name), None)
     if question is None or question.positive is None:
         raise UserError(f"under names {name!r}, which is no yes/no question of this run.")
-    gold = np.array(posts[f"{name}.gold"].fill_null("").to_list())
-    yes = gold == question.positive
-    neutral = _elsewhere(question, posts)
-    return np.flatnonzero((gold != "") & ~yes if neutral is None else neutral), int(ratio * yes.sum())
+    columns = parse_gold(posts, questions)
+    own = columns.get(name, [None] * len(posts))
+    yes = sum(question.positive in (labels or ()) for labels in own)
+    if question.under and question.under[0] in columns:
+        neutral = [led is False for led in applies_mask(question, questions, columns, len(posts))]
+    else:
+        neutral = [labels is not None and question.positive not in labels for labels in own]
+    return np.flatnonzero(neutral), int(ratio * yes)

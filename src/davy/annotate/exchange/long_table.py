@@ -26,8 +26,9 @@ from davy.annotate.exchange.rows import (
     number,
     version,
 )
-from davy.annotate.exchange.spreadsheet_cells import BAR, cell_of, labels_of
+from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of
 from davy.core import Scheme, UserError
+from davy.core.answers import SEPARATOR
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +78,7 @@ def _cells(questions: list[Any], given: GivenAnswer) -> list[str | None]:
 
 def _after(given: GivenAnswer) -> tuple[Any, ...]:
     at = given.at.isoformat() if given.at else None
-    return BAR.join(given.flags) or None, given.comment, given.seconds, at, given.guideline
+    return SEPARATOR.join(given.flags) or None, given.comment, given.seconds, at, given.guideline
 
 
 def _settled_cells(question: Any, settled: SettledAnswer | None) -> tuple[str | None, ...]:
@@ -121,7 +122,7 @@ def _row(cells: dict[str, Any], scheme: Scheme, place: str) -> AnsweredPost:
         annotator=str(cells["annotator"]),
         phase=_text(cells.get("phase")),
         answers=answers,
-        flags=check_flags((cells.get("flags") or "").split(BAR) if cells.get("flags") else (), place),
+        flags=check_flags((cells.get("flags") or "").split(SEPARATOR) if cells.get("flags") else (), place),
         comment=_text(cells.get("comment")),
         seconds=number(cells.get("seconds"), place, "seconds"),
         at=moment(cells.get("at"), place),

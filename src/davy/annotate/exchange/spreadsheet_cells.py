@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from davy.core import Question, UserError
+from davy.core.answers import SEPARATOR
 
 if TYPE_CHECKING:
     import polars as pl
 
-BAR = "|"
 NONE = "none"
 
 _RISKY = "=+-@\t\r\n|%＝＋－＠"
@@ -27,14 +27,14 @@ def cell_of(question: Question, labels: tuple[str, ...] | None) -> str | None:
     """Return the labels as one cell; nothing where the question was not answered."""
     if labels is None:
         return None
-    if any(BAR in label for label in labels):
+    if any(SEPARATOR in label for label in labels):
         raise UserError(
             f"An answer to {question.name!r} has a bar (|) in its label, which joins labels in a table. "
             "Write a format that keeps lists: label-studio, argilla or huggingface."
         )
     if not labels and NONE in question.label_names:
         return ""
-    return BAR.join(labels) or NONE
+    return SEPARATOR.join(labels) or NONE
 
 
 def labels_of(question: Question, cell: Any) -> tuple[str, ...] | None:
@@ -49,10 +49,10 @@ def labels_of(question: Question, cell: Any) -> tuple[str, ...] | None:
     if question.kind != "many":
         return (text,) if text.strip() else None
     if NONE in question.label_names:
-        return tuple(text.split(BAR)) if text else ()
+        return tuple(text.split(SEPARATOR)) if text else ()
     if text == NONE:
         return ()
-    return tuple(text.split(BAR)) if text.strip() else None
+    return tuple(text.split(SEPARATOR)) if text.strip() else None
 
 
 def escape_formula(value: str) -> str:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,15 +16,12 @@ from davy import suites
 from davy.check import metrics
 from davy.check.report.junit import junit
 from davy.check.report.page import CheckReport, page
-from davy.core.errors import UserError
+from davy.files.atomic import make_folder, write_bytes, write_text
 
 
 def write_report(check: CheckReport, folder: Path) -> list[Path]:
     """Write the report's files and return their paths; an earlier report.json is kept as report.before.json."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"Can't make the folder {folder}: {error.strerror}.") from None
+    make_folder(folder)
     texts = {
         "report.html": page(check).html(),
         "cells.csv": _csv(_cells(check)),
@@ -36,26 +31,9 @@ def write_report(check: CheckReport, folder: Path) -> list[Path]:
     }
     before = folder / "report.json"
     if before.is_file():
-        write_text(folder / "report.before.json", before.read_text("utf-8"))
+        write_bytes(folder / "report.before.json", before.read_bytes())
     # The summary is written last: its presence means that the others are complete.
     return [write_text(folder / name, text) for name, text in texts.items()]
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a file so that it is there whole or not at all."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=".davy-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-            os.chmod(name, 0o644)
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise UserError(f"Can't write {path}: {error.strerror}.") from None
-    return path
 
 
 def _csv(rows: Iterator[list[object]]) -> str:

@@ -12,7 +12,8 @@ import json
 import polars as pl
 
 from davy.collect.corpora.descriptions import LabelColumn
-from davy.core.errors import UserError, nearest
+from davy.core.answers import GOLD, SEPARATOR, UnknownLabel, split_cell
+from davy.core.errors import UserError
 from davy.core.scheme import Question, Scheme
 
 
@@ -26,31 +27,25 @@ def settled_labels(rows: pl.DataFrame, question: Question, where: LabelColumn, f
         try:
             table[value] = _label(value, question, where)
         except KeyError as unknown:
-            row = (cells == value).arg_max()
-            label = str(unknown.args[0])
-            known = list(question.label_names)
-            raise UserError(
-                f"{file}: row {(row or 0) + 1}, column {where.column!r} has {label[:80]!r}, which is no label of"
-                f" {question.name!r}; it has {', '.join(known[:12])}{', …' if len(known) > 12 else ''}."
-                f"{nearest(label, known)}"
-            ) from None
+            row = (cells == value).arg_max() or 0
+            error = UnknownLabel(str(unknown.args[0]), question, row)
+            raise UserError(f"{file}: row {row + 1}, column {where.column!r} has {error}") from None
     values = [None if cell is None else table[cell] for cell in cells]
-    return pl.Series(f"{question.name}.gold", values, dtype=pl.String)
+    return pl.Series(f"{question.name}{GOLD}", values, dtype=pl.String)
 
 
 def drop_labels_that_do_not_apply(rows: pl.DataFrame, scheme: Scheme) -> pl.DataFrame:
     """Return the rows with answers only where their question applies, and with derived answers filled in."""
     for question in scheme.questions:
-        column = f"{question.name}.gold"
-        if question.derived and f"{question.derived[0]}.gold" in rows.columns and column not in rows.columns:
+        column = f"{question.name}{GOLD}"
+        if question.derived and f"{question.derived[0]}{GOLD}" in rows.columns and column not in rows.columns:
             origin, table = question.derived
-            rows = rows.with_columns(
-                pl.col(f"{origin}.gold").replace_strict(dict(table), default=None, return_dtype=pl.String).alias(column)
-            )
-        if question.under and column in rows.columns and f"{question.under[0]}.gold" in rows.columns:
-            parent, needed = question.under
-            applies = pl.col(f"{parent}.gold").str.split("|").list.eval(pl.element().is_in(list(needed))).list.any()
-            rows = rows.with_columns(pl.when(applies).then(pl.col(column)).alias(column))
+            follows = pl.col(f"{origin}{GOLD}").replace_strict(dict(table), default=None, return_dtype=pl.String)
+            rows = rows.with_columns(follows.alias(column))
+        if question.under and column in rows.columns and f"{question.under[0]}{GOLD}" in rows.columns:
+            above = rows[f"{question.under[0]}{GOLD}"]
+            applying = [cell for cell in above.unique().drop_nulls() if question.applies_under(split_cell(cell))]
+            rows = rows.with_columns(pl.when(above.is_in(applying)).then(pl.col(column)).alias(column))
     return rows
 
 
@@ -59,7 +54,7 @@ def _label(value: str, question: Question, where: LabelColumn) -> str | None:
     if where.item is not None:
         items = items[where.item : where.item + 1]
     chosen = [_one(item, question, where) for item in items if item.strip().casefold() not in where.none]
-    return "|".join(dict.fromkeys(chosen)) or None
+    return SEPARATOR.join(dict.fromkeys(chosen)) or None
 
 
 def _items(value: str, where: LabelColumn) -> list[str]:
@@ -83,5 +78,5 @@ def _one(item: str, question: Question, where: LabelColumn) -> str:
         except KeyError:
             continue
     if question.open:
-        return spelt.strip().replace("|", "/")
+        return spelt.strip().replace(SEPARATOR, "/")
     raise KeyError(item)

@@ -7,7 +7,6 @@ batch the archive is synced, and only then the cursor is saved beside it
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -22,6 +21,8 @@ from davy.collect.platforms.readers import scrub
 from davy.collect.records import AccountHasher, Record, records_frame
 from davy.collect.rule import FilterRule
 from davy.core.errors import UserError
+from davy.files.atomic import require_folder_of, write_json
+from davy.files.run_folder import take_lock
 
 BATCH = 500
 LONGEST_HOLD = 2.0
@@ -157,8 +158,7 @@ class _Archive:
     def __init__(self, path: Path, platform: str) -> None:
         if not path.name.endswith((".jsonl", ".ndjson")):
             raise UserError(f"{path}: a live archive is JSON lines. Name it such as {path.stem or 'archive'}.jsonl")
-        if not path.parent.is_dir():
-            raise UserError(f"The folder {path.parent} does not exist. Make it first: mkdir -p {path.parent}")
+        require_folder_of(path)
         self.path, self._platform = path, platform
         self._state = path.with_name(f"{path.name}.cursor")
         self.cursor: str | None = None
@@ -174,11 +174,7 @@ class _Archive:
 
     def __enter__(self) -> _Archive:
         self._file = self.path.open("ab+")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.close()
-            raise UserError(f"Another davy writes {self.path}. Name another file.") from None
+        take_lock(self._file, self.path)
         self._mend()
         return self
 
@@ -203,9 +199,7 @@ class _Archive:
         self._file.flush()
         os.fsync(self._file.fileno())
         if cursor is not None and cursor != self.cursor:
-            draft = self._state.with_name(f"{self._state.name}.tmp")
-            draft.write_text(json.dumps({"platform": self._platform, "cursor": cursor}), encoding="utf-8")
-            os.replace(draft, self._state)
+            write_json(self._state, {"platform": self._platform, "cursor": cursor}, indent=None)
             self.cursor = cursor
 
     def _mend(self) -> None:

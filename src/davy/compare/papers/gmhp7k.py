@@ -26,6 +26,7 @@ from davy.compare.papers.paper_table import NotRun, PaperRow, PaperRunner, Repro
 from davy.compare.papers.published import load_published
 from davy.compare.predictions import read_predictions
 from davy.core import Metric, UserError
+from davy.core.gold import fill_implied_no
 from davy.core.scheme import Question, Scheme
 from davy.core.scorer import Scorer
 from davy.measure.intervals import Bootstrap
@@ -66,7 +67,7 @@ def reproduce(
     """Return Table 7 beside ours; `models` are more detectors to add as rows."""
     scheme, paper = schemes.load("gmhp7k"), load_published("gmhp7k")
     bootstrap = bootstrap or Bootstrap(seed=seed)
-    posts = fill_implied_no(posts)
+    posts = second_task_posts(posts)
     rows = {**ROWS, **dict.fromkeys(("embedded-de", *models), "GBERT-base")}
     lines, used = [], []
     for task in SPLITS:
@@ -84,16 +85,12 @@ def reproduce(
     return Reproduction("gmhp7k", title, paper.source, tuple(lines), data, seed, _notes(used), paper.digits)
 
 
-def fill_implied_no(posts: pl.DataFrame) -> pl.DataFrame:
+def second_task_posts(posts: pl.DataFrame) -> pl.DataFrame:
     """Return the posts with neutral ones answered as not misogynistic, as the paper's second task has it."""
-    import polars as pl
-
     for column in SPLITS.values():
         if column not in posts.columns:
             raise UserError(f"The GMHP7k files have no column {column!r}. Use the published files of phases 1 to 3")
-    neutral = pl.col("hate.gold") == "not hateful"
-    filled = pl.when(neutral).then(pl.lit("not misogynistic")).otherwise(pl.col("misogynistic.gold"))
-    return posts.with_columns(filled.alias("misogynistic.gold"))
+    return fill_implied_no(posts, schemes.load("gmhp7k").questions)
 
 
 def parts(posts: pl.DataFrame, task: str) -> tuple[pl.DataFrame, pl.DataFrame, str]:

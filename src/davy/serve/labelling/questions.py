@@ -7,7 +7,6 @@ asked, so that a script needs to compare names only. `read_answers` is the way b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -228,5 +227,4 @@ def _known(question: Question, written: str) -> str:
 
 
 def _offered(question: Question, name: str, above: tuple[str, ...]) -> bool:
-    under: Mapping[str, tuple[str, ...]] = {label.name: label.under for label in question.labels}
-    return not under.get(name) or bool(set(under[name]) & set(above))
+    return all(label.fits_under(above) for label in question.labels if label.name == name)

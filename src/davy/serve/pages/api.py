@@ -2,7 +2,6 @@
 
 Every answer names the model and its version. Texts are neither kept nor logged.
 """
-# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from davy.score.result import records
 from davy.serve.context import context_of
 from davy.serve.detector import response_body
 from davy.serve.errors import LocalizedError
-from davy.serve.visitor import key_or_session
+from davy.serve.visitor import check_rate, key_or_session
 from davy.store.users import User
 
 router = APIRouter()
@@ -43,6 +42,8 @@ async def score(
     """Return for each text its verdict and each question's label and probabilities, in the order of the texts."""
     context = context_of(request)
     texts = _texts(asked, most=context.settings.max_batch, longest=context.settings.max_text)
+    if request.headers.get("authorization") is None:  # a key has a limit of its own
+        check_rate(request, "texts of a session", who.id, cost=len(texts))
     model, scores = await context.detectors.score(texts, [asked.lang] * len(texts), model=asked.model)
     context.metrics.count("texts_scored", len(texts))
     return response_body(model, records(scores))

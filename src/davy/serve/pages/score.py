@@ -33,7 +33,7 @@ def ask(request: Request, who: Scores) -> Response:
 @router.post("/score")
 async def score(request: Request, who: Scores, form: Form) -> Response:
     """Return the text's scores: the whole page, or for htmx the result alone."""
-    check_rate(request, "score page", who.id)
+    check_rate(request, "texts of a session", who.id)
     text = str(form.get("text") or "").replace("\r\n", "\n")
     model = field(form, "model")
     try:

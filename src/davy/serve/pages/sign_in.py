@@ -40,7 +40,7 @@ def sign_in(request: Request, who: Anyone, form: Form) -> Response:
     next_path = render.own_path(field(form, "next", most=2000))
     context = context_of(request)
     check_rate(request, "sign-in address", client_address(request))
-    check_rate(request, "sign-in account", login.casefold()[:254])
+    check_rate(request, "sign-in account", users.fold_login(login)[:254])
     with context.store.read() as db:
         account = users.by_login(db, login)
     right = check_password(password, account.password_hash if account else None)
@@ -48,7 +48,7 @@ def sign_in(request: Request, who: Anyone, form: Form) -> Response:
         context.metrics.count("sign_ins_refused")
         words = render.translator_of(request)
         return _page(request, next_path, login=login[:254], wrong=words("sign_in.wrong"), status=401)
-    context.limiter.forget("sign-in account", login.casefold()[:254])
+    context.limiter.forget("sign-in account", users.fold_login(login)[:254])
     if account.password_hash and needs_rehash(account.password_hash):
         fresh = hash_password(password)
         with context.store.write() as db:
