@@ -23,6 +23,7 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError, nearest
 from davy.core.gold import gold_questions, targets
 from davy.files.atomic import check_folder, make_folder, write_text
+from davy.files.data_hash import data_hash
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
 from davy.train.run_record import History
@@ -251,9 +252,9 @@ class _Training:
         return history
 
     def _record(self, trial: Trial, histories: dict[int, History]) -> dict[str, Any]:
-        data = {"posts": len(self.posts), "hash": run_record.data_hash(self.posts)}
+        data = {"posts": len(self.posts), "hash": data_hash(self.posts)}
         if self.dev is not None:
-            data |= {"dev posts": len(self.dev), "dev hash": run_record.data_hash(self.dev)}
+            data |= {"dev posts": len(self.dev), "dev hash": data_hash(self.dev)}
         record = run_record.write_run(trial.folder, "train", trial.config, data, histories, command=self.command)
         base = f"fine-tuned `{trial.config.encoder}`" if self.kind == "transformer" else f"{self.kind} baseline"
         for folder in self._models(trial.folder).values():

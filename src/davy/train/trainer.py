@@ -18,6 +18,7 @@ import torch
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities
+from davy.files.data_hash import data_hash
 from davy.models.network import Network, columns_of, encoder_error, load_encoder
 from davy.models.transformer import TextTokenizer, TransformerScorer, heads_of, load_tokenizer
 from davy.train import emoji, targets
@@ -27,7 +28,7 @@ from davy.train.fit import FitSettings, fit, predict
 from davy.train.loop import Schedule
 from davy.train.losses import masked_loss
 from davy.train.processes import process_group
-from davy.train.run_record import History, data_hash
+from davy.train.run_record import History
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,7 +99,8 @@ def run_identity(
     **more: Any,
 ) -> dict[str, Any]:
     """Return what a run's weights depend on, for its checkpoints."""
-    data = {"posts": data_hash(posts), "dev posts": None if dev is None else data_hash(dev)}
+    hashes = [None if frame is None else data_hash(frame, ordered=True) for frame in (posts, dev)]
+    data = {"posts": hashes[0], "dev posts": hashes[1]}
     asked = [[question.name, *question.label_names] for question in questions]
     return {**config.identity(), "seed": seed, "heads": asked, **data, **more}
 

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
+
 from davy import __version__
 from davy.check import metrics
 from davy.check.fairness import Fairness
 from davy.check.metrics import ALL, Cell
 from davy.check.run import SuiteRun
 from davy.core import Metric, Suite
+from davy.files.data_hash import data_hash
 
 FORMAT = 1
 
@@ -32,6 +35,7 @@ def summarise(
             "title": suite.title,
             "version": suite.version,
             "hash": suite.digest,
+            "data": _data_hash(suite),
             "lang": suite.lang,
             "question": suite.question,
             "labels": list(suite.labels),
@@ -43,6 +47,12 @@ def summarise(
         "settings": settings,
         "models": [_model(suite, run, one) for run, one in zip(runs, fair, strict=True)],
     }
+
+
+def _data_hash(suite: Suite) -> str:
+    """Return the hash of the cases as posts with a settled answer: the one that a training on them would name."""
+    texts, answers = [case.text for case in suite.cases], [case.expected for case in suite.cases]
+    return data_hash(pl.DataFrame({"text": texts, f"{suite.question}.gold": answers}))
 
 
 def metric_record(found: Metric | None) -> dict[str, Any] | None:
