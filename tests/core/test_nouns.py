@@ -197,3 +197,18 @@ def test_a_user_error_carries_its_message_and_its_status():
 def test_the_nearest_known_word_is_offered_and_a_far_one_is_not():
     assert nearest("sexsit", ["sexist", "hate"]) == " Did you mean 'sexist'?"
     assert nearest("weather", ["sexist", "hate"]) == ""
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [Metric("f1", 1 / 3, 9, 0.1, 0.6), Metric("f1", None, 0, note="not defined"), Metric("f1", 0.5, 4, 0.2, 0.8, 0.9)],
+)
+def test_a_metric_comes_back_from_the_one_shape_that_files_hold(metric):
+    record = metric.to_dict()
+    assert list(record) == ["name", "value", "n", "low", "high", "level", "note"]
+    assert Metric.from_dict(record) == metric
+
+
+def test_a_metrics_numbers_are_rounded_on_request_and_older_records_are_read():
+    assert Metric("f1", 1 / 3, 9, 0.1, 0.6).to_dict(2)["value"] == 0.33
+    assert Metric.from_dict({"name": "f1", "value": 0.5, "n": 4, "low": 0.2, "high": 0.8}).level == 0.95

@@ -24,6 +24,7 @@ from davy.core.errors import UserError, nearest
 from davy.core.gold import gold_questions, targets
 from davy.files.atomic import check_folder, make_folder, write_text
 from davy.files.data_hash import data_hash
+from davy.measure.classification import macro_f1_of_tables
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
 from davy.train.run_record import History
@@ -192,9 +193,7 @@ def macro_f1s(scorer: Scorer, posts: pl.DataFrame) -> dict[str, float]:
         chosen = scores.chosen(question.name)
         gold = table > 0
         picks = np.array([[label in chosen[row] for label in question.label_names] for row in rows], dtype=bool)
-        both, size = (gold & picks).sum(axis=0), gold.sum(axis=0) + picks.sum(axis=0)
-        present = gold.any(axis=0)
-        figures[question.name] = round(float((2 * both[present] / size[present]).mean()), 4)
+        figures[question.name] = round(macro_f1_of_tables(gold, picks), 4)
     return figures
 
 
