@@ -102,7 +102,12 @@ def review(
                 "to review": len(seen.rows),
                 "undecided": seen.open,
                 "replace": seen.replace,
-                "randolph": seen.kappa.to_dict(),
+                "randolph": {
+                    "value": seen.kappa.value,
+                    "low": seen.kappa.low,
+                    "high": seen.kappa.high,
+                    "n": seen.kappa.n,
+                },
             }
         )
         return

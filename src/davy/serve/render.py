@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -21,10 +21,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from davy import __version__
 from davy.core.errors import UserError
-from davy.serve import cookies, csrf
+from davy.serve import cookies
 from davy.serve.i18n import LANGUAGES, Translator, choose_language
 from davy.serve.permissions import may
-from davy.store.users import User
+
+if TYPE_CHECKING:
+    from davy.store.users import User
 
 
 def environment() -> Environment:
@@ -50,6 +52,8 @@ def page(
     **values: Any,
 ) -> Response:
     """Return a page, or with a template from `parts/` a part of one."""
+    from davy.serve import csrf
+
     context = request.app.state.context
     account = account_of(request)
     note = _read_note(request)

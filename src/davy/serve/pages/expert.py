@@ -24,8 +24,9 @@ from davy.serve import render
 from davy.serve.case_view import case_values, read_decision
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
+from davy.serve.labelling.display_choice import display_choice_of
 from davy.serve.labelling.questions import question_views
-from davy.serve.labelling.sheets import display_choice_of, guideline_view
+from davy.serve.labelling.sheets import guideline_view
 from davy.serve.labelling.steps import require_consent
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
