@@ -11,7 +11,7 @@ import typer.main
 from davy.cli.app import app
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *(ROOT / "scripts").glob("**/*.md")])
 
 
 def leaves(command, name="davy"):

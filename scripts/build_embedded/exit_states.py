@@ -1,6 +1,6 @@
 """The posts that an exit learns from, as the folder's own int8 network sees them after some of its layers.
 
-    python exit_states.py --data ../shared/data --folder DIR --layer 1 --layer 2 --layer 3 --out DIR
+    python exit_states.py --data DATA --folder DIR --layer 1 --layer 2 --layer 3 --out DIR
 
 Writes `held.npz` (posts that neither the screen nor the exit learns from, all of them) and `learnt-0.npz` … `-3.npz`
 (posts that the screen is not sure of): kind, length, the screen's logits and the network's own. `NAME.codes2.npy` has

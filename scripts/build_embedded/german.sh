@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# The German job on the GPU machine, all stages in a row; started with setsid from a copy of the repository.
+# Step 2 of the German detector, on a machine with a GPU, all stages in a row. KEEP is the folder that german.py wrote.
 set -u
 cd "$(dirname "$0")"
 export PYTHONPATH=../../src PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2
-K=${KEEP:-/root/keep}
+K=${KEEP:?the folder that german.py wrote}
 job() { ${PYTHON:-python3} german_job.py "$@" --keep "$K"; }
 say() { echo "== $(date +%T) $*"; }
 everywhere() { for fold in 0 1 2 3 4 all; do job "$@" --folds $fold & done; wait; }
 
 # Several processes share the card much better through CUDA's own server, where it starts.
-export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps CUDA_MPS_LOG_DIRECTORY=/tmp/mps-log
-mkdir -p /tmp/mps /tmp/mps-log
+MPS=$(mktemp -d)
+export CUDA_MPS_PIPE_DIRECTORY=$MPS/pipe CUDA_MPS_LOG_DIRECTORY=$MPS/log
+mkdir -p "$MPS/pipe" "$MPS/log"
 nvidia-cuda-mps-control -d
 if timeout 40 python3 -c "import torch; print('mps', float(torch.ones(9, device='cuda').sum()))"; then say shared; else
     echo quit | timeout 10 nvidia-cuda-mps-control

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Step 2 on the GPU machine, all stages in a row. Started with setsid from a copy of the repository, because a
-# later call to the machine replaces the working tree under a running job. KEEP, OUT and the seconds of each
-# stage can be set; the figures of every epoch go to $KEEP/*.jsonl.
+# Step 2 of the English detectors, on a machine with a GPU, all stages in a row. KEEP (what prepare.py wrote, and what comes
+# out) and the seconds of each stage can be set; the figures of every epoch go to $KEEP/*.jsonl.
 set -u
 cd "$(dirname "$0")"
 export PYTHONPATH=../../src PYTHONUNBUFFERED=1 TOKENIZERS_PARALLELISM=true TRANSFORMERS_VERBOSITY=error
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-K=${KEEP:-/root/keep}
+K=${KEEP:?the folder that prepare.py wrote}
 P=${PYTHON:-python3}
 job() { $P job.py "$@" --keep "$K"; }
 say() { echo "== $(date +%T) $*"; }

@@ -1,6 +1,6 @@
 """Step 1, on any machine: texts, labels, tokenizer and packed base weights for the GPU job.
 
-`python prepare.py --data ../shared/data --weights /work/weights --out /work/prepared [--small]`
+`python prepare.py --data DATA --weights WEIGHTS --out prepared [--small]`
 
 Writes `texts.xz` (a text a line), `posts.npz` (what each line is), `tokenizer.json`,
 `minilm.npz` and `mpnet.npz.0`, `.1` (packed weights in two parts). Everything follows

@@ -1,4 +1,4 @@
-"""The screen of an embedded detector, from what `screen_job.py` made on the GPU machine.
+"""The screen of an embedded detector, from what `screen_job.py` made.
 
     python screen.py --net NAME --folder DIR --prepared DIR --made DIR
 

@@ -1,4 +1,4 @@
-"""On the GPU machine, after `job.py student --of minilm`: small networks that foresee what the student says.
+"""After `job.py student --of minilm`, on a GPU: small networks that foresee what the student says.
 
 `python3 screen_job.py --keep DIR --seconds 200 [--net narrow --net wide]`
 

@@ -51,7 +51,7 @@ def test_two_models_are_measured_in_one_run(folder, capsys):
     assert words["accuracy"]["value"] == 0.8
     assert words["recall.hateful"] == {
         "value": pytest.approx(2 / 3), "low": pytest.approx(0.2077, abs=1e-3), "high": pytest.approx(0.9385, abs=1e-3),
-        "level": 0.95, "n": 3,
+        "level": 0.95, "n": 3, "name": "recall.hateful", "note": None,
     }  # fmt: skip
     assert hate["models"]["keywords:words.txt"]["confusion"]["counts"] == [[2, 0], [1, 2]]
     assert [pair["test"] for pair in hate["pairs"]] == ["paired bootstrap", "McNemar, exact"]

@@ -127,15 +127,15 @@ def test_a_killed_run_goes_on_and_ends_as_if_it_had_not_been_killed(folder, caps
     pl.DataFrame({"id": range(20_000), "text": texts}).write_parquet("many.parquet")
     command = ["score", "many.parquet", "--model", "keywords:words.txt", "--batch", "8", "--out", "out.parquet"]
     first = subprocess.Popen([sys.executable, "-m", "davy", *command], stderr=subprocess.DEVNULL, cwd=folder)
-    parts = folder / "out.parquet.parts"
+    state = folder / "out.parquet.parts" / "state.json"
     try:
         deadline = time.monotonic() + 60
-        while not list(parts.glob("*.arrow")) and time.monotonic() < deadline:
+        while not (state.exists() and json.loads(state.read_text())["rows"]) and time.monotonic() < deadline:
             time.sleep(0.01)
     finally:
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
-    assert list(parts.glob("*.arrow"))
+    assert state.exists()
     assert not (folder / "out.parquet").exists()
     assert run(command) == 0
     assert "Going on after" in capsys.readouterr().err

@@ -7,12 +7,13 @@ from sklearn import metrics as reference
 
 from davy import schemes
 from davy.compare.evaluate import evaluate, holm
-from davy.compare.gold import data_hash, gold_columns, guess_scheme, settled_answers
+from davy.compare.gold import gold_columns, guess_scheme, settled_answers
 from davy.compare.metrics import NO_ANSWER, confusion_with_gaps, macro_averages, macro_precision, macro_recall
 from davy.compare.page import page
 from davy.compare.predictions import Predictions, align_predictions, read_predictions
 from davy.compare.results import figures_table, overall_table, record
 from davy.core import UserError
+from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
 
 EDOS = schemes.load("edos")
@@ -55,7 +56,7 @@ def measured(frame, *frames, **options):
     columns = gold_columns(frame.columns, [], EDOS, [])
     detectors = [read_predictions(f"detector {i}", "1", one, EDOS) for i, one in enumerate(frames)]
     golds = settled_answers(frame, EDOS, columns, **options)
-    return evaluate(golds, detectors, title="test", data=data_hash(frame, list(columns.values())), bootstrap=QUICK)
+    return evaluate(golds, detectors, title="test", data=data_hash(frame, columns), bootstrap=QUICK)
 
 
 def test_figures_equal_scikit_learns_on_the_same_arrays():

@@ -11,15 +11,10 @@ from davy.core import (
     POST_COLUMNS,
     Annotation,
     Case,
-    Confounder,
-    Entry,
-    Layer,
-    Meme,
     Metric,
     Outcome,
     Post,
     Report,
-    Round,
     Suite,
     UserError,
     Verdict,
@@ -149,45 +144,6 @@ def test_an_outcome_that_applies_has_a_label_and_a_judgement():
         Outcome("c1", "hateful", 0.9, None)
 
 
-def test_a_round_is_open_until_it_is_closed():
-    assert Round(1, "embedded-en", "1", NOW).open
-    assert not Round(1, "embedded-en", "1", NOW, closed_at=NOW).open
-
-
-def test_an_entry_counts_only_when_it_fooled_the_target_and_people_confirmed_it():
-    def entry(predicted, confirmed):
-        return Entry("e1", 1, "ann", "text", "hateful", predicted, confirmed)
-
-    assert entry("not hateful", None).fooled
-    assert not entry("not hateful", None).counts
-    assert not entry("not hateful", False).counts
-    assert not entry("hateful", True).counts
-    assert entry("not hateful", True).counts
-
-
-def test_a_memes_text_reads_from_top_to_bottom():
-    layers = (
-        Layer("text", 0, 0.8, 1, 0.2, text="below"),
-        Layer("image", 0, 0, 1, 1, image="k1"),
-        Layer("text", 0, 0.1, 1, 0.2, text="above"),
-    )
-    assert Meme("m1", "p1", "flat", layers).text == "above below"
-
-
-def test_a_layer_is_either_a_text_or_an_image():
-    for contents in ({}, {"text": "a", "image": "k"}):
-        with pytest.raises(ValueError, match="either a text or an image"):
-            Layer("text", 0, 0, 1, 1, **contents)
-
-
-def test_a_confounder_swaps_the_image_or_the_text_of_another_meme():
-    assert Confounder("m2", "m1", "image").of == "m1"
-    with pytest.raises(ValueError, match="not 'frame'"):
-        Confounder("m2", "m1", "frame")
-    with pytest.raises(ValueError, match="its own confounder"):
-        Confounder("m1", "m1", "text")
-
-
 def test_a_user_error_carries_its_message_and_its_status():
     error = UserError("No such file. Give another.", status=404)
     assert (str(error), error.message, error.status) == (error.message, "No such file. Give another.", 404)
@@ -197,3 +153,18 @@ def test_a_user_error_carries_its_message_and_its_status():
 def test_the_nearest_known_word_is_offered_and_a_far_one_is_not():
     assert nearest("sexsit", ["sexist", "hate"]) == " Did you mean 'sexist'?"
     assert nearest("weather", ["sexist", "hate"]) == ""
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [Metric("f1", 1 / 3, 9, 0.1, 0.6), Metric("f1", None, 0, note="not defined"), Metric("f1", 0.5, 4, 0.2, 0.8, 0.9)],
+)
+def test_a_metric_comes_back_from_the_one_shape_that_files_hold(metric):
+    record = metric.to_dict()
+    assert list(record) == ["name", "value", "n", "low", "high", "level", "note"]
+    assert Metric.from_dict(record) == metric
+
+
+def test_a_metrics_numbers_are_rounded_on_request_and_older_records_are_read():
+    assert Metric("f1", 1 / 3, 9, 0.1, 0.6).to_dict(2)["value"] == 0.33
+    assert Metric.from_dict({"name": "f1", "value": 0.5, "n": 4, "low": 0.2, "high": 0.8}).level == 0.95

@@ -32,6 +32,9 @@ FORMS = (
     "/invitation/x",
     "/invitation/x/join",
     "/account/delete",
+    "/detectors",
+    "/detectors/x/default",
+    "/detectors/x/x",
     "/projects/new/upload",
 )
 
@@ -194,6 +197,12 @@ def test_another_host_name_is_refused(site, host):
     assert answer.status_code == 400
     assert "does not go by that name" in answer.text
     assert answer.headers["content-security-policy"]
+
+
+def test_two_host_headers_are_refused(site):
+    client = site.visitor()
+    request = client.build_request("GET", "/", headers=[("host", "127.0.0.1:8460"), ("host", "evil.example")])
+    assert client.send(request).status_code == 400
 
 
 def test_the_hosts_own_names_and_loopback_are_let_in(site):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from web_site import make_site, post
+from web_site import post
 
 from davy.core import Post
 from davy.store import jobs, keys, posts
@@ -123,21 +121,6 @@ def test_a_large_collection_is_not_counted_to_the_end(site, monkeypatch):
         for number in range(5):
             posts.add(db, Post(f"p{number}", "text"), by="shell")
     assert "3 posts or more" in site.as_("annotator").get("/posts").text
-
-
-def test_images_are_served_only_by_plain_names_from_their_folder(settings, empty_database, tmp_path):
-    folder = tmp_path / "images"
-    folder.mkdir()
-    (folder / "lamp.png").write_bytes(b"\x89PNG\r\n\x1a\n")
-    (folder / "evil.svg").write_text("<svg onload='alert(1)'/>")
-    (tmp_path / "secret.png").write_bytes(b"secret")
-    made = make_site(replace(settings, image_folder=folder), empty_database)
-    with made.started():
-        client = made.as_("annotator")
-        assert client.get("/images/lamp.png").status_code == 200
-        for key in ("../secret.png", "..%2fsecret.png", "%2e%2e/secret.png", "evil.svg", ".png", "nope.png", "a/b.png"):
-            assert client.get(f"/images/{key}").status_code == 404, key
-        assert made.visitor().get("/images/lamp.png").status_code == 303
 
 
 def test_healthz_is_well_and_says_so_when_it_is_not(site):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 
 import pytest
+from sqlalchemy import select
 from web_site import PASSWORD, post, token_in
 
-from davy.store import sessions, users
+from davy.store import sessions, tables, users
 
 
 def sign_in(client, login="expert", password=PASSWORD, next="/score"):
@@ -23,6 +25,18 @@ def test_the_right_password_opens_a_session_and_goes_on(site):
     assert "HttpOnly" in cookie
     assert "SameSite=lax" in cookie
     assert "Path=/" in cookie
+
+
+def test_signing_in_deletes_sessions_that_expired_long_ago(site):
+    person = site.people["annotator"].id
+    with site.store.write() as db:
+        old, _ = sessions.start(db, person, lasts=timedelta(days=-31))
+        recent, _ = sessions.start(db, person, lasts=timedelta(days=-1))
+    sign_in(site.visitor())
+    with site.store.read() as db:
+        kept = set(db.scalars(select(tables.sessions.c.id).where(tables.sessions.c.user_id == person)))
+    assert kept == {recent.id}
+    assert old.id not in kept
 
 
 @pytest.mark.parametrize(("login", "password"), [("expert", "wrong password"), ("nobody", PASSWORD), ("", "")])

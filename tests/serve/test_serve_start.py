@@ -93,6 +93,7 @@ def test_the_first_link_makes_an_admin_and_older_ones_stop_working(tmp_path, set
 
 
 def test_the_demo_has_posts_in_both_languages_several_schemes_and_memes(tmp_path, monkeypatch):
+    from davy.annotate.images import folder_of
     from davy.serve import demo
     from davy.store import post_pages, schemes
 
@@ -105,10 +106,11 @@ def test_the_demo_has_posts_in_both_languages_several_schemes_and_memes(tmp_path
         }  # fmt: skip
         assert post_pages.count(db, post_pages.PostFilter(label="sexist")) >= 7
         assert post_pages.count(db, post_pages.PostFilter(kind="meme")) == 6
+        folder = folder_of(store)
     assert len(everything) >= 40
     for post in everything:
         assert post.verdicts or post.id.startswith(("demo-mill-", "demo-fluss-"))  # those are to be labelled
-        assert post.image is None or (demo.image_folder() / post.image).is_file()
+        assert post.image is None or (folder.find(post.image) and folder.preview(post.image))
     assert {person.role for person in demo.PEOPLE} == {"admin", "expert", "annotator"}
 
 

@@ -14,7 +14,7 @@ from davy.core.errors import UserError
 from davy.models.load import load
 from davy.train.config import Config
 from davy.train.distil import distil, mix_targets, teacher_targets
-from davy.train.export import apply_temperature, choose_threshold, export_onnx, fit_temperature
+from davy.train.export import choose_threshold, export_onnx
 from davy.train.masking import Masker
 from davy.train.onnx.embedding_tables import PackedEmbedding, RoundedEmbedding
 from davy.train.onnx.rounding import (
@@ -128,13 +128,10 @@ def test_four_bits_lose_little_fit_in_an_int8_and_let_gradients_pass():
     assert 0.02 < (layer(states) - before).norm() / before.norm() < 0.3
 
 
-def test_a_temperature_undoes_too_sure_logits():
+def test_the_threshold_of_honest_probabilities_is_near_one_half():
     rng = np.random.default_rng(0)
     true = rng.uniform(0.05, 0.95, 4000)
-    gold = (rng.random(4000) < true).astype(int)
-    honest = np.stack([1 - true, true], axis=1)
-    assert fit_temperature(apply_temperature(honest, 0.5), gold) == pytest.approx(2.0, abs=0.25)
-    assert 0.4 < choose_threshold(true, gold == 1) < 0.6
+    assert 0.4 < choose_threshold(true, rng.random(4000) < true) < 0.6
 
 
 def test_the_shell_trains_and_exports(tiny, posts, tmp_path, capsys):

@@ -15,6 +15,7 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, load_scorers
 from davy.actions.train import TrainingRun, finish_model, make_config, note_epoch, step_reporter
 from davy.files.atomic import check_folder, make_folder
+from davy.files.data_hash import data_hash
 from davy.train import run_record
 from davy.train.config import from_values
 
@@ -56,7 +57,7 @@ def distil(
     reporter.end()
     data = {
         "posts": len(frame),
-        "hash": run_record.data_hash(frame),
+        "hash": data_hash(frame),
         "teachers": [f"{teacher.name} {teacher.version}" for teacher in scorers],
     }
     record = run_record.write_run(out, "distil", config, data, {seed: student.history}, command=command)
@@ -94,5 +95,5 @@ def pretrain(
         on_step=step_reporter(reporter),
     )
     reporter.end()
-    data = {"posts": len(frame), "hash": run_record.data_hash(frame.select("text"))}
+    data = {"posts": len(frame), "hash": data_hash(frame.select("text"))}
     return run_record.write_run(out, "pretrain", config, data, {seed: history}, command=command)

@@ -17,14 +17,14 @@ from davy.actions.posts import LoadedPosts, Posts, load_posts, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, check_names, load_scorers, score_posts
 from davy.compare import evaluate as comparison
-from davy.compare.gold import ROW, data_hash, gold_columns, guess_scheme, settled_answers
+from davy.compare.gold import ROW, gold_columns, guess_scheme, settled_answers
 from davy.compare.page import page
 from davy.compare.predictions import Predictions, align_predictions, read_predictions, shared_questions
 from davy.compare.results import figures_table, record
 from davy.core.errors import UserError
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
-from davy.files.data_hash import file_hash
+from davy.files.data_hash import data_hash, file_hash
 from davy.measure.intervals import Bootstrap
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def evaluate(
     models: Models = (),
     predictions: Sequence[str] = (),
     *,
-    scheme: str | Scheme | None = None,
+    scheme: str | None = None,
     questions: Sequence[str] = (),
     split: str | None = None,
     gold: Sequence[str] = (),
@@ -64,7 +64,7 @@ def evaluate(
         golds,
         detectors,
         title=f"{source.name}, {part}" if part else source.name,
-        data=data_hash(chosen, list(columns.values())),
+        data=data_hash(chosen, columns),
         settings={"file": Path(source.path).name, "scheme": f"{rules.name} {rules.version}", "split": part},
         bootstrap=bootstrap or Bootstrap(),
     )
@@ -79,12 +79,12 @@ def write_evaluation(evaluation: comparison.Evaluation, folder: Path, *, command
 
 
 def _scheme_and_columns(
-    name: str | Scheme | None, posts: pl.DataFrame, gold: Sequence[str], questions: Sequence[str], reporter: Reporter
+    name: str | None, posts: pl.DataFrame, gold: Sequence[str], questions: Sequence[str], reporter: Reporter
 ) -> tuple[Scheme, dict[str, str]]:
     if name is None:
         name = guess_scheme(posts.drop(ROW))
         reporter.note(f"Scheme: {name} (guessed from the answers; choose with --scheme).")
-    scheme = schemes.load(name) if isinstance(name, str) else name
+    scheme = schemes.load(name)
     return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme, questions)
 
 

@@ -17,11 +17,11 @@ from davy.actions.paper_models import fine_tune, pretrain_further
 from davy.actions.posts import PostSource, load_joined, load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer, score_posts
-from davy.compare.gold import data_hash
 from davy.compare.papers.paper_table import NotRun, Reproduction, page, record, whole_table
 from davy.compare.score_cache import cached_scores
 from davy.core.errors import UserError
 from davy.files.atomic import make_folder, write_json, write_text
+from davy.files.data_hash import rows_hash
 from davy.measure.intervals import Bootstrap
 from davy.models import hub
 from davy.models.cache import cache_folder
@@ -98,7 +98,9 @@ class _PaperRows:
             return score_posts(posts, make(), self._reporter, task=f"Scoring with {key['row']}")
 
         folder = cache_folder() / "reproduce"
-        return cached_scores(folder, {**key, "posts": data_hash(posts, [])}, score, fresh=self._fresh)
+        read = posts.select(name for name in ("text", "lang", "image") if name in posts.columns)
+        # Kept answers are in the order of the posts, so the order counts here.
+        return cached_scores(folder, {**key, "posts": rows_hash(read, ordered=True)}, score, fresh=self._fresh)
 
     def loaded(self, model: str) -> Scorer:
         """Return a detector by name; one that can't be loaded is a row that was not run."""

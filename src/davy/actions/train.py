@@ -22,8 +22,9 @@ from davy.actions.posts import Posts, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError, nearest
 from davy.core.gold import gold_questions, targets
-from davy.core.scheme import Scheme
 from davy.files.atomic import check_folder, make_folder, write_text
+from davy.files.data_hash import data_hash
+from davy.measure.classification import macro_f1_of_tables
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
 from davy.train.run_record import History
@@ -68,7 +69,7 @@ def train(
     config: Config | str | None = None,
     changes: Mapping[str, str] | None = None,
     encoder: str | None = None,
-    scheme: str | Scheme | None = None,
+    scheme: str | None = None,
     name: str | None = None,
     seeds: Sequence[int] = (),
     dev: Posts | None = None,
@@ -86,8 +87,7 @@ def train(
         raise UserError(
             f"There is no kind of model {kind!r} to train; choose {', '.join(KINDS)}.{nearest(kind, list(KINDS))}"
         )
-    called = scheme if isinstance(scheme, str | None) else scheme.name
-    chosen = make_config(config, changes, encoder=encoder, scheme=called, name=name, seeds=seeds)
+    chosen = make_config(config, changes, encoder=encoder, scheme=scheme, name=name, seeds=seeds)
     check_folder(out)
     learn, judged = _parts(load_joined(as_list(posts)), split, dev_split, reporter)
     if dev is not None:
@@ -95,7 +95,7 @@ def train(
     if chosen.grid and (judged is None or kind != "transformer"):
         raise UserError("A grid needs an encoder, and posts to choose by: --dev F, or --dev-split NAME.")
     make_folder(out)
-    questions = questions_to_train(chosen, learn, scheme if isinstance(scheme, Scheme) else None)
+    questions = questions_to_train(chosen, learn)
     return _Training(chosen, kind, questions, learn, judged, tuple(command), reporter).run(out)
 
 
@@ -119,9 +119,9 @@ def make_config(
     return replace(chosen, **given)
 
 
-def questions_to_train(config: Config, posts: pl.DataFrame, scheme: Scheme | None = None) -> tuple[Question, ...]:
+def questions_to_train(config: Config, posts: pl.DataFrame) -> tuple[Question, ...]:
     """Return the scheme's questions that the posts have answers to, or those that the config names."""
-    scheme = scheme or schemes.load(config.scheme)
+    scheme = schemes.load(config.scheme)
     known = [question.name for question in scheme.questions]
     for name in (*config.questions, *config.weights):
         if name not in known:
@@ -193,9 +193,7 @@ def macro_f1s(scorer: Scorer, posts: pl.DataFrame) -> dict[str, float]:
         chosen = scores.chosen(question.name)
         gold = table > 0
         picks = np.array([[label in chosen[row] for label in question.label_names] for row in rows], dtype=bool)
-        both, size = (gold & picks).sum(axis=0), gold.sum(axis=0) + picks.sum(axis=0)
-        present = gold.any(axis=0)
-        figures[question.name] = round(float((2 * both[present] / size[present]).mean()), 4)
+        figures[question.name] = round(macro_f1_of_tables(gold, picks), 4)
     return figures
 
 
@@ -253,9 +251,9 @@ class _Training:
         return history
 
     def _record(self, trial: Trial, histories: dict[int, History]) -> dict[str, Any]:
-        data = {"posts": len(self.posts), "hash": run_record.data_hash(self.posts)}
+        data = {"posts": len(self.posts), "hash": data_hash(self.posts)}
         if self.dev is not None:
-            data |= {"dev posts": len(self.dev), "dev hash": run_record.data_hash(self.dev)}
+            data |= {"dev posts": len(self.dev), "dev hash": data_hash(self.dev)}
         record = run_record.write_run(trial.folder, "train", trial.config, data, histories, command=self.command)
         base = f"fine-tuned `{trial.config.encoder}`" if self.kind == "transformer" else f"{self.kind} baseline"
         for folder in self._models(trial.folder).values():

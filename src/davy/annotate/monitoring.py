@@ -318,11 +318,11 @@ def question_agreements(snapshot: AgreementSnapshot | None) -> list[QuestionAgre
             it["level"],
             it["items"],
             it["answers"],
-            tuple(_metric(m) for m in it["coefficients"]),
+            tuple(Metric.from_dict(m) for m in it["coefficients"]),
             it["labels"],
-            {name: tuple(_metric(m) for m in metrics) for name, metrics in it["one_out"].items()},
+            {name: tuple(Metric.from_dict(m) for m in metrics) for name, metrics in it["one_out"].items()},
             {name: (value, n) for name, (value, n) in it["people"].items()},
-            {(one, other): _metric(kept) for one, other, kept in it["pairs"]},
+            {(one, other): Metric.from_dict(kept) for one, other, kept in it["pairs"]},
         )
         for it in (snapshot.content["questions"] if snapshot else ())
     ]
@@ -345,9 +345,9 @@ def _question(study: AgreementStudy, scheme: Scheme) -> dict[str, Any]:
         "level": level_of(scheme, study.question),
         "items": study.items,
         "answers": len(study.ratings),
-        "coefficients": [_kept(metric) for metric in study.metrics],
+        "coefficients": [metric.to_dict() for metric in study.metrics],
         "labels": study.ratings.label_counts(),
-        "one_out": {panel.without[0]: [_kept(metric) for metric in panel.metrics] for panel in study.one_out},
+        "one_out": {panel.without[0]: [metric.to_dict() for metric in panel.metrics] for panel in study.one_out},
         "people": _people(study),
         "pairs": _pairs(study),
     }
@@ -355,7 +355,7 @@ def _question(study: AgreementStudy, scheme: Scheme) -> dict[str, Any]:
 
 def _pairs(study: AgreementStudy) -> list[tuple[str, str, dict[str, Any]]]:
     pairs = study.pairs.pairs
-    return [(*pair, _kept(metric)) for pair, metric in pairs.items()] if len(pairs) <= MOST_PAIRS else []
+    return [(*pair, metric.to_dict()) for pair, metric in pairs.items()] if len(pairs) <= MOST_PAIRS else []
 
 
 def _people(study: AgreementStudy) -> dict[str, tuple[float | None, int]]:
@@ -388,12 +388,3 @@ def _series(before: AgreementSnapshot | None, found: Sequence[AgreementStudy], g
         for study in found
     }
     return [*points, {"at": now().isoformat(timespec="seconds"), "answers": given, "questions": each}]
-
-
-def _kept(metric: Metric) -> dict[str, Any]:
-    kept = {"name": metric.name, "value": metric.value, "n": metric.n, "low": metric.low, "high": metric.high}
-    return {**kept, "note": metric.note} if metric.note else kept
-
-
-def _metric(kept: Mapping[str, Any]) -> Metric:
-    return Metric(kept["name"], kept["value"], kept["n"], kept["low"], kept["high"], LEVEL, kept.get("note"))

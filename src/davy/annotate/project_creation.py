@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from davy import schemes as shipped
-from davy.annotate import post_allocation, post_order
+from davy.annotate import images, post_allocation, post_order
 from davy.annotate import settings as project_settings
 from davy.annotate.project_file import PhasePlan, ProjectPlan
 from davy.annotate.rules import check_rules
@@ -108,6 +108,7 @@ def add_posts(
     """Add the posts of a frame to a phase, and return how many; a closed phase takes none."""
     if phase.state == "closed":
         raise UserError(f"Phase {phase.name!r} is closed. Add posts to one that is open or waits.", status=409)
+    frame = images.with_known_keys(db, project.id, frame)
     posts.ensure(db, frame, by=by, about=f"project {project.id}")
     rows = post_allocation.rows_of(frame, scheme, gold=phase.behaviour.needs_gold)
     post_allocation.need_gold(phase, rows)

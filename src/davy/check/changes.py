@@ -82,12 +82,11 @@ def _change(now: dict[str, Any], before: dict[str, Any], functionality: dict[str
 
 def change_record(change: OutcomeChange) -> dict[str, Any]:
     """Return a change as plain values."""
-    found = change.difference
     return {
         "model": change.model,
         "before": change.before,
         "after": change.after,
-        "difference": {"value": found.value, "low": found.low, "high": found.high, "n": found.n, "p": change.p},
+        "difference": {**change.difference.to_dict(), "p": change.p},
         "fixed": list(change.fixed),
         "broken": list(change.broken),
         "functionalities": {

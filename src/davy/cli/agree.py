@@ -75,6 +75,7 @@ def agree(
         davy agree ratings.csv --wide --item id --annotator ann --annotator ben --annotator cay --json
     """
     from davy.cli.agreement_tables import show
+    from davy.files.data_hash import rows_hash
     from davy.measure.agreement import FROM_COUNTS
     from davy.measure.agreement_study import REPEATS, study_table
     from davy.measure.intervals import Bootstrap
@@ -102,7 +103,7 @@ def agree(
             progress=step,
         )
     settings = {"by": by, "resamples": resamples, "seed": seed, "interval": interval, "level": bootstrap.level}
-    result = {"file": file, "data": _digest(rows), "settings": settings, "studies": [s.to_dict() for s in found]}
+    result = {"file": file, "data": rows_hash(rows), "settings": settings, "studies": [s.to_dict() for s in found]}
     if out is not None:
         _write(result, out)
     if json:
@@ -279,15 +280,6 @@ def _fill_implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -
             cells = [None if labels is None else SEPARATOR.join(labels) for labels in given[question.name]]
             rows = rows.with_columns(pl.Series(columns[question.name], cells, dtype=pl.String))
     return rows
-
-
-def _digest(rows: pl.DataFrame) -> str:
-    """Return a hash of the answers that the figures rest on, the same for every file format."""
-    import hashlib
-
-    import polars as pl
-
-    return hashlib.sha256(rows.select(pl.all().cast(pl.String)).write_csv().encode()).hexdigest()[:16]
 
 
 def _write(result: dict[str, Any], out: Path) -> None:

@@ -31,6 +31,9 @@ Gold = Annotated[
     typer.Option("--gold", help="QUESTION=COLUMN: where the right answers are, unless the column is QUESTION.gold."),
 ]
 
+Licence = Annotated[str | None, typer.Option("--licence", help="Of the pictures, where their credits.csv has none.")]
+CreditLine = Annotated[str | None, typer.Option("--credit", help="Who made the pictures, for exports.")]
+
 
 @app.command()
 def create(
@@ -40,6 +43,11 @@ def create(
     name: Annotated[str | None, typer.Option("--name", help="Another name than the file's.")] = None,
     title: Annotated[str | None, typer.Option("--title", help="Another title than the file's.")] = None,
     manager: Annotated[str | None, typer.Option("--manager", help="The login of who will run it.")] = None,
+    images: Annotated[
+        Path | None, typer.Option("--images", help="The folder with the pictures that posts name in a column `image`.")
+    ] = None,
+    licence: Licence = None,
+    credit: CreditLine = None,
     base_url: Annotated[str, typer.Option("--base-url", help="Where people reach the server, for links.")] = "",
     database: Database = None,
     json: Json = False,
@@ -53,9 +61,13 @@ def create(
         davy project create gmhp7k --name our-corpus --posts posts.csv --manager lin
 
         davy project create edos --name pilot --posts edos.csv --gold sexist=label_sexist
+
+        davy project create hateful-memes --name memes --posts memes.jsonl --images img/ --licence CC-BY-4.0
     """
+    from contextlib import ExitStack
     from dataclasses import replace
 
+    from davy.annotate import images as pictures
     from davy.annotate import project_creation as make
     from davy.annotate import project_file
     from davy.store import events, members, open_store, users
@@ -68,9 +80,18 @@ def create(
     own = dict(zip((it.file for it in plan.phases if it.file), frames, strict=False))
     pool = frames[len(files) :]
     scheme = _scheme_file(plan, folder)
-    with open_store(database) as store, store.write() as db:
+    with ExitStack() as stack:
+        store = stack.enter_context(open_store(database))
+        stored = {}
+        if images is not None:
+            files_in, wanted = pictures.pictures_in_folder(images), pictures.wanted_names(frames)
+            about = pictures.Credit(licence, credit)
+            stored = stack.enter_context(pictures.storing_pictures(store, files_in, wanted, credit=about))
+        db = stack.enter_context(store.write())
         by = users.find(db, manager).id if manager else events.SHELL
         made = make.create_project(db, plan, by=by, posts_in=pool, files=own, scheme=scheme)
+        pictures.add_pictures(db, made.project.id, stored, by=by)
+        missing = pictures.missing_names(db, made.project.id)
         on_roster = len(members.of_project(db, made.project.id))
     links = {login: f"{base_url.rstrip('/')}/invitation/{token}" for login, token in made.links}
     if json:
@@ -86,10 +107,54 @@ def create(
         print(f"{login}\t{link}")
     if links:
         console.note("Send each person their link; it works once and is not shown again.")
+    if missing:
+        console.note(
+            f"Posts name {len(missing):,} pictures that are not here yet. Add them: "
+            f"davy project images {made.project.id} FOLDER"
+        )
     if not on_roster:
         console.note(
             f"Nobody is on its roster yet. Invite people: davy project invite {made.project.id} --role manager"
         )
+
+
+@app.command("images")
+def add_images(
+    project: Name,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder with the pictures.")],
+    licence: Licence = None,
+    credit: CreditLine = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Add the pictures that a project's posts name and that are not here yet; others are left out.
+
+    A file credits.csv in the folder says whose each is: name, licence, credit, source.
+
+    Examples:
+
+        davy project images memes img/
+
+        davy project images memes img/ --licence CC-BY-4.0 --credit "Lin Example"
+    """
+    from davy.annotate import images as pictures
+    from davy.store import events, open_store, projects
+
+    files = pictures.pictures_in_folder(folder)
+    with open_store(database) as store:
+        with store.read() as db:
+            wanted = pictures.missing_names(db, projects.get(db, project).id)
+        about = pictures.Credit(licence, credit)
+        with pictures.storing_pictures(store, files, wanted, credit=about, later=True) as stored, store.write() as db:
+            n = pictures.add_pictures(db, project, stored, by=events.SHELL)
+            missing = pictures.missing_names(db, project)
+    if json:
+        console.json({"project": project, "added": n, "missing": missing})
+        return
+    print(f"{n:,} pictures were added to {project}.")
+    if missing:
+        listed = ", ".join(missing[:5])
+        console.note(f"{len(missing):,} that posts name are still missing: {listed}{' …' if len(missing) > 5 else ''}")
 
 
 @app.command("list")

@@ -130,11 +130,8 @@ def pools(project: Project, database: Database = None, json: Json = False) -> No
 
 
 def _figure(it: Any) -> dict[str, Any]:
-    right = it.right
-    return {
-        "pool": it.pool, "question": it.question, "among": it.among, "people": it.people, "answers": it.answers,
-        "n": right.n, "right": right.value, "low": right.low, "high": right.high,
-    }  # fmt: skip
+    who = {"pool": it.pool, "question": it.question, "among": it.among, "people": it.people, "answers": it.answers}
+    return {**who, "right": it.right.to_dict()}
 
 
 def _phase(db: Any, project: str, name: str | None) -> Any:

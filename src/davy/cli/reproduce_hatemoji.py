@@ -184,6 +184,4 @@ def _records(table: Table) -> list[dict[str, Any]]:
 def _plain(cell: Any) -> Any:
     from davy.core import Metric
 
-    if not isinstance(cell, Metric):
-        return cell
-    return {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
+    return cell.to_dict() if isinstance(cell, Metric) else cell

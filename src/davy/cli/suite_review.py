@@ -102,12 +102,7 @@ def review(
                 "to review": len(seen.rows),
                 "undecided": seen.open,
                 "replace": seen.replace,
-                "randolph": {
-                    "value": seen.kappa.value,
-                    "low": seen.kappa.low,
-                    "high": seen.kappa.high,
-                    "n": seen.kappa.n,
-                },
+                "randolph": seen.kappa.to_dict(),
             }
         )
         return

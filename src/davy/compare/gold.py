@@ -8,7 +8,6 @@ challenge does for its tasks B and C.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -141,14 +140,6 @@ def guess_scheme(posts: pl.DataFrame) -> str:
             "Name yours with --scheme FILE"
         )
     return min(fitting)[1]
-
-
-def data_hash(posts: pl.DataFrame, columns: Sequence[str]) -> str:
-    """Return a short hash of the posts' ids, texts and answers, in their order."""
-    made = hashlib.sha256()
-    for row in posts.select(name for name in ("id", "text", "lang", *columns) if name in posts.columns).iter_rows():
-        made.update(repr(row).encode("utf-8", "backslashreplace"))
-    return made.hexdigest()[:16]
 
 
 def parse_column(posts: pl.DataFrame, question: Question, column: str, file: str) -> list[Answer]:

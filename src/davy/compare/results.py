@@ -107,13 +107,6 @@ def figures_table(evaluation: Evaluation) -> Table:
     return Table.of(columns, rows)
 
 
-def metric_record(metric: Metric) -> dict[str, Any]:
-    """Return a figure as plain values."""
-    bounds = {"low": metric.low, "high": metric.high, "level": metric.level}
-    note = {"note": metric.note} if metric.note else {}
-    return {"value": metric.value, **bounds, "n": metric.n, **note}
-
-
 def _question(result: QuestionResult) -> dict[str, Any]:
     return {
         "n": len(result.gold.rows),
@@ -126,7 +119,7 @@ def _question(result: QuestionResult) -> dict[str, Any]:
                 "first": pair.first,
                 "second": pair.second,
                 "figure": pair.comparison.metric,
-                "difference": metric_record(pair.comparison.difference),
+                "difference": pair.comparison.difference.to_dict(),
                 "p": pair.comparison.p,
                 "p_holm": pair.adjusted,
                 "test": pair.comparison.test,
@@ -143,7 +136,7 @@ def _model(model: ModelMetrics) -> dict[str, Any]:
     return {
         "version": model.version,
         "unanswered": model.unanswered,
-        "figures": {metric.name: metric_record(metric) for metric in model.report.metrics},
+        "figures": {metric.name: metric.to_dict() for metric in model.report.metrics},
         "confusion": confusion,
         "roc": [list(point) for point in model.roc],
     }

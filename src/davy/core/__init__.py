@@ -2,12 +2,10 @@
 
 from davy.core.annotation import BASES, FLAGS, Annotation, Verdict
 from davy.core.errors import UserError
-from davy.core.meme import Confounder, Layer, Meme
 from davy.core.metric import Metric, Report
 from davy.core.phase_kind import PHASE_KINDS, PhaseKind
 from davy.core.post import POST_COLUMNS, Post, Source
 from davy.core.project import PROJECT_ROLES, Assignment, Item, Member, Phase, Project
-from davy.core.round import Entry, Round
 from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
 from davy.core.scorer import Abilities, NotANumber, Scorer, Scores, TrainableScorer
 from davy.core.suite import Case, Outcome, Suite
@@ -22,14 +20,10 @@ __all__ = [
     "Annotation",
     "Assignment",
     "Case",
-    "Confounder",
-    "Entry",
     "Guideline",
     "Item",
     "Label",
-    "Layer",
     "Member",
-    "Meme",
     "Metric",
     "NotANumber",
     "Outcome",
@@ -39,7 +33,6 @@ __all__ = [
     "Project",
     "Question",
     "Report",
-    "Round",
     "Scheme",
     "Scorer",
     "Scores",

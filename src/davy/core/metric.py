@@ -1,8 +1,11 @@
 """A figure with what it rests on: its n, its interval, its data and its model."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,19 @@ class Metric:
             raise ValueError(f"{self.name}: a value without an interval needs a note that says why")
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"{self.name}: interval [{self.low}, {self.high}] is upside down")
+
+    def to_dict(self, digits: int | None = None) -> dict[str, Any]:
+        """Return the figure as every file and answer of ours holds it, rounded where `digits` says so."""
+        numbers = {"value": self.value, "n": self.n, "low": self.low, "high": self.high}
+        if digits is not None:
+            numbers = {key: round(it, digits) if isinstance(it, float) else it for key, it in numbers.items()}
+        return {"name": self.name, **numbers, "level": self.level, "note": self.note}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Metric:
+        """Return what `to_dict` wrote; records of before it may lack `level` and `note`."""
+        bounds = (record["low"], record["high"], record.get("level", 0.95))
+        return cls(record["name"], record["value"], record["n"], *bounds, record.get("note"))
 
     def __str__(self) -> str:
         if self.value is None:

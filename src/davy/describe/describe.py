@@ -5,7 +5,6 @@ Everything is counted here once; `page.py`, `papers.py` and the shell only show 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ import polars as pl
 from davy.core.scheme import Scheme
 from davy.describe import counts, word_counts
 from davy.describe.topic_words import TopicWord, topic_words
+from davy.files.data_hash import data_hash
 
 TOP = 20
 CLASSES = 12
@@ -98,7 +98,7 @@ def describe(
         empty=int((text.is_null() | (text.str.strip_chars() == "")).sum()),
         repeated=len(text.drop_nulls()) - text.drop_nulls().n_unique(),
         images=len(posts["image"].drop_nulls()) if "image" in posts.columns else 0,
-        data=_digest(posts),
+        data=data_hash(posts),
         levels=given,
         origins=counts.origins(posts),
         across={f"{q} by {c}": counts.cross_counts(posts, q, c) for q in questions for c in columns},
@@ -159,12 +159,3 @@ def _found(posts: pl.DataFrame) -> list[tuple[str, int]]:
     ways = posts.select(pl.col("found").cast(pl.String).str.replace(r":\d+$", "").fill_null("(not said)").alias("way"))
     counted = ways.group_by("way").len().sort("len", "way", descending=[True, False]).head(counts.MOST)
     return [(str(way), int(n)) for way, n in counted.iter_rows()]
-
-
-def _digest(posts: pl.DataFrame) -> str:
-    """Return a short hash of ids, texts and answers: it changes when any of them does."""
-    made = hashlib.sha256()
-    columns = [c for c in posts.columns if c in ("id", "text") or c.endswith(".gold")]
-    for row in posts.select(pl.col(columns).cast(pl.String)).iter_rows():
-        made.update("\x1f".join("\x00" if cell is None else cell for cell in row).encode() + b"\n")
-    return made.hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""Show hard images gently: small, grey, blurred, until somebody asks for more.
+"""A preview of a hard picture: small, blurred, and grey unless colours are wanted.
 
-A picture in, a picture out. The blur is made here, not by the browser, so that
-what was not asked for never reaches the screen.
+A picture in, a picture out. The server makes it (`image_folder`), not the browser, so that
+a picture that nobody asked for is never sent.
 """
 
 from __future__ import annotations

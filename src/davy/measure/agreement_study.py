@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -226,7 +226,7 @@ def to_long_rows(
 
 def metric_dict(metric: Metric) -> dict[str, Any]:
     """Return a metric as JSON holds it, with the words for its value."""
-    return {**asdict(metric), "words": verbal_labels(metric.value) if metric.name != "percent" else {}}
+    return {**metric.to_dict(), "words": verbal_labels(metric.value) if metric.name != "percent" else {}}
 
 
 def _panel_dict(panel: SubsetAgreement) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from davy.core import Metric, UserError
 from davy.measure.intervals import Bootstrap, Floats, Ints, proportion
@@ -93,6 +94,16 @@ def f1(matrix: Floats) -> Floats:
 def macro_f1(matrix: Floats) -> Floats:
     """Return the mean F1 over the labels that occur in gold or among the predictions."""
     return _mean(f1(matrix))
+
+
+def macro_f1_of_tables(gold: ArrayLike, chosen: ArrayLike) -> float:
+    """Return the mean F1 of the labels that occur in gold, from yes/no tables (items × labels); 0 where none does."""
+    right, picks = np.asarray(gold, dtype=bool), np.asarray(chosen, dtype=bool)
+    occurs = right.any(axis=0)
+    if not occurs.any():
+        return 0.0
+    both, sizes = (right & picks).sum(axis=0), right.sum(axis=0) + picks.sum(axis=0)
+    return float((2 * both[occurs] / sizes[occurs]).mean())
 
 
 def weighted_f1(matrix: Floats) -> Floats:

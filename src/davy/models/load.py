@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError, nearest
 from davy.models import folder as folders
-from davy.models.calibrated import SELF_CALIBRATED, CalibratedScorer
 from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
@@ -101,9 +100,7 @@ def open_folder(folder: Path) -> Scorer:
             f"(it has {', '.join(ENGINES)}). Update Davy."
         )
     scorer: Scorer = _found(ENGINES[manifest.engine]).open(folder, manifest)
-    if manifest.engine in SELF_CALIBRATED or not (manifest.temperatures or manifest.thresholds):
-        return scorer
-    return CalibratedScorer(scorer, manifest.temperatures, manifest.thresholds, folder)
+    return scorer
 
 
 def _found(target: str) -> Any:

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from davy import __version__
-from davy.serve import demo, errors, exchange_jobs, job_files, render
+from davy.serve import demo, error_pages, exchange_jobs, job_files, render
 from davy.serve.agreement_watcher import KIND as MEASURE_AGREEMENT
 from davy.serve.agreement_watcher import AgreementWatcher, measure_agreement
 from davy.serve.context import Context
@@ -64,13 +64,13 @@ def create_app(settings: ServerSettings) -> FastAPI:
         middleware=[
             Middleware(SecurityHeaders, https=settings.https),
             Middleware(RequestLog, metrics=context.metrics),
-            Middleware(errors.ErrorLayer),
+            Middleware(error_pages.ErrorLayer),
             Middleware(HostCheck, allowed=settings.allowed_hosts),
             Middleware(BodyLimit, limit=settings.max_body, upload=settings.max_upload),
         ],
     )
     app.state.context = context
-    errors.install(app)
+    error_pages.install(app)
     for router in ROUTERS:
         app.include_router(router)
     return app

@@ -50,19 +50,14 @@ def case_values(
     asked = question_views(scheme, scheme.guideline, words.lang)
     return {
         "case": here.case,
-        "splits": [split for question in asked if (split := _split(question, here, words))],
+        "splits": [it for question in asked if (it := _split(question, here, words))],
         "flags": _flags(here.voices, words),
-        "comments": [
-            (voice.letter, context.mask(voice.comment), voice.comment) for voice in here.voices if voice.comment
-        ],
+        "comments": [(it.letter, context.mask(it.comment), it.comment) for it in here.voices if it.comment],
         "voices": len(here.voices),
-        "stands": [
-            (question.title, _titles(question, verdict.labels), verdict.basis)
-            for question, verdict in _stands(asked, here)
-        ],
+        "stands": [(question.title, _titles(question, it.labels), it.basis) for question, it in _stands(asked, here)],
         "doubts": _doubts(asked, here),
         "questions": open_questions(scheme, scheme.guideline, words.lang, here),
-        "applying": {question.name for question in here.questions},
+        "applying": {it.name for it in here.questions},
         "chosen": dict(here.answers),
         "missing": tuple(missing),
         "wrong": (),
@@ -74,8 +69,8 @@ def open_questions(
     scheme: Scheme, guideline: Guideline | None, lang: str, here: CaseReview
 ) -> tuple[QuestionView, ...]:
     """Return the questions that the expert answers; what hangs on a settled answer hangs on nothing here."""
-    names = {question.name for question in here.questions}
-    views = []
+    names = {it.name for it in here.questions}
+    found = []
     for asked in question_views(scheme, guideline, lang):
         if asked.name not in names:
             continue
@@ -83,33 +78,28 @@ def open_questions(
         if parent is not None and parent not in names:
             above = set(here.settled[parent].labels) if parent in here.settled else set()
             groups = tuple(
-                (
-                    group,
-                    tuple(
-                        replace(option, under=()) for option in options if not option.under or above & set(option.under)
-                    ),
-                )
+                (group, tuple(replace(it, under=()) for it in options if not it.under or above & set(it.under)))
                 for group, options in asked.groups
             )
             asked = replace(asked, under=None, groups=groups)
-        views.append(asked)
-    return tuple(views)
+        found.append(asked)
+    return tuple(found)
 
 
 def read_decision(scheme: Scheme, form: FormData) -> Answers:
     """Return what a form answers to the questions that it showed; what is open to the expert is not checked here."""
-    shown = {value for value in form.getlist("asked") if isinstance(value, str)}
+    shown = {it for it in form.getlist("asked") if isinstance(it, str)}
     answers: dict[str, tuple[str, ...]] = {}
     for question in scheme.questions:
         if question.name not in shown or question.derived is not None:
             continue
-        given = [value for value in form.getlist(f"answer.{question.name}") if isinstance(value, str) and value]
+        given = [it for it in form.getlist(f"answer.{question.name}") if isinstance(it, str) and it]
         own = form.get(f"other.{question.name}") if question.open else None
-        given += [" ".join(label.split()) for label in own.split(SEPARATOR)] if isinstance(own, str) else []
-        labels = tuple(dict.fromkeys(label for label in given if label))
+        given += [" ".join(it.split()) for it in own.split(SEPARATOR)] if isinstance(own, str) else []
+        labels = tuple(dict.fromkeys(it for it in given if it))
         if question.kind != "many" and len(labels) > 1:
             raise LocalizedError("choice")
-        if any(len(label) > LONGEST_OWN or "|" in label for label in labels if label not in question.label_names):
+        if any(len(it) > LONGEST_OWN or "|" in it for it in labels if it not in question.label_names):
             raise LocalizedError("choice")
         if labels or (question.kind == "many" and not question.required):
             answers[question.name] = labels
@@ -126,7 +116,7 @@ def _split(question: QuestionView, here: CaseReview, words: Translator) -> Answe
                 letters.setdefault(label, []).append(voice.letter)
     if not letters:
         return None
-    order = [option.name for option in question.options]
+    order = [it.name for it in question.options]
     verdict = here.settled.get(question.name)
     rows = tuple(
         SplitRow(
@@ -134,9 +124,9 @@ def _split(question: QuestionView, here: CaseReview, words: Translator) -> Answe
             tuple(sorted(letters[label])),
             verdict is not None and (label in verdict.labels or (not label and not verdict.labels)),
         )
-        for label in sorted(letters, key=lambda name: order.index(name) if name in order else len(order))
+        for label in sorted(letters, key=lambda it: order.index(it) if it in order else len(order))
     )
-    is_open = any(other.name == question.name for other in here.questions)
+    is_open = any(it.name == question.name for it in here.questions)
     state = "open" if is_open else "settled" if verdict else ""
     return AnswerSplit(question.name, question.title, rows, state, verdict.basis if verdict else "", n)
 
@@ -147,7 +137,7 @@ def _flags(voices: Sequence[AnonymousAnswer], words: Translator) -> list[tuple[s
         "other target": words("label.flag_other_target"),
         "unrealistic": words("label.flag_unrealistic"),
     }
-    raised = {flag: sorted(voice.letter for voice in voices if flag in voice.flags) for flag in titles}
+    raised = {flag: sorted(it.letter for it in voices if flag in it.flags) for flag in titles}
     return [(titles[flag], ", ".join(letters)) for flag, letters in raised.items() if letters]
 
 

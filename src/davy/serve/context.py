@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter
+from jinja2 import Environment
 from starlette.requests import Request
 
+from davy.lexicons.read import Lexicon
+from davy.serve.detectors import Detectors
 from davy.serve.limits import Limiter
 from davy.serve.metrics import Metrics
 from davy.serve.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-    from davy.lexicons.read import Lexicon
-    from davy.serve.detectors import Detectors
-    from davy.store import Store
+from davy.store import Store
+from davy.text.mask import mask
 
 ANSWERING_AT_ONCE = 4
 """Threads of a process that save answers: more would take Python's one lock from each other in mid-transaction."""
@@ -39,8 +36,6 @@ class Context:
 
     def mask(self, text: str) -> str:
         """Return a text as a page shows it first."""
-        from davy.text.mask import mask
-
         return mask(text, self.lexicon)
 
 

@@ -1,6 +1,6 @@
 """The demo: a fresh database with three people, posts that we wrote, memes that we drew, and two projects under way.
 
-An empty folder in, a filled SQLite file and the folder of its images out. The
+An empty folder in, a filled SQLite file and its pictures beside it out. The
 insults are made up ("grumblefop"), so that the demo shows how masking and scoring
 look without showing anybody anything bad. Its passwords are public: loopback only.
 """
@@ -8,10 +8,13 @@ look without showing anybody anything bad. Its passwords are public: loopback on
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from davy.annotate.images import Credit, add_pictures, pictures_in_folder, storing_pictures
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from davy.store import Connection
 
 WORD_LIST = "demo word list"
+_CREDIT = Credit("Apache-2.0", "drawn by the Davy developers", "demo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,11 @@ def build(folder: Path) -> str:
 
     url = f"sqlite:///{folder / 'demo.sqlite'}"
     hashes = [hash_password(person.password) for person in PEOPLE]
-    with open_store(url, create=True) as store, store.write() as db:
+    with (
+        open_store(url, create=True) as store,
+        storing_pictures(store, pictures_in_folder(_folder() / "images"), _pictures(), credit=_CREDIT) as pictures,
+        store.write() as db,
+    ):
         ids = {}
         for person, hashed in zip(PEOPLE, hashes, strict=True):
             made = users.add(
@@ -58,34 +66,39 @@ def build(folder: Path) -> str:
                 by=events.SYSTEM,
             )
             ids[person.login] = made.id
-        _add_posts(db)
+        _add_posts(db, {name: it.key for name, it in pictures.items()})
+        add_pictures(db, None, pictures, by=events.SYSTEM)
         demo_projects.add(db, ids, _folder())
     return url
 
 
-def _add_posts(db: Connection) -> None:
-    """Add the demo's posts with their verdicts, scheme by scheme."""
+def _add_posts(db: Connection, pictures: Mapping[str, str]) -> None:
+    """Add the demo's posts with their verdicts, scheme by scheme; `pictures` are keys by name."""
     from davy import schemes as shipped
     from davy.core import Post, Source, Verdict
     from davy.store import events, posts, schemes, verdicts
 
     source = Source("demo", licence="Apache-2.0", found="written by the Davy developers")
-    text = (_folder() / "posts.jsonl").read_text(encoding="utf-8")
-    rows = [json.loads(line) for line in text.splitlines()]
+    rows = _posts()
     for name in dict.fromkeys(row["scheme"] for row in rows):
         scheme = shipped.load(name)
         schemes.save(db, scheme, shipped.text_of(name).decode(), by=events.SYSTEM)
         given: list[Verdict] = []
         for row in (row for row in rows if row["scheme"] == name):
-            posts.add(db, Post(row["id"], row["text"], row["lang"], row.get("image"), source), by=events.SYSTEM)
+            image = pictures.get(row.get("image", ""))
+            posts.add(db, Post(row["id"], row["text"], row["lang"], image, source), by=events.SYSTEM)
             answers = scheme.completed({question: tuple(labels) for question, labels in row["answers"].items()})
             given += [Verdict(row["id"], question, labels, "published") for question, labels in answers.items()]
         verdicts.add_published(db, given, scheme, by=events.SYSTEM)
 
 
-def image_folder() -> Path:
-    """Return the folder with the memes."""
-    return _folder() / "images"
+def _posts() -> list[dict[str, Any]]:
+    text = (_folder() / "posts.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _pictures() -> set[str]:
+    return {row["image"] for row in _posts() if row.get("image")}
 
 
 def lexicon() -> Lexicon:

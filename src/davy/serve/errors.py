@@ -1,38 +1,20 @@
-"""The one place where an error becomes a page or JSON.
+"""What pages and the API refuse, and in which form whoever asked wants to hear it.
 
-`UserError`, HTTP errors and wrong requests say what to do next; anything else is
-our bug: the answer has an id that is in the log beside the traceback, and nothing
-more. The log has no request bodies and no error messages (they may quote a post)
-unless the operator asks for details.
+A key of the catalogues in, an error in the reader's language out. `error_pages.py` turns it into a response.
 """
 
 from __future__ import annotations
 
-import logging
-import secrets
-import traceback
-from dataclasses import dataclass, field
-
-from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from davy.core.errors import UserError
-from davy.serve import render
-
-log = logging.getLogger("davy.serve")
+from davy.serve.i18n import Translator
 
 
 class LocalizedError(UserError):
     """A `UserError` in the reader's language: `error.KEY` in the catalogues, filled with `values`."""
 
     def __init__(self, key: str, *, status: int = 400, wait: float = 0.0, **values: object) -> None:
-        from davy.serve.i18n import Translator
-
         super().__init__(Translator("en")(f"error.{key}", **values), status=status)
         self.key = key
         self.values = values
@@ -46,69 +28,6 @@ class SignInRequired(LocalizedError):
         super().__init__("sign_in_needed", status=401)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    message: str
-    headers: dict[str, str] = field(default_factory=dict)
-    id: str | None = None
-
-
-def install(app: FastAPI) -> None:
-    """Make one handler answer every kind of error."""
-    for kind in (UserError, HTTPException, RequestValidationError):
-        app.add_exception_handler(kind, _handle)
-
-
-async def _handle(request: Request, error: Exception) -> Response:
-    return respond(request, error)
-
-
-class ErrorLayer:
-    """Answers what is raised outside the routes (Host, body size) and every bug. Layers outside add headers."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; turn what it raises into a response, unless one has begun."""
-        begun = False
-
-        async def send_noting(message: Message) -> None:
-            nonlocal begun
-            begun = begun or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self.app(scope, receive, send_noting)
-        except Exception as error:
-            if scope["type"] != "http" or begun:
-                raise
-            await respond(Request(scope, receive), error)(scope, receive, send)
-
-
-def respond(request: Request, error: Exception) -> Response:
-    """Return the response to an error: JSON for programs, a part for htmx, a page for people."""
-    answer = _answer(request, error)
-    if wants_json(request):
-        body: dict[str, object] = {"error": answer.message, "status": answer.status}
-        if answer.id:
-            body["id"] = answer.id
-        return JSONResponse(body, answer.status, answer.headers)
-    if isinstance(error, SignInRequired) and request.method in ("GET", "HEAD") and not is_htmx(request):
-        return RedirectResponse(f"/sign-in?next={render.quoted_path(request)}", 303)
-    template = "parts/error.html" if is_htmx(request) else "error.html"
-    return render.page(
-        request,
-        template,
-        status=answer.status,
-        headers=answer.headers,
-        message=answer.message,
-        bug=answer.id,
-        code=answer.status,
-    )
-
-
 def wants_json(request: Request) -> bool:
     """Return whether the client is a program: an API path, or JSON accepted and HTML not."""
     if request.url.path.startswith(("/v1/", "/v1alpha1/", "/api/", "/healthz", "/metrics")):
@@ -120,52 +39,3 @@ def wants_json(request: Request) -> bool:
 def is_htmx(request: Request) -> bool:
     """Return whether htmx asks for a part of a page."""
     return request.headers.get("hx-request") == "true"
-
-
-def _answer(request: Request, error: Exception) -> _Answer:
-    words = render.translator_of(request)
-    if isinstance(error, LocalizedError):
-        headers = {"Retry-After": str(int(error.wait) + 1)} if error.wait else {}
-        if isinstance(error, SignInRequired) and wants_json(request):
-            headers["WWW-Authenticate"] = "Bearer"
-        message = error.message if wants_json(request) else words(f"error.{error.key}", **error.values)
-        return _Answer(error.status, message, headers)
-    if isinstance(error, UserError):
-        return _Answer(error.status, error.message)
-    if isinstance(error, RequestValidationError):
-        return _Answer(422, _wrong_fields(error))
-    if isinstance(error, HTTPException):
-        return _Answer(error.status_code, _http_message(request, error), dict(error.headers or {}))
-    return _bug(request, error)
-
-
-def _wrong_fields(error: RequestValidationError) -> str:
-    """Return where the request is wrong and why, without the values that it had."""
-    lines = []
-    for fault in error.errors()[:5]:
-        place = ".".join(str(part) for part in fault["loc"] if part != "body") or "body"
-        lines.append(f"{place}: {fault['msg']}")
-    return "; ".join(lines)
-
-
-def _http_message(request: Request, error: HTTPException) -> str:
-    words = render.translator_of(request)
-    special = {"host": "error.host", "body": "error.body", "length": "error.length"}.get(str(error.detail))
-    key = special or f"error.{error.status_code}"
-    return words(key) if words.has(key) else words("error.other", code=error.status_code)
-
-
-def _bug(request: Request, error: Exception) -> _Answer:
-    number = secrets.token_hex(4)
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    details = f": {error}" if request.app.state.context.settings.log_details else ""
-    log.error(
-        "bug %s in %s %s\n%s%s%s",
-        number,
-        request.method,
-        render.route_of(request),
-        frames,
-        type(error).__name__,
-        details,
-    )
-    return _Answer(500, render.translator_of(request)("error.500", id=number), id=number)

@@ -67,7 +67,7 @@ class SecurityHeaders:
 
 
 class HostCheck:
-    """Refuses requests whose Host header is not one of ours."""
+    """Refuses requests whose Host header is not one of ours, or that have several."""
 
     def __init__(self, app: ASGIApp, *, allowed: frozenset[str]) -> None:
         self.app = app
@@ -76,8 +76,9 @@ class HostCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on if its Host is known; 400 otherwise."""
         if scope["type"] == "http":
-            found = _HOST.match(Headers(scope=scope).get("host", ""))
-            if not found or found.group(1).lower() not in self._allowed:
+            hosts = Headers(scope=scope).getlist("host")
+            name = _HOST.match(hosts[0]) if len(hosts) == 1 else None
+            if name is None or name.group(1).lower() not in self._allowed:
                 raise HTTPException(400, "host")
         await self.app(scope, receive, send)
 

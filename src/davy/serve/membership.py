@@ -18,9 +18,8 @@ from davy.core import Member, Project, Wording
 from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
-from davy.serve.unread import unread_counts
 from davy.serve.visitor import find_visitor, set_visitor, touch
-from davy.store import Connection, requesters
+from davy.store import Connection, check_ins, messages, requesters
 from davy.store.users import User
 
 PROJECT_MAY: dict[str, tuple[str, ...]] = {
@@ -155,6 +154,19 @@ def project_page(request: Request, place: Place, template: str, *, status: int =
         support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
         **values,
     )
+
+
+def unread_counts(request: Request, place: Place) -> dict[str, int]:
+    """Return what waits for a person in each room: unread messages, and check-ins for a wellbeing contact to see."""
+    member = place.member
+    if member is None or place.left:
+        return {}
+    with context_of(request).store.read() as db:
+        counts = {
+            "channel": messages.unread(db, place.project.id, member.user, member.read_until),
+            "care": check_ins.waiting(db, member),
+        }
+    return {room: n for room, n in counts.items() if n}
 
 
 def navigation(place: Place) -> list[tuple[str, str]]:

@@ -2,11 +2,13 @@
 
 A hash or a check takes about a tenth of a second: keep both off the event loop
 and outside of write transactions. Checking against no hash takes as long, so
-that an answer's time does not tell whether a login exists.
+that an answer's time does not tell whether a login exists. One takes 64 MB, so
+that only a few run at once, however many strangers knock.
 """
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 SHORTEST = 10
 LONGEST = 1000
+_AT_ONCE = threading.BoundedSemaphore(4)
 
 
 def hash_password(password: str) -> str:
@@ -27,7 +30,8 @@ def hash_password(password: str) -> str:
         raise UserError(f"The password has {len(password)} characters. Use at most {LONGEST}.")
     if len(set(password)) < 4:
         raise UserError("The password repeats a few characters. Use more different ones.")
-    return _hasher().hash(_bytes(password))
+    with _AT_ONCE:
+        return _hasher().hash(_bytes(password))
 
 
 def check_password(password: str, password_hash: str | None) -> bool:
@@ -35,7 +39,9 @@ def check_password(password: str, password_hash: str | None) -> bool:
     from argon2.exceptions import InvalidHashError, VerificationError
 
     try:
-        right = _hasher().verify(password_hash or _decoy(), _bytes(password[: LONGEST + 1]))
+        known_hash = password_hash or _decoy()
+        with _AT_ONCE:
+            right = _hasher().verify(known_hash, _bytes(password[: LONGEST + 1]))
     except (VerificationError, InvalidHashError):
         return False
     return right and password_hash is not None

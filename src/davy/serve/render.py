@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -21,12 +21,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from davy import __version__
 from davy.core.errors import UserError
-from davy.serve import cookies
+from davy.image.image_folder import is_image_key
+from davy.serve import cookies, csrf
 from davy.serve.i18n import LANGUAGES, Translator, choose_language
 from davy.serve.permissions import may
-
-if TYPE_CHECKING:
-    from davy.store.users import User
+from davy.store.users import User
 
 
 def environment() -> Environment:
@@ -39,6 +38,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    templates.tests["image_key"] = is_image_key
     templates.globals.update(static=_static_links(), languages=LANGUAGES, version=__version__)
     return templates
 
@@ -52,8 +52,6 @@ def page(
     **values: Any,
 ) -> Response:
     """Return a page, or with a template from `parts/` a part of one."""
-    from davy.serve import csrf
-
     context = request.app.state.context
     account = account_of(request)
     note = _read_note(request)

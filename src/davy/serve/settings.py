@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from davy.core.errors import UserError
+from davy.store.url import parse_url, sqlite_path
 
 LOOPBACK_NAMES: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
 _SHORTEST_SECRET = 32
@@ -31,7 +32,6 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()
     """Further names that the Host header may carry; the base URL's and loopback's always may."""
     demo: bool = False
-    image_folder: Path | None = None
     files: Path | None = None
     """Where exports and uploads are kept; None is beside the SQLite file."""
     shared: Path | None = None
@@ -83,8 +83,6 @@ def is_loopback(host: str) -> bool:
 
 def secret_key_for(database: str) -> str:
     """Return the server's secret: from the environment, else kept beside the SQLite file (made on first use)."""
-    from davy.store.url import parse_url, sqlite_path
-
     url = parse_url(database)
     given = os.environ.get("DAVY_SECRET_KEY")
     if given:

@@ -180,7 +180,6 @@ def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None)
         base_url=asked.base_url or f"http://{name}:{port}",
         hosts=(*asked.allow_hosts, name),
         demo=asked.demo,
-        image_folder=demo_room.image_folder() if asked.demo else None,
         files=asked.files,
         log_details=os.environ.get("DAVY_LOG_DETAILS") == "1",
     )

@@ -1,4 +1,4 @@
-"""Forms with a file: checked like every form, the file checked like every upload, its posts as a frame.
+"""Forms with files: checked like every form, each file like every upload; posts as a frame, pictures by name.
 
 A route asks for a permission first and for `UploadForm` after it, so that nobody's
 bytes are read before they are known. The file is gone when the request ends.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,18 +17,22 @@ from fastapi import Depends
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
+from davy.annotate import images
+from davy.annotate.images import PictureFiles
 from davy.core.errors import UserError
 from davy.serve import csrf, uploads
 from davy.serve.context import context_of
+from davy.serve.visitor import field
 
 if TYPE_CHECKING:
     import polars as pl
 
 CHUNK = 1 << 20
+MOST_FILES = 500
 
 
 async def _form(request: Request) -> AsyncIterator[FormData]:
-    async with request.form(max_files=1, max_fields=200) as fields:
+    async with request.form(max_files=MOST_FILES, max_fields=200) as fields:
         token = request.headers.get("x-csrf-token") or fields.get("csrf")
         csrf.check(request, token if isinstance(token, str) else None)
         yield fields
@@ -48,6 +53,41 @@ async def read_posts(request: Request, form: FormData, name: str = "file") -> pl
         return await to_thread.run_sync(_read, upload)
     finally:
         upload.discard()
+
+
+@asynccontextmanager
+async def pictures_in(request: Request, form: FormData, name: str = "pictures") -> AsyncIterator[PictureFiles | None]:
+    """Yield the pictures in a form, single files or zips, or None where none was chosen; then they are gone."""
+    chosen = [it for it in form.getlist(name) if isinstance(it, UploadFile) and (it.filename or it.size)]
+    limits = uploads.UploadLimits(size=context_of(request).settings.max_upload)
+    received: list[uploads.Upload] = []
+    try:
+        for file in chosen:
+            named = file.filename or "picture"
+            kinds = ("image", "zip", "csv") if named.endswith(images.CREDITS_FILE) else ("image", "zip")
+            received.append(await uploads.receive_async(_chunks(file), named, kinds=kinds, limits=limits))
+        yield await to_thread.run_sync(_pictures, received) if received else None
+    finally:
+        for upload in received:
+            upload.discard()
+
+
+def credit_in(form: FormData) -> images.Credit:
+    """Return whose the pictures of a form are, as its fields say."""
+    return images.Credit(field(form, "picture_licence") or None, field(form, "picture_credit") or None)
+
+
+def _pictures(received: list[uploads.Upload]) -> PictureFiles:
+    """Return uploaded pictures as one source; of tables, only one of credits has a meaning."""
+    parts = []
+    for upload in received:
+        if upload.kind == "zip":
+            parts.append(images.pictures_in_zip(upload.path, upload.name))
+        elif upload.kind == "csv":
+            parts.append(PictureFiles(upload.name, {}, images.read_credits(upload.path.read_bytes())))
+        else:
+            parts.append(PictureFiles(upload.name, {upload.name: upload.path.read_bytes}))
+    return images.joined(parts)
 
 
 async def _chunks(file: UploadFile) -> AsyncIterator[bytes]:

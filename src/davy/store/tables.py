@@ -491,6 +491,31 @@ responses = Table(
     _index("ix_responses_user_id", "user_id"),
 )
 
+# ---- pictures ------------------------------------------------------------------------------------
+
+images = Table(
+    "images",
+    metadata,
+    Column("id", TextColumn, primary_key=True),
+    Column("project", TextColumn, ForeignKey("projects.id")),
+    Column("key", TextColumn, nullable=False),
+    Column("name", TextColumn, nullable=False),
+    Column("width", Integer, nullable=False),
+    Column("height", Integer, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("mime", TextColumn, nullable=False),
+    Column("licence", TextColumn),
+    Column("credit", TextColumn),
+    Column("source", TextColumn),
+    Column("added_at", TimeColumn, nullable=False),
+    Column("added_by", TextColumn, nullable=False),
+    Column("withdrawn_at", TimeColumn),
+    _index("uq_images_project", "project", "key", where="project IS NOT NULL", unique=True),
+    _index("uq_images_shelf", "key", where="project IS NULL", unique=True),
+    _index("ix_images_key", "key"),
+)
+"""`key` is the SHA-256 of the file; without a project a picture lies on the shelf that all projects share."""
+
 # ---- detectors -----------------------------------------------------------------------------------
 
 detectors = Table(

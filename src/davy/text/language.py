@@ -48,17 +48,6 @@ def detect_many(texts: Iterable[str | None]) -> list[tuple[str, float]]:
     return found
 
 
-def detect_series(series: pl.Series) -> pl.DataFrame:
-    """Return a frame with `lang` and `probability` for a text column, one row a text."""
-    import polars as pl
-
-    found = detect_many(series)
-    return pl.DataFrame(
-        {"lang": [lang for lang, _ in found], "probability": [share for _, share in found]},
-        schema={"lang": pl.String, "probability": pl.Float64},
-    )
-
-
 def _line(text: str) -> str:
     text = text[: 4 * LONGEST]
     if not (text.isascii() and text.isprintable()):  # most posts are both, and tidy changes nothing that counts here

@@ -17,6 +17,8 @@ from davy.core.errors import UserError
 from davy.core.gold import has_gold, targets
 from davy.core.scheme import Question
 from davy.files.atomic import make_folder
+from davy.measure.calibration import fit_temperature, probabilities
+from davy.measure.classification import macro_f1_of_tables
 from davy.models import folder as folders
 from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
@@ -117,12 +119,13 @@ def _tuned(
     temperatures, thresholds = {}, {}
     for question, rows, table in answered:
         block = after.probabilities[question.name][rows]
-        if question.kind != "many":
+        if question.kind != "many" and len(rows):
             gold = table.argmax(axis=1)
-            temperatures[question.name] = fit_temperature(block, gold)
+            logits = np.log(np.clip(block, 1e-9, 1))
+            temperatures[question.name] = round(fit_temperature(logits, gold, lowest=0.5, highest=4.0), 3)
             if question.positive is not None and len(question.labels) == 2:
                 yes = question.label_names.index(question.positive)
-                cooled = apply_temperature(block, temperatures[question.name])[:, yes]
+                cooled = probabilities(logits, temperatures[question.name])[:, yes]
                 thresholds[question.name] = choose_threshold(cooled, gold == yes)
     full = folders.write(out, replace(draft, temperatures=temperatures, thresholds=thresholds))
     return {
@@ -147,34 +150,13 @@ def _gap(question: Question, before: np.ndarray, after: np.ndarray) -> dict[str,
     }
 
 
-def apply_temperature(chances: np.ndarray, value: float) -> np.ndarray:
-    """Return probabilities after dividing their logits by a temperature."""
-    logs = np.log(np.clip(chances, 1e-9, 1)) / value
-    odds = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-
-def fit_temperature(chances: np.ndarray, gold: np.ndarray) -> float:
-    """Return the temperature, out of 0.5 to 4, with the lowest log loss."""
-    rows = np.arange(len(gold))
-    losses = {
-        round(float(t), 3): -np.log(apply_temperature(chances, t)[rows, gold].clip(1e-9)).mean()
-        for t in np.geomspace(0.5, 4, 43)
-    }
-    return min(losses, key=losses.__getitem__)
-
-
 def choose_threshold(yes: np.ndarray, gold: np.ndarray) -> float:
     """Return a threshold half-way between 0.5 and the one with the best macro-F1: the curve is flat near its top."""
     grid = np.round(np.arange(0.2, 0.81, 0.01), 2)
-    scores = np.array([_macro_f1(gold, yes >= cut) for cut in grid])
+    sides = np.stack([gold, ~gold], axis=1)
+    scores = np.array([macro_f1_of_tables(sides, np.stack([yes >= cut, yes < cut], axis=1)) for cut in grid])
     smooth = np.convolve(np.pad(scores, 3, mode="edge"), np.ones(7) / 7, mode="valid")
     return round(0.5 + (float(grid[int(smooth.argmax())]) - 0.5) / 2, 3)
-
-
-def _macro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
-    sides = [(gold, pick), (~gold, ~pick)]
-    return float(np.mean([2 * (g & p).sum() / max(1, g.sum() + p.sum()) for g, p in sides]))
 
 
 def folder_bytes(folder: Path) -> int:

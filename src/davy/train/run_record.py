@@ -6,8 +6,6 @@ The manifest is written last: its presence means that the run completed.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import platform
 import statistics
@@ -21,7 +19,7 @@ from davy.files.atomic import write_json, write_text
 from davy.train.config import Config
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 NO_FIGURES = ("epoch", "seconds", "loss", "dev loss", "score")
 """What a record holds beside each question's macro-F1."""
@@ -41,15 +39,6 @@ class History:
     @property
     def best_score(self) -> float:
         return float(self.records[self.best]["score"]) if self.best >= 0 else -math.inf
-
-
-def data_hash(posts: pl.DataFrame) -> str:
-    """Return a hash of the texts and settled answers, in their order."""
-    columns = ["text", *sorted(name for name in posts.columns if name.endswith(".gold"))]
-    digest = hashlib.sha256()
-    for row in posts.select(columns).iter_rows():
-        digest.update(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "replace"))
-    return digest.hexdigest()[:16]
 
 
 def versions() -> dict[str, str]:

@@ -18,6 +18,8 @@ import torch
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities
+from davy.files.data_hash import data_hash
+from davy.measure.classification import macro_f1_of_tables
 from davy.models.network import Network, columns_of, encoder_error, load_encoder
 from davy.models.transformer import TextTokenizer, TransformerScorer, heads_of, load_tokenizer
 from davy.train import emoji, targets
@@ -27,7 +29,7 @@ from davy.train.fit import FitSettings, fit, predict
 from davy.train.loop import Schedule
 from davy.train.losses import masked_loss
 from davy.train.processes import process_group
-from davy.train.run_record import History, data_hash
+from davy.train.run_record import History
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,7 +100,8 @@ def run_identity(
     **more: Any,
 ) -> dict[str, Any]:
     """Return what a run's weights depend on, for its checkpoints."""
-    data = {"posts": data_hash(posts), "dev posts": None if dev is None else data_hash(dev)}
+    hashes = [None if frame is None else data_hash(frame, ordered=True) for frame in (posts, dev)]
+    data = {"posts": hashes[0], "dev posts": hashes[1]}
     asked = [[question.name, *question.label_names] for question in questions]
     return {**config.identity(), "seed": seed, "heads": asked, **data, **more}
 
@@ -170,8 +173,5 @@ def macro_f1s(logits: torch.Tensor, wanted: Targets) -> dict[str, float]:
             continue
         gold, block = wanted.values[rows][:, columns] > 0.5, logits[rows][:, columns]
         pick = block > 0 if head.kind == "many" else torch.nn.functional.one_hot(block.argmax(1), head.labels) > 0
-        both = (gold & pick).sum(0).double()
-        size = gold.sum(0) + pick.sum(0)
-        there = gold.any(0)
-        found[head.name] = round(float((2 * both[there] / size[there].clamp(min=1)).mean()), 4) if there.any() else 0.0
+        found[head.name] = round(macro_f1_of_tables(gold.cpu().numpy(), pick.cpu().numpy()), 4)
     return found

@@ -9,14 +9,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
+
 from davy import __version__
 from davy.check import metrics
 from davy.check.fairness import Fairness
 from davy.check.metrics import ALL, Cell
 from davy.check.run import SuiteRun
 from davy.core import Metric, Suite
+from davy.files.data_hash import data_hash
 
 FORMAT = 1
+DIGITS = 6
 
 
 def summarise(
@@ -32,6 +36,7 @@ def summarise(
             "title": suite.title,
             "version": suite.version,
             "hash": suite.digest,
+            "data": _data_hash(suite),
             "lang": suite.lang,
             "question": suite.question,
             "labels": list(suite.labels),
@@ -45,13 +50,14 @@ def summarise(
     }
 
 
-def metric_record(found: Metric | None) -> dict[str, Any] | None:
-    """Return a metric as plain values."""
-    if found is None:
-        return None
-    shown = {"value": found.value, "low": found.low, "high": found.high, "n": found.n}
-    rounded: dict[str, Any] = {k: round(v, 6) if isinstance(v, float) else v for k, v in shown.items()}
-    return {**rounded, **({"note": found.note} if found.note else {})}
+def _data_hash(suite: Suite) -> str:
+    """Return the hash of the cases as posts with a settled answer: the one that a training on them would name."""
+    texts, answers = [case.text for case in suite.cases], [case.expected for case in suite.cases]
+    return data_hash(pl.DataFrame({"text": texts, f"{suite.question}.gold": answers}))
+
+
+def _record(metric: Metric | None) -> dict[str, Any] | None:
+    return None if metric is None else metric.to_dict(DIGITS)
 
 
 def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]:
@@ -64,14 +70,12 @@ def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]
         "seconds": round(run.seconds, 3),
         "cached": run.cached,
         "unanswered": [{"case": out.case, "reason": out.note} for out in failed],
-        "accuracy": metric_record(_of(cells)),
-        "labels": {name: metric_record(_of(cells, label=name)) for name in suite.labels},
-        "sets": {name: metric_record(_of(cells, set_=name)) for name in suite.sets},
-        "targets": {name: metric_record(_of(cells, target=name)) for name in (*suite.targets, "none")},
-        "emoji_difference": metric_record(metrics.emoji_difference(suite, run)),
-        "pairs": {
-            key: metric_record(one) for key, one in metrics.pairs_right(suite, run, lambda case: case.set).items()
-        },
+        "accuracy": _record(_of(cells)),
+        "labels": {name: _record(_of(cells, label=name)) for name in suite.labels},
+        "sets": {name: _record(_of(cells, set_=name)) for name in suite.sets},
+        "targets": {name: _record(_of(cells, target=name)) for name in (*suite.targets, "none")},
+        "emoji_difference": _record(metrics.emoji_difference(suite, run)),
+        "pairs": {key: _record(one) for key, one in metrics.pairs_right(suite, run, lambda case: case.set).items()},
         "functionalities": _functionalities(suite, run, cells),
         "confusion": [[confusion[gold, said] for said in suite.labels] for gold in suite.labels],
         "fairness": None if fair is None else _fair(fair),
@@ -84,17 +88,13 @@ def _functionalities(suite: Suite, run: SuiteRun, cells: dict[tuple[str, str, st
     pairs = metrics.pairs_right(suite, run, lambda case: case.functionality)
     return {
         name: {
-            "accuracy": metric_record(_of(cells, functionality=name)),
-            "sets": {
-                each: metric_record(one) for each in suite.sets if (one := _of(cells, functionality=name, set_=each))
-            },
+            "accuracy": _record(_of(cells, functionality=name)),
+            "sets": {each: _record(one) for each in suite.sets if (one := _of(cells, functionality=name, set_=each))},
             "targets": {
-                each: metric_record(one)
-                for each in suite.targets
-                if (one := _of(cells, functionality=name, target=each))
+                each: _record(one) for each in suite.targets if (one := _of(cells, functionality=name, target=each))
             },
-            "emoji_difference": metric_record(metrics.emoji_difference(suite, run, name)),
-            "pairs": metric_record(pairs.get(name)),
+            "emoji_difference": _record(metrics.emoji_difference(suite, run, name)),
+            "pairs": _record(pairs.get(name)),
         }
         for name in suite.functionalities
     }
@@ -113,10 +113,8 @@ def _of(
 
 def _fair(fair: Fairness) -> dict[str, Any]:
     return {
-        "targets": {
-            name: {key: metric_record(one) for key, one in rates.items()} for name, rates in fair.by_target.items()
-        },
-        "auc": {name: {key: metric_record(one) for key, one in rates.items()} for name, rates in fair.auc.items()},
-        "between": {key: metric_record(one) for key, one in fair.between.items()},
+        "targets": {name: {key: _record(one) for key, one in rates.items()} for name, rates in fair.by_target.items()},
+        "auc": {name: {key: _record(one) for key, one in rates.items()} for name, rates in fair.auc.items()},
+        "between": {key: _record(one) for key, one in fair.between.items()},
         "true_rate": {name: round(rate, 6) for name, rate in fair.true_rate.items()},
     }

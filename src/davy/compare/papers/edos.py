@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from davy import schemes
 from davy.compare.evaluate import evaluate
-from davy.compare.gold import data_hash, settled_answers
+from davy.compare.gold import settled_answers
 from davy.compare.papers.paper_table import NotRun, PaperRow, PaperRunner, Reproduction
 from davy.compare.papers.published import load_published
 from davy.compare.predictions import Predictions, read_predictions
 from davy.core import UserError
 from davy.core.scorer import Scorer, TrainableScorer
+from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def reproduce(
     choose = posts.filter(pl.col("split") == "dev") if split == "test" else None
     columns = {question: f"{question}.gold" for question in TASKS.values()}
     golds = settled_answers(held, scheme, columns, file="EDOS")
-    hashes = {"train": data_hash(train, list(columns.values())), "held": data_hash(held, list(columns.values()))}
+    hashes = {"train": data_hash(train, columns), "held": data_hash(held, columns)}
     detectors: dict[str, Predictions] = {}
     missing: dict[str, str] = {}
     rows = {**paper.what, LINEAR: LINEAR, **{name: name for name in (*DETECTORS, *models)}}

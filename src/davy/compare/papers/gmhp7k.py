@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from davy import schemes
-from davy.compare.gold import Gold, data_hash, settled_answers
+from davy.compare.gold import Gold, settled_answers
 from davy.compare.metrics import (
     classification_metrics,
     confusion_with_gaps,
@@ -29,6 +29,7 @@ from davy.core import Metric, UserError
 from davy.core.gold import fill_implied_no
 from davy.core.scheme import Question, Scheme
 from davy.core.scorer import Scorer
+from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def reproduce(
                 figure = paper.figure(beside, task, name)
                 lines.append(PaperRow(row, row, task, name, figure, ours, split if ours else "–", version, why))
     title = f"GMHP7k: the paper's GBERT on test, ours: {', '.join(used)} (fitted on train)"
-    data = data_hash(posts, [f"{task}.gold" for task in SPLITS])
+    data = data_hash(posts)
     return Reproduction("gmhp7k", title, paper.source, tuple(lines), data, seed, _notes(used), paper.digits)
 
 
@@ -171,7 +172,7 @@ def _maker(
         scorer = runner.trained(row, "gmhp7k", cut, None, questions, seed)
         return {"row": row, "task": task, "version": scorer.version}, lambda: scorer
     plain = Tfidf(questions)
-    version = f"seed {seed}, train {data_hash(cut, [f'{task}.gold'])}"
+    version = f"seed {seed}, train {data_hash(cut)}"
     return {"row": row, "settings": repr(plain), "version": version}, lambda: plain.fit(cut, seed=seed)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from davy.compare.results import metric_record
 from davy.core import Metric
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer
@@ -152,7 +151,7 @@ def record(found: Reproduction) -> dict[str, Any]:
                 "task": line.task,
                 "figure": line.figure,
                 "paper": line.paper,
-                "ours": None if line.ours is None else metric_record(line.ours),
+                "ours": None if line.ours is None else line.ours.to_dict(),
                 "split": line.split,
                 "model_version": line.version,
                 **({"not_run": line.note} if line.note else {}),

@@ -1,1 +1,1 @@
-"""The labelling page's parts: the sheet, its questions, the next step, and what to say when there is no work."""
+"""The labelling page: the questions and their forms, a post as it is shown, and what comes next."""

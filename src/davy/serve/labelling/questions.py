@@ -68,8 +68,8 @@ class QuestionView:
     def worded(self) -> bool:
         """Whether the definitions stand beneath the labels."""
         return all(
-            sum(not it.under or label in it.under for it in self.options) <= MOST_WORDED
-            for label in ({name for it in self.options for name in it.under} or {""})
+            sum(not option.under or label in option.under for option in self.options) <= MOST_WORDED
+            for label in ({name for option in self.options for name in option.under} or {""})
         )
 
     @property
@@ -79,12 +79,12 @@ class QuestionView:
 
     def title_of(self, label: str) -> str:
         """Return a label's title; one that the question does not list is its own."""
-        return next((it.title for it in self.options if it.name == label), label)
+        return next((option.title for option in self.options if option.name == label), label)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """What a form said: answers to the questions that apply, and which of those are still open."""
+    """What a form holds: answers to the questions that apply, and which of those are still open."""
 
     answers: Answers
     missing: tuple[str, ...] = ()
@@ -92,33 +92,33 @@ class AnswerForm:
 
 
 class IdentityKey:
-    """A thing as a key that equals itself alone: comparing every word of two schemes would cost more."""
+    """A cache key that compares objects by identity: comparing every word of two schemes would cost more."""
 
-    __slots__ = ("it",)
+    __slots__ = ("value",)
 
-    def __init__(self, it: Any) -> None:
-        self.it = it
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __hash__(self) -> int:
-        return id(self.it)
+        return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and self.it is other.it
+        return isinstance(other, IdentityKey) and self.value is other.value
 
 
 def question_views(scheme: Scheme, guideline: Guideline | None, lang: str) -> tuple[QuestionView, ...]:
     """Return the questions that people are asked, with words in `lang` and the guideline's notes where they belong."""
-    return _asked_of(IdentityKey(scheme), _notes(scheme, guideline, lang), lang)
+    return _cached_views(IdentityKey(scheme), _notes(scheme, guideline, lang), lang)
 
 
 @lru_cache(maxsize=128)
-def _asked_of(key: IdentityKey, notes: tuple[tuple[str, str, str], ...], lang: str) -> tuple[QuestionView, ...]:
-    scheme: Scheme = key.it
+def _cached_views(key: IdentityKey, notes: tuple[tuple[str, str, str], ...], lang: str) -> tuple[QuestionView, ...]:
+    scheme: Scheme = key.value
     asked = [question for question in scheme.questions if question.derived is None]
-    return tuple(_asked(scheme, question, f"q{place}", notes, lang) for place, question in enumerate(asked, 1))
+    return tuple(_view(scheme, question, f"q{place}", notes, lang) for place, question in enumerate(asked, 1))
 
 
-def _asked(
+def _view(
     scheme: Scheme, question: Question, id: str, notes: tuple[tuple[str, str, str], ...], lang: str
 ) -> QuestionView:
     grouped: dict[str, list[OptionView]] = {}
@@ -130,7 +130,7 @@ def _asked(
             name=label.name,
             title=label.title.said_in(lang) or label.name,
             definition=label.definition.said_in(lang),
-            examples=tuple(it.said_in(lang) for it in label.examples),
+            examples=tuple(example.said_in(lang) for example in label.examples),
             under=_origin(scheme, (question.under[0], label.under))[1] if question.under and label.under else (),
             priority=label.priority,
             digit=label.code or "" if coded else "",
@@ -168,13 +168,13 @@ def _notes(scheme: Scheme, guideline: Guideline | None, lang: str) -> tuple[tupl
     if guideline is None:
         return ()
     asked = [question.name for question in scheme.questions if question.derived is None]
-    found = []
+    notes = []
     for name, words in guideline.notes.items():
         question, colon, rest = name.partition(":")
-        belongs, said = (question, rest.strip()) if colon and question in asked else (asked[0], name)
+        belongs, title = (question, rest.strip()) if colon and question in asked else (asked[0], name)
         if name not in FLAGS:
-            found.append((belongs, said, words.said_in(lang)))
-    return tuple(found)
+            notes.append((belongs, title, words.said_in(lang)))
+    return tuple(notes)
 
 
 def note_on_flag(guideline: Guideline | None, flag: str, lang: str) -> str:
@@ -192,24 +192,24 @@ def read_answers(scheme: Scheme, form: FormData) -> AnswerForm:
     answers: dict[str, tuple[str, ...]] = {}
     wrong: list[str] = []
     for question in scheme.questions:
-        if question.derived is not None or question.name not in {it.name for it in scheme.asked(answers)}:
+        if question.derived is not None or question.name not in {asked.name for asked in scheme.asked(answers)}:
             continue
         given = _given(question, form)
         above = scheme.completed(answers).get(question.under[0], ()) if question.under else ()
-        labels = tuple(it for it in given if _offered(question, it, above))
+        labels = tuple(label for label in given if _offered(question, label, above))
         if labels or (question.kind == "many" and not question.required and question.name in seen):
             answers[question.name] = labels
         if question.kind != "many" and len(labels) > 1:
             raise LocalizedError("choice")
-        wrong += [question.name] if any(len(it) > LONGEST_OWN or "|" in it for it in labels) else []
-    missing = tuple(it.name for it in scheme.asked(answers) if it.name not in answers)
+        wrong += [question.name] if any(len(label) > LONGEST_OWN or "|" in label for label in labels) else []
+    missing = tuple(asked.name for asked in scheme.asked(answers) if asked.name not in answers)
     if scheme.faults({name: labels for name, labels in answers.items() if name not in wrong}):
         raise LocalizedError("choice")
     return AnswerForm(answers, missing, tuple(wrong))
 
 
 def _given(question: Question, form: FormData) -> tuple[str, ...]:
-    given = [it for it in form.getlist(f"answer.{question.name}") if isinstance(it, str) and it]
+    given = [value for value in form.getlist(f"answer.{question.name}") if isinstance(value, str) and value]
     own = form.get(f"other.{question.name}") if question.open else None
     for label in own.split(SEPARATOR) if isinstance(own, str) else ():
         written = " ".join(label.split())

@@ -1,28 +1,40 @@
-"""One post with its questions, as the labelling page shows it.
+"""One post with its questions, as the labelling page shows it: to answer, or answered.
 
-What `annotate.work` gives out comes in, what the templates need goes out: masked text,
-questions as HTML, answers filled in. Questions without answers look alike for everyone
-who reads one language, so their HTML is made once and kept.
+A `Sheet` of `annotate.labelling` comes in, what the templates need goes out: masked text, questions as HTML,
+answers filled in and, in training, what was right. Questions without answers look alike for everyone who reads
+one language, so their HTML is made once and kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
 
+from davy.annotate.feedback import Feedback
 from davy.annotate.labelling import Sheet
-from davy.core import Annotation, Guideline, Scheme
+from davy.core import Annotation, Guideline, Member, Project, Scheme
 from davy.core.annotation import Answers
 from davy.serve.context import Context
 from davy.serve.i18n import Translator
-from davy.serve.labelling.display_choice import DisplayChoice, display_choice_of
 from davy.serve.labelling.questions import LONGEST_OWN, IdentityKey, QuestionView, note_on_flag, question_views
 from davy.serve.markdown import render_markdown
 from davy.store.columns import new_id
+
+TEXTS: tuple[str, ...] = ("masked", "blurred", "plain")
+PICTURES: tuple[str, ...] = ("grey", "blurred", "plain")
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayChoice:
+    """How a person wants to see posts before they ask for more: kept per project."""
+
+    text: str = "masked"
+    pictures: str = "grey"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,16 @@ class SheetView:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredSheet:
+    """A sheet with what became of it."""
+
+    sheet: Sheet
+    annotation: Annotation | None
+    feedback: Mapping[str, Feedback] | None = None
+    """In training: what is right, by question."""
+
+
+@dataclass(frozen=True, slots=True)
 class GuidelineView:
     """The guideline and the definitions, for `parts/guide.html`."""
 
@@ -80,7 +102,7 @@ class GuidelineView:
 def sheet_view(context: Context, words: Translator, sheet: Sheet, filled: FormState | None = None) -> SheetView:
     """Return a sheet for the page; without `filled` the form is empty, or holds the earlier answer."""
     before = sheet.before
-    filled = filled or (_of_annotation(before) if before else BLANK)
+    filled = filled or (_state_of(before) if before else BLANK)
     asked = question_views(sheet.scheme, sheet.guideline, words.lang)
     return SheetView(
         sheet=sheet,
@@ -97,6 +119,36 @@ def sheet_view(context: Context, words: Translator, sheet: Sheet, filled: FormSt
     )
 
 
+def answered_sheet_values(context: Context, words: Translator, answered: AnsweredSheet) -> dict[str, Any]:
+    """Return what `parts/answered.html` shows."""
+    sheet, annotation = answered.sheet, answered.annotation
+    asked = question_views(sheet.scheme, sheet.guideline, words.lang)
+    given = dict(annotation.answers) if annotation else {}
+    return {
+        "post": sheet.post,
+        "masked": context.mask(sheet.post.text),
+        "veil": display_choice_of(sheet.project, sheet.member),
+        "refused": annotation is not None and annotation.refused,
+        "comment": annotation.comment if annotation else None,
+        "answers": [(q.title, _titles(q, given[q.name])) for q in asked if q.name in given],
+        "feedback": [
+            _feedback_values(q, answered.feedback[q.name], q.name in given)
+            for q in asked
+            if q.name in answered.feedback
+        ]
+        if answered.feedback
+        else None,
+    }
+
+
+def display_choice_of(project: Project, member: Member) -> DisplayChoice:
+    """Return a person's choice, else the project's; a choice that is not known counts as none."""
+    care = project.settings.get("care") or {}
+    text = member.choices.get("text", care.get("veil"))
+    pictures = member.choices.get("pictures")
+    return DisplayChoice(text if text in TEXTS else "masked", pictures if pictures in PICTURES else "grey")
+
+
 def guideline_view(scheme: Scheme, guideline: Guideline | None, words: Translator) -> GuidelineView:
     """Return the guideline with the definitions of the questions."""
     asked = question_views(scheme, guideline, words.lang)
@@ -111,9 +163,11 @@ def guideline_view(scheme: Scheme, guideline: Guideline | None, words: Translato
 
 def changed_since(scheme: Scheme, guideline: Guideline | None, before: Annotation) -> tuple[str, ...]:
     """Return what later guidelines say they changed, oldest first."""
-    versions = {it.version: it for it in (*scheme.guidelines, *((guideline,) if guideline else ()))}
+    versions = {each.version: each for each in (*scheme.guidelines, *((guideline,) if guideline else ()))}
     return tuple(
-        it.changes for version, it in sorted(versions.items()) if version > before.guideline_version and it.changes
+        each.changes
+        for version, each in sorted(versions.items())
+        if version > before.guideline_version and each.changes
     )
 
 
@@ -129,8 +183,8 @@ def questions_html(
 
 @lru_cache(maxsize=64)
 def _blank(templates: Environment, words: Translator, scheme: IdentityKey, asked: IdentityKey) -> Markup:
-    applying = {question.name for question in scheme.it.asked({})}
-    return _html(templates, words, asked.it, applying, BLANK)
+    applying = {question.name for question in scheme.value.asked({})}
+    return _html(templates, words, asked.value, applying, BLANK)
 
 
 def _html(
@@ -157,6 +211,22 @@ def _flag_words(guideline: Guideline | None, words: Translator) -> tuple[tuple[s
     return tuple((flag, title, note_on_flag(guideline, flag, words.lang)) for flag, title in titles.items())
 
 
-def _of_annotation(before: Annotation) -> FormState:
+def _state_of(before: Annotation) -> FormState:
     flags = tuple(flag for flag in before.flags if flag != "refused")
     return FormState(before.answers, flags, before.comment or "")
+
+
+def _feedback_values(question: QuestionView, feedback: Feedback, asked: bool) -> dict[str, Any]:
+    """Return one question's answer beside the right one, with the definition of what is right."""
+    return {
+        "title": question.title,
+        "asked": asked,
+        "given": _titles(question, feedback.given),
+        "gold": _titles(question, feedback.gold),
+        "right": feedback.right,
+        "definitions": [option.definition for option in question.options if option.name in feedback.gold],
+    }
+
+
+def _titles(question: QuestionView, labels: tuple[str, ...]) -> str:
+    return ", ".join(question.title_of(label) for label in labels)

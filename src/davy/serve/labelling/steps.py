@@ -1,6 +1,6 @@
 """What a person sees next while they label: a post, an answer of theirs, a rest, or why there is nothing.
 
-A `Turn` in, a response out. htmx gets the next post as a part. A rest and an empty page
+A `LabellingStep` in, a response out. htmx gets the next post as a part. A rest and an empty page
 are pages of their own, so that nothing of the work is left around them.
 """
 
@@ -12,28 +12,51 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from davy.annotate import eligibility
 from davy.annotate.care import RestPeriod
 from davy.annotate.labelling import Sheet
+from davy.core import Member, Phase, Project
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import is_htmx
 from davy.serve.i18n import Translator
-from davy.serve.labelling.answered_sheets import AnsweredSheet, answered_sheet_values
-from davy.serve.labelling.no_work import NoWork, no_work_values
-from davy.serve.labelling.sheets import FormState, guideline_view, sheet_view
+from davy.serve.labelling.sheets import (
+    AnsweredSheet,
+    FormState,
+    answered_sheet_values,
+    guideline_view,
+    sheet_view,
+)
 from davy.serve.membership import Place, project_page
+from davy.store import Connection, phases, tallies
+
+
+@dataclass(frozen=True, slots=True)
+class NoWork:
+    """Why somebody has nothing to label: all phases, and how much they did in the one that is open."""
+
+    project: Project
+    member: Member
+    phases: tuple[Phase, ...]
+    done: int = 0
+    refused: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a phase that answers can still change in."""
+        return self.project.state == "open" and any(phase.state == "open" for phase in self.phases)
 
 
 @dataclass(frozen=True, slots=True)
 class LabellingStep:
     """What to show next."""
 
-    what: Sheet | AnsweredSheet | NoWork | RestPeriod
-    said: str = ""
+    shown: Sheet | AnsweredSheet | NoWork | RestPeriod
+    outcome: str = ""
     """What happened: read aloud on the page, a note after a redirect."""
-    kindly: str = ""
+    problem: str = ""
     """Why something did not happen."""
-    filled: FormState | None = None
+    form: FormState | None = None
     status: int = 200
     guideline: str = ""
     """The version of the guideline that the browser shows."""
@@ -46,9 +69,9 @@ def require_consent(request: Request, place: Place) -> Response | None:
     return redirect_page(request, f"{place.address}/consent")
 
 
-def redirect_page(request: Request, path: str, said: str = "") -> Response:
-    """Return a redirect that loads a whole page, also for htmx; the page shows `note.SAID`."""
-    response = render.redirect(request, path, said or None)
+def redirect_page(request: Request, path: str, note: str = "") -> Response:
+    """Return a redirect that loads a whole page, also for htmx; the page shows `note.NOTE`."""
+    response = render.redirect(request, path, note or None)
     if is_htmx(request):
         response.status_code = 200
         del response.headers["location"]
@@ -56,44 +79,44 @@ def redirect_page(request: Request, path: str, said: str = "") -> Response:
     return response
 
 
-def respond_to_form(request: Request, place: Place, turn: LabellingStep) -> Response:
+def respond_to_form(request: Request, place: Place, step: LabellingStep) -> Response:
     """Return what follows a form: the next post as a part, or a redirect to it, or the form again."""
-    if isinstance(turn.what, RestPeriod | NoWork) and not turn.kindly:
-        return redirect_page(request, step_path(place, turn), turn.said)
-    if is_htmx(request) or turn.filled is not None or turn.kindly:
-        return respond(request, place, turn)
-    return redirect_page(request, step_path(place, turn), turn.said)
+    if isinstance(step.shown, RestPeriod | NoWork) and not step.problem:
+        return redirect_page(request, step_path(place, step), step.outcome)
+    if is_htmx(request) or step.form is not None or step.problem:
+        return respond(request, place, step)
+    return redirect_page(request, step_path(place, step), step.outcome)
 
 
-def respond(request: Request, place: Place, turn: LabellingStep) -> Response:
-    """Return the turn: a part for htmx, else a page."""
-    if isinstance(turn.what, RestPeriod):
-        return RedirectResponse(step_path(place, turn), 303)
+def respond(request: Request, place: Place, step: LabellingStep) -> Response:
+    """Return the step: a part for htmx, else a page."""
+    if isinstance(step.shown, RestPeriod):
+        return RedirectResponse(step_path(place, step), 303)
     words = render.translator_of(request)
-    part, it = _part(request, words, turn)
-    sheet = turn.what if isinstance(turn.what, Sheet) else getattr(turn.what, "sheet", None)
+    part, view = _part(request, words, step)
+    sheet = step.shown if isinstance(step.shown, Sheet) else getattr(step.shown, "sheet", None)
     values: dict[str, Any] = {
-        "it": it,
-        "address_of": step_path(place, turn),
+        "it": view,
+        "address_of": step_path(place, step),
         "base": f"{place.address}/label",
         "project_id": place.project.id,
-        "said": _said(words, turn.said),
-        "kindly": _kindly(words, turn.kindly),
-        "undo": _may_undo(turn),
+        "outcome": _outcome_text(words, step.outcome),
+        "problem": _problem_text(words, step.problem),
+        "undo": _may_undo(step),
     }
     if is_htmx(request):
         seen = str(sheet.guideline.version if sheet and sheet.guideline else 0)
-        stale = bool(sheet and turn.guideline and turn.guideline != seen)
+        stale = bool(sheet and step.guideline and step.guideline != seen)
         guide = guideline_view(sheet.scheme, sheet.guideline, words) if sheet and stale else None
-        if guide and not values["kindly"]:
-            values["kindly"] = f"{words('label.guideline_new', n=guide.version)} {guide.changes}".strip()
-        return render.page(request, part, status=turn.status, oob=True, guide=guide, guide_changed=stale, **values)
+        if guide and not values["problem"]:
+            values["problem"] = f"{words('label.guideline_new', n=guide.version)} {guide.changes}".strip()
+        return render.page(request, part, status=step.status, oob=True, guide=guide, guide_changed=stale, **values)
     guide = guideline_view(sheet.scheme, sheet.guideline, words) if sheet else None
     return project_page(
         request,
         place,
         "label.html",
-        status=turn.status,
+        status=step.status,
         part=part,
         oob=False,
         guide=guide,
@@ -102,9 +125,9 @@ def respond(request: Request, place: Place, turn: LabellingStep) -> Response:
     )
 
 
-def step_path(place: Place, turn: LabellingStep) -> str:
+def step_path(place: Place, step: LabellingStep) -> str:
     """Return the address of what is shown."""
-    match turn.what:
+    match step.shown:
         case Sheet(assignment=assignment) | AnsweredSheet(sheet=Sheet(assignment=assignment)):
             return f"{place.address}/label/{assignment.id}"
         case RestPeriod():
@@ -112,44 +135,85 @@ def step_path(place: Place, turn: LabellingStep) -> str:
     return f"{place.address}/label"
 
 
-def _part(request: Request, words: Translator, turn: LabellingStep) -> tuple[str, Any]:
+def _part(request: Request, words: Translator, step: LabellingStep) -> tuple[str, Any]:
     context = context_of(request)
-    match turn.what:
+    match step.shown:
         case Sheet():
-            return "parts/sheet.html", sheet_view(context, words, turn.what, turn.filled)
+            return "parts/sheet.html", sheet_view(context, words, step.shown, step.form)
         case AnsweredSheet():
-            return "parts/answered.html", answered_sheet_values(context, words, turn.what)
+            return "parts/answered.html", answered_sheet_values(context, words, step.shown)
         case NoWork():
-            return "parts/nothing.html", no_work_values(words, turn.what)
-    raise AssertionError(turn.what)
+            return "parts/nothing.html", no_work_values(words, step.shown)
+    raise AssertionError(step.shown)
 
 
-def _may_undo(turn: LabellingStep) -> bool | str:
+def _may_undo(step: LabellingStep) -> bool | str:
     """Return whether there is an undo button; on a post that was answered, the assignment that it opens."""
-    match turn.what:
+    match step.shown:
         case Sheet() as sheet:
-            return sheet.number > 1 or sheet.tally.refused + sheet.tally.skipped > 0 or bool(turn.said)
-        case AnsweredSheet() as it:
-            return it.sheet.assignment.id if it.feedback is None else False
-        case NoWork() as it:
-            return it.done + it.refused > 0 and it.is_open
+            return sheet.number > 1 or sheet.tally.refused + sheet.tally.skipped > 0 or bool(step.outcome)
+        case AnsweredSheet() as answered:
+            return answered.sheet.assignment.id if answered.feedback is None else False
+        case NoWork() as none:
+            return none.done + none.refused > 0 and none.is_open
     return False
 
 
-def _said(words: Translator, said: str) -> str:
+def _outcome_text(words: Translator, outcome: str) -> str:
     sentences = {
         "saved": words("label.saved"),
         "skipped": words("label.skipped"),
         "refused": words("label.refused_said"),
         "undone": words("label.undone"),
     }
-    return sentences.get(said, "")
+    return sentences.get(outcome, "")
 
 
-def _kindly(words: Translator, why: str) -> str:
+def _problem_text(words: Translator, problem: str) -> str:
     sentences = {
         "already": words("label.already"),
         "gone": words("label.gone"),
         "closed": words("label.closed_meanwhile"),
     }
-    return sentences.get(why, "")
+    return sentences.get(problem, "")
+
+
+def explain_no_work(db: Connection, project: Project, member: Member) -> NoWork:
+    """Return what explains that there is nothing for this person."""
+    every = tuple(phases.of_project(db, project.id))
+    mine = [tallies.get(db, phase.id, member.user) for phase in every if phase.state == "open"]
+    return NoWork(project, member, every, sum(tally.given for tally in mine), sum(tally.refused for tally in mine))
+
+
+def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
+    """Return what `parts/nothing.html` shows."""
+    address = f"/projects/{none.project.id}"
+    overview = {"href": address, "do": words("label.none.overview"), "progress": None}
+    again = {"href": f"{address}/label", "do": words("label.none.check"), "progress": None}
+    open_ones = [phase for phase in none.phases if phase.state == "open"]
+    waiting = [phase for phase in none.phases if phase.state == "waiting"]
+    if none.project.state == "closed":
+        text = words("label.none.project_closed_text")
+        return {"title": words("label.none.closed"), "lines": [text], **overview}
+    shared = [phase for phase in open_ones if phase.behaviour.shared]
+    if shared:
+        text = words("label.none.discussion_text", phase=shared[0].name)
+        on = {"href": f"{address}/discussion", "do": words("label.none.discuss"), "progress": None}
+        return {"title": words("label.none.discussion"), "lines": [text], **on}
+    if open_ones and not any(eligibility.may_work(none.member, phase, none.phases) for phase in open_ones):
+        if none.member.choices.get(eligibility.SCREENING_PASSED) == "failed":
+            return {"title": words("label.none.thanks"), "lines": [words("label.none.thanks_text")], **overview}
+        text = words("label.none.not_yours_text", phase=open_ones[0].name)
+        return {"title": words("label.none.not_yours"), "lines": [text], **again}
+    if open_ones:
+        text = words("label.none.all_done_text", phase=open_ones[0].name)
+        total = sum(phase.size for phase in open_ones)
+        progress = (none.done, total) if none.done and total >= none.done else None
+        return {"title": words("label.none.all_done"), "lines": [text], **again, "progress": progress}
+    if waiting:
+        text = words("label.none.waiting_text", phase=waiting[0].name)
+        return {"title": words("label.none.waiting"), "lines": [text], **again}
+    if not none.phases:
+        text = words("label.none.no_phase_text")
+        return {"title": words("label.none.waiting"), "lines": [text], **again}
+    return {"title": words("label.none.closed"), "lines": [words("label.none.closed_text")], **overview}

@@ -17,6 +17,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
+from davy import schemes
 from davy.annotate import labelling, open_coding
 from davy.serve import render
 from davy.serve.context import Context, context_of
@@ -147,8 +148,6 @@ def begin(request: Request, place: Codes, form: Form) -> Response:
 @router.get("/projects/{project_id}/coding/draft.yaml")
 def draft(request: Request, place: Codes) -> Response:
     """Return the codes as the draft of a scheme, which `davy scheme check` accepts."""
-    from davy import schemes
-
     with context_of(request).store.read() as db:
         scheme = open_coding.draft_scheme(place.project, codes.list_codes(db, place.project.id))
     headers = {"Content-Disposition": f'attachment; filename="{scheme.name}.yaml"'}

@@ -13,7 +13,7 @@ from davy.core import Member, Wording
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.labelling.display_choice import PICTURES, TEXTS, display_choice_of
+from davy.serve.labelling.sheets import PICTURES, TEXTS, display_choice_of
 from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field

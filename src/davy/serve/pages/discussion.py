@@ -94,8 +94,8 @@ def _page(request: Request, place: Place, filled: FormState | None = None) -> Re
         status=422 if filled else 200,
         base=f"{place.address}/discussion",
         project_id=place.project.id,
-        said="",
-        kindly="",
+        outcome="",
+        problem="",
         oob=False,
         undo=False,
         guide_changed=False,
@@ -107,9 +107,16 @@ def _recorded(
     mask: Callable[[str], str], asked: tuple[QuestionView, ...], post: Post, given: Annotation
 ) -> dict[str, Any]:
     """Return one post with its shared answer, for the list."""
-    said = [
+    answers = [
         (question.title, ", ".join(map(question.title_of, given.answers[question.name])))
         for question in asked
         if question.name in given.answers
     ]
-    return {"text": post.text, "masked": mask(post.text), "lang": post.lang, "answers": said, "notes": given.comment}
+    return {
+        "text": post.text,
+        "image": post.image,
+        "masked": mask(post.text),
+        "lang": post.lang,
+        "answers": answers,
+        "notes": given.comment,
+    }

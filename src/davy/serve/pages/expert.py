@@ -24,9 +24,8 @@ from davy.serve import render
 from davy.serve.case_view import case_values, read_decision
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.labelling.display_choice import display_choice_of
 from davy.serve.labelling.questions import question_views
-from davy.serve.labelling.sheets import guideline_view
+from davy.serve.labelling.sheets import display_choice_of, guideline_view
 from davy.serve.labelling.steps import require_consent
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
@@ -45,10 +44,7 @@ def queue(request: Request, place: Settles) -> Response:
         offered = cases.count_offered(db, place.project.id, member_of(place).user)
         counts = cases.counts(db, place.project.id)
         scheme = scheme_of(db, place.project)
-    titles = {
-        question.name: question.title
-        for question in question_views(scheme, scheme.guideline, render.translator_of(request).lang)
-    }
+    titles = {it.name: it.title for it in question_views(scheme, scheme.guideline, render.translator_of(request).lang)}
     rows: Counter[tuple[str, str, str]] = Counter()
     for (kind, why, questions), n in offered.items():
         rows[kind, why.split("|")[0], titles.get(questions.split("|")[0], "")] += n
@@ -56,7 +52,7 @@ def queue(request: Request, place: Settles) -> Response:
         request,
         place,
         "expert.html",
-        rows=[(*key, n) for key, n in sorted(rows.items(), key=lambda row: (row[0][0] == "audit", -row[1]))],
+        rows=[(*key, n) for key, n in sorted(rows.items(), key=lambda it: (it[0][0] == "audit", -it[1]))],
         waiting=sum(offered.values()),
         others=sum(n for (_, state), n in counts.items() if state == "open") - sum(offered.values()),
         done=sum(n for (kind, state), n in counts.items() if state != "open" and kind != "flag"),
@@ -154,7 +150,7 @@ def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: F
 
 def _also(form: FormData) -> set[str]:
     """Return the settled questions that the expert wants to decide again."""
-    return {value for value in form.getlist("also") if isinstance(value, str)}
+    return {it for it in form.getlist("also") if isinstance(it, str)}
 
 
 def _next(db: Connection, place: Place, *, skipping: str | None = None) -> tuple[str, str | None]:
@@ -162,8 +158,8 @@ def _next(db: Connection, place: Place, *, skipping: str | None = None) -> tuple
     member = member_of(place)
     if care.before_next(db, place.project, member) is not None:
         return f"{place.address}/rest", None
-    case = cases.take(db, place.project.id, member.user, not_this=skipping)
-    return (f"{place.address}/expert/{case.id}", None) if case else (f"{place.address}/expert", "no_case")
+    found = cases.take(db, place.project.id, member.user, not_this=skipping)
+    return (f"{place.address}/expert/{found.id}", None) if found else (f"{place.address}/expert", "no_case")
 
 
 def _refused(request: Request, place: Place, error: CaseRefused) -> Response:

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from davy.annotate.exchange.formats import FORMATS, ExchangeFormat, find_format
+from davy.annotate.project_scheme import scheme_of
 from davy.core import Phase
 from davy.core.errors import UserError
 from davy.serve import csrf, job_files, render, uploads
@@ -220,8 +221,6 @@ def _ending(format: ExchangeFormat, table: str) -> str:
 
 
 def _questions(request: Request, place: Place) -> list[str]:
-    from davy.annotate.project_scheme import scheme_of
-
     with context_of(request).store.read() as db:
         return [question.name for question in scheme_of(db, place.project).questions]
 

@@ -24,11 +24,9 @@ from davy.core import FLAGS, Scheme
 from davy.core.errors import UserError
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.labelling.answered_sheets import AnsweredSheet
-from davy.serve.labelling.no_work import explain_no_work
 from davy.serve.labelling.questions import read_answers
-from davy.serve.labelling.sheets import FormState
-from davy.serve.labelling.steps import LabellingStep, require_consent, respond, respond_to_form
+from davy.serve.labelling.sheets import AnsweredSheet, FormState
+from davy.serve.labelling.steps import LabellingStep, explain_no_work, require_consent, respond, respond_to_form
 from davy.serve.membership import Place, find_place, in_project, require_permission, session_token
 from davy.serve.pages.consent import member_of
 from davy.serve.visitor import Form, check_form, field, find_visitor, read_fields, touch
@@ -50,8 +48,8 @@ def label(request: Request, place: Labels) -> Response:
     if away := require_consent(request, place):
         return away
     with context_of(request).store.write() as db:
-        turn = _next(db, place)
-    return respond(request, place, turn)
+        step = _next(db, place)
+    return respond(request, place, step)
 
 
 @router.get("/projects/{project_id}/label/{assignment_id}")
@@ -82,7 +80,7 @@ def undo(request: Request, place: Labels, form: Form) -> Response:
         if error.status == 403:
             raise LocalizedError("other_person", status=403) from None
         raise LocalizedError("cant_undo", status=409) if error.status == 409 else error from None
-    return respond_to_form(request, place, LabellingStep(sheet, said="undone"))
+    return respond_to_form(request, place, LabellingStep(sheet, outcome="undone"))
 
 
 @router.post("/projects/{project_id}/label/{assignment_id}")
@@ -108,14 +106,14 @@ def _answer(request: Request, project_id: str, assignment_id: str, form: FormDat
             check_form(request, form)
             if away := require_consent(request, place):
                 return away
-            turn = _act(db, place, assignment_id, form)
+            step = _act(db, place, assignment_id, form)
     except UserError as error:
         if error.status != 409 or place is None:
             raise
         with store.write() as db:
-            turn = _next(db, place, kindly=_why_not(db, assignment_id))
+            step = _next(db, place, problem=_why_not(db, assignment_id))
     touch(request, find_visitor(request))
-    return respond_to_form(request, place, replace(turn, guideline=field(form, "guideline")))
+    return respond_to_form(request, place, replace(step, guideline=field(form, "guideline")))
 
 
 # ---- what a form asks for ----------------------------------------------------------------------
@@ -130,22 +128,22 @@ def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> La
             return _save(db, place, sheet, filled)
         case "skip":
             labelling.skip(db, sheet)
-            return _next(db, place, said="skipped")
+            return _next(db, place, outcome="skipped")
         case "refuse" if field(form, "sure") != "yes":
-            return LabellingStep(sheet, filled=replace(filled, missing=(), armed=True))
+            return LabellingStep(sheet, form=replace(filled, missing=(), armed=True))
         case "refuse":
             fresh = sheet.assignment.state != "refused"
             refused = labelling.refuse(db, sheet, annotation_id=filled.annotation_id)
             if fresh:
                 seconds = filled.seconds or None
                 care.after_save(db, place.project, member_of(place), refused.annotation, seconds, hard=True)
-            return _next(db, place, said="refused")
+            return _next(db, place, outcome="refused")
     raise LocalizedError("choice")
 
 
 def _save(db: Connection, place: Place, sheet: Sheet, filled: FormState) -> LabellingStep:
     if filled.missing or filled.wrong:
-        return LabellingStep(sheet, filled=filled, status=422)
+        return LabellingStep(sheet, form=filled, status=422)
     # A form that was sent before finds its post answered; it must not count as work twice.
     fresh, sat = sheet.assignment.state != "done", None
     seconds = filled.seconds or None
@@ -163,8 +161,8 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: FormState) -> Labe
         hard = care.is_hard(place.project, sheet.scheme, filled.answers, post=sheet.post)
         sat = care.after_save(db, place.project, member_of(place), saved.annotation, seconds, hard=hard)
     if saved.feedback is not None:
-        return LabellingStep(AnsweredSheet(sheet, saved.annotation, saved.feedback), said="saved")
-    return _next(db, place, said="saved", after=saved, ahead=ahead, sat=sat)
+        return LabellingStep(AnsweredSheet(sheet, saved.annotation, saved.feedback), outcome="saved")
+    return _next(db, place, outcome="saved", after=saved, ahead=ahead, sat=sat)
 
 
 def read_form(scheme: Scheme, form: FormData) -> FormState:
@@ -201,8 +199,8 @@ def _next(
     db: Connection,
     place: Place,
     *,
-    said: str = "",
-    kindly: str = "",
+    outcome: str = "",
+    problem: str = "",
     after: labelling.SavedAnswer | None = None,
     ahead: labelling.Ahead | None = None,
     sat: list[WorkSitting] | None = None,
@@ -210,9 +208,9 @@ def _next(
     member = member_of(place)
     rest = care.before_next(db, place.project, member, known=sat)
     if rest is not None:
-        return LabellingStep(rest, said, kindly)
+        return LabellingStep(rest, outcome, problem)
     sheet = labelling.next_sheet(db, place.project, member, after=after, ahead=ahead)
-    return LabellingStep(sheet or explain_no_work(db, place.project, member), said, kindly)
+    return LabellingStep(sheet or explain_no_work(db, place.project, member), outcome, problem)
 
 
 def _open(db: Connection, place: Place, assignment_id: str) -> Sheet:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, HTTPException, Query
+from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from davy.schemes import parse
 from davy.serve import render
@@ -23,7 +22,6 @@ router = APIRouter(include_in_schema=False)
 
 Browses = Annotated[User, Depends(allowed("browse posts"))]
 Short = Annotated[str, Query(max_length=300)]
-_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,120}\.(png|jpg|jpeg|webp)")
 _PAGE = 50
 
 
@@ -52,15 +50,6 @@ def posts(
         chosen=chosen,
         older=older,
     )
-
-
-@router.get("/images/{key}")
-def image(request: Request, key: str, who: Browses) -> Response:
-    """Return a post's picture from the image folder; a key is a plain file name, so it can't lead out of it."""
-    folder = context_of(request).settings.image_folder
-    if folder is None or not _KEY.fullmatch(key) or not (folder / key).is_file():
-        raise HTTPException(404)
-    return FileResponse(folder / key, headers={"Cache-Control": "private, max-age=3600"})
 
 
 @lru_cache(maxsize=64)

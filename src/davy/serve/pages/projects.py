@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy import schemes as shipped
-from davy.annotate import project_creation, project_file
+from davy.annotate import images, project_creation, project_file
 from davy.annotate.settings import Contact, ProjectSettings, RosterPerson
 from davy.core import PROJECT_ROLES
 from davy.core.errors import UserError
@@ -22,7 +23,7 @@ from davy.core.phase_kind import MAIN_KIND
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.upload_form import UploadForm, read_posts
+from davy.serve.upload_form import UploadForm, credit_in, pictures_in, read_posts
 from davy.serve.visitor import allowed, field
 from davy.store import members, phases, post_pages, posts, projects, schemes
 from davy.store.users import User
@@ -71,7 +72,8 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
         frame = await read_posts(request, form) if typed["posts"] == "file" else None
         if typed["posts"] == "file" and frame is None:
             raise LocalizedError("no_file", status=422)
-        made = await to_thread.run_sync(_make, request, who, plan, frame, typed)
+        async with pictures_in(request, form) as files:
+            made = await to_thread.run_sync(_make, request, who, plan, frame, typed, files, credit_in(form))
     except UserError as error:
         again = partial(_page, request, typed, wrong=render.error_text(request, error), status=error.status)
         return await to_thread.run_sync(again)
@@ -83,13 +85,29 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
 
 
 def _make(
-    request: Request, who: User, plan: project_file.ProjectPlan, frame: pl.DataFrame | None, typed: dict[str, str]
+    request: Request,
+    who: User,
+    plan: project_file.ProjectPlan,
+    frame: pl.DataFrame | None,
+    typed: dict[str, str],
+    files: images.PictureFiles | None,
+    credit: images.Credit,
 ) -> project_creation.CreatedProject:
-    with context_of(request).store.write() as db:
+    store = context_of(request).store
+    with ExitStack() as stack:
+        pictures = {}
+        if files is not None and frame is None:
+            raise LocalizedError("pictures_need_posts", status=422)
+        if files is not None and frame is not None:
+            wanted = images.wanted_names([frame])
+            pictures = stack.enter_context(images.storing_pictures(store, files, wanted, credit=credit))
+        db = stack.enter_context(store.write())
         pool = [frame] if frame is not None else []
         if typed["posts"] == "store":
             pool = _from_store(db, typed["lang"])
-        return project_creation.create_project(db, plan, by=who.id, posts_in=pool)
+        made = project_creation.create_project(db, plan, by=who.id, posts_in=pool)
+        images.add_pictures(db, made.project.id, pictures, by=who.id)
+        return made
 
 
 def _from_store(db: Any, lang: str) -> list[pl.DataFrame]:

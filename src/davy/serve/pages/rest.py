@@ -60,5 +60,5 @@ def rest_values(words: Translator, place: Place, due: care.RestPeriod | None) ->
         "base": f"{place.address}/label",
         "rest_path": f"{place.address}/rest",
         "project_id": place.project.id,
-        "said": "",
+        "outcome": "",
     }

@@ -16,6 +16,7 @@ from starlette.responses import RedirectResponse, Response
 
 from davy.serve import cookies, render
 from davy.serve.context import context_of
+from davy.serve.demo import PEOPLE
 from davy.serve.i18n import LANGUAGES
 from davy.serve.passwords import check_password, hash_password, needs_rehash
 from davy.serve.visitor import Anyone, Form, check_rate, client_address, field, find_visitor
@@ -81,6 +82,7 @@ def start_session(request: Request, account: User, response: Response) -> Respon
     with context.store.write() as db:
         if before.account and before.session_id:
             sessions.end(db, before.session_id, by=before.account.id)
+        sessions.sweep(db)
         _, token = sessions.start(db, account.id, client=client, lasts=hours)
     context.metrics.count("sign_ins")
     cookies.write(request, response, "session", token, lasts=int(hours.total_seconds()))
@@ -89,8 +91,6 @@ def start_session(request: Request, account: User, response: Response) -> Respon
 
 
 def _page(request: Request, next_path: str, *, login: str = "", wrong: str = "", status: int = 200) -> Response:
-    from davy.serve.demo import PEOPLE
-
     people = PEOPLE if context_of(request).settings.demo else ()
     return render.page(
         request, "sign_in.html", status=status, next=render.own_path(next_path), login=login, wrong=wrong, people=people

@@ -23,6 +23,15 @@ document.addEventListener("keydown", (event) => {
   if (area) area.form.requestSubmit();
 });
 
+/* data-picture: the switch under a blurred picture fetches the sharp one, and puts the preview back when it is off. */
+document.addEventListener("change", (event) => {
+  const veil = event.target.closest("[data-picture]");
+  if (!veil) return;
+  const image = veil.closest(".veil").querySelector("img");
+  image.dataset.preview ??= image.getAttribute("src");
+  image.src = veil.checked ? `${image.dataset.preview}?sharp=1` : image.dataset.preview;
+});
+
 /* data-submit-on-change: a form of filters sends itself. */
 document.addEventListener("change", (event) => {
   const form = event.target.closest("form[data-submit-on-change]");

@@ -112,7 +112,10 @@ const press = (key) => $(`#sheet [data-key="${key}"]`)?.click();
 function lift() {
   const veils = $$("#post [data-veil]");
   const next = veils.find((it) => !it.checked);
-  for (const veil of next ? [next] : veils) veil.checked = Boolean(next);
+  for (const veil of next ? [next] : veils) {
+    veil.checked = Boolean(next);
+    veil.dispatchEvent(new Event("change", { bubbles: true }));
+  }
   unblur();
 }
 

@@ -1,0 +1,260 @@
+"""Pictures of a project: files that posts name in; stored pictures, and posts that name them by key, out.
+
+Reading and writing pictures is slow, so it comes first (`store_pictures`), outside of the transaction that then notes
+them (`add_pictures`); `storing_pictures` removes what was kept and not noted, since something failed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from davy.core import UserError
+from davy.image.image_folder import ImageFolder
+from davy.image.picture import MAX_BYTES, read_picture
+from davy.store import Connection, Store, images
+from davy.store.images import StoredImage
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CREDITS_FILE = "credits.csv"
+"""A table beside the pictures: `name`, `licence`, `credit`, `source`. Exports write it; imports and uploads read it."""
+
+ENDINGS: tuple[str, ...] = (".png", ".jpg", ".jpeg", ".webp", ".gif")
+LONGEST_CREDIT = 500
+_SHOWN_NAMES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """Whose a picture is, and under what licence it may be used."""
+
+    licence: str | None = None
+    credit: str | None = None
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        for value in (self.licence, self.credit, self.source):
+            if value is not None and len(value) > LONGEST_CREDIT:
+                raise UserError(f"Licence, credit and source have at most {LONGEST_CREDIT} characters each.")
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFiles:
+    """Pictures by name, each read when it is wanted; `credits` by name where a table came with them."""
+
+    place: str
+    """What errors call the folder or the archive."""
+    read: Mapping[str, Callable[[], bytes]]
+    credits: Mapping[str, Credit] = field(default_factory=dict)
+
+    def matches(self, wanted: Iterable[str]) -> dict[str, str | None]:
+        """Return the file that each name means: by its path, else by its last part, else by that without ending."""
+        known: list[dict[str, str | None]] = [{} for _ in _FORMS]
+        for name in self.read:
+            for form, index in zip(_FORMS, known, strict=True):
+                index[form(name)] = None if form(name) in index else name  # two that look alike are none
+        found: dict[str, str | None] = {}
+        for name in wanted:
+            looks = (index.get(form(name)) for form, index in zip(_FORMS, known, strict=True))
+            found[name] = next((source for source in looks if source is not None), None)
+        return found
+
+
+def _last_part(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _stem(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).stem
+
+
+_FORMS: tuple[Callable[[str], str], ...] = (str, _last_part, _stem)
+
+
+def pictures_in_folder(folder: Path) -> PictureFiles:
+    """Return the pictures in a folder and the folders in it."""
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder. Name the one that holds the pictures.")
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in ENDINGS]
+    table = folder / CREDITS_FILE
+    credits = read_credits(table.read_bytes()) if table.is_file() else {}
+    return PictureFiles(str(folder), {it.relative_to(folder).as_posix(): it.read_bytes for it in paths}, credits)
+
+
+def pictures_in_zip(path: Path, name: str) -> PictureFiles:
+    """Return the pictures in a zip that was checked on the way in (`serve.uploads`); folders of macOS are left out."""
+
+    def reader(member: zipfile.ZipInfo) -> Callable[[], bytes]:
+        def read() -> bytes:
+            with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+                return file.read(MAX_BYTES + 1)
+
+        return read
+
+    with zipfile.ZipFile(path) as archive:
+        members = [it for it in archive.infolist() if not it.is_dir() and "__MACOSX" not in it.filename]
+    found = {it.filename: reader(it) for it in members if it.filename.lower().endswith(ENDINGS)}
+    tables = [it for it in members if PurePosixPath(it.filename).name == CREDITS_FILE]
+    return PictureFiles(name, found, read_credits(reader(tables[0])()) if tables else {})
+
+
+def joined(parts: Sequence[PictureFiles]) -> PictureFiles:
+    """Return the pictures of several folders or archives as one."""
+    return PictureFiles(
+        ", ".join(part.place for part in parts),
+        {name: read for part in parts for name, read in part.read.items()},
+        {name: credit for part in parts for name, credit in part.credits.items()},
+    )
+
+
+def folder_of(store: Store) -> ImageFolder:
+    """Return where a store's pictures are kept."""
+    path = images.folder_path(store.url)
+    if path is None:
+        raise UserError("With this database set DAVY_IMAGES to the folder for pictures, one that all servers share.")
+    return ImageFolder(path)
+
+
+@contextmanager
+def storing_pictures(
+    store: Store,
+    files: PictureFiles,
+    wanted: Collection[str],
+    *,
+    credit: Credit | None = None,
+    later: bool = False,
+) -> Iterator[dict[str, StoredImage]]:
+    """Keep the pictures that posts want, and yield them for `add_pictures` by the names that posts use.
+
+    Where one is missing, nothing is kept; with `later`, it may come another time. When the block fails, what nobody
+    has goes again.
+    """
+    stored: dict[str, StoredImage] = {}
+    folder = folder_of(store)
+    try:
+        _store(stored, folder, files, wanted, credit or Credit(), later=later)
+        yield stored
+    except BaseException:
+        with store.read() as db:
+            discard_unused(db, folder, {it.key for it in stored.values()})
+        raise
+
+
+def _store(
+    stored: dict[str, StoredImage],
+    folder: ImageFolder,
+    files: PictureFiles,
+    wanted: Collection[str],
+    credit: Credit,
+    *,
+    later: bool,
+) -> None:
+    sources = files.matches(sorted(wanted))
+    missing = [name for name, source in sources.items() if source is None]
+    if missing and not later:
+        raise missing_pictures(missing, len(sources), files.place)
+    for name, source in sources.items():
+        if source is not None:
+            kept = folder.put(read_picture(files.read[source](), name=f"The picture {source!r}"))
+            about = files.credits.get(source) or files.credits.get(_last_part(source)) or credit
+            stored[name] = StoredImage(
+                key=kept.key,
+                name=name,
+                width=kept.width,
+                height=kept.height,
+                size=kept.size,
+                mime=kept.mime,
+                licence=about.licence,
+                credit=about.credit,
+                source=about.source,
+            )
+
+
+def missing_pictures(missing: Sequence[str], among: int, place: str) -> UserError:
+    """Return the error that lists pictures which posts name and nobody gave."""
+    listed = ", ".join(repr(name[:80]) for name in missing[:_SHOWN_NAMES])
+    more = f" and {len(missing) - _SHOWN_NAMES:,} more" if len(missing) > _SHOWN_NAMES else ""
+    return UserError(
+        f"{len(missing):,} of the {among:,} pictures that posts name are not in {place}: {listed}{more}. "
+        "Add them, or give them later on the project's page Pictures.",
+        status=422,
+    )
+
+
+def wanted_names(frames: Iterable[pl.DataFrame]) -> set[str]:
+    """Return the images that posts in frames name."""
+    return {name for frame in frames if "image" in frame.columns for name in frame["image"].drop_nulls() if name}
+
+
+def with_known_keys(db: Connection, project: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame whose posts name pictures that a project has by key, as its posts do; other names stay."""
+    import polars as pl
+
+    if not wanted_names([frame]):
+        return frame
+    keys = {it.name: it.key for it in images.of_project(db, project)}
+    return frame.with_columns(pl.col("image").cast(pl.String).replace(keys)) if keys else frame
+
+
+def add_pictures(db: Connection, project: str | None, stored: Mapping[str, StoredImage], *, by: str) -> int:
+    """Note stored pictures as a project's, let its posts that name them have their keys; return how many are new."""
+    n = images.add(db, project, stored.values(), by=by)
+    if project is not None:
+        images.link(db, project, {name: it.key for name, it in stored.items() if name != it.key})
+    return n
+
+
+def missing_names(db: Connection, project: str) -> list[str]:
+    """Return the pictures that a project's posts name and that are not here."""
+    wanted = images.names_wanted(db, project)
+    known = images.keys_of(db, project, wanted)
+    return [name for name in wanted if name not in known]
+
+
+def discard_unused(db: Connection, folder: ImageFolder, keys: Iterable[str]) -> None:
+    """Remove files that no project has, such as those of a project that could not be made."""
+    keys = set(keys)
+    for key in keys - images.keys_in_use(db, keys):
+        folder.remove(key)
+
+
+def write_credits(rows: Iterable[StoredImage]) -> bytes:
+    """Return the table of credits for pictures that are written under their keys."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(("name", "licence", "credit", "source", "file"))
+    for row in rows:
+        table.writerow((f"{row.key}.png", row.licence or "", row.credit or "", row.source or "", row.name))
+    return out.getvalue().encode()
+
+
+def read_credits(raw: bytes) -> dict[str, Credit]:
+    """Return whose the pictures are, by name, from a table of credits."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(raw.decode("utf-8-sig"))))
+    except (UnicodeDecodeError, csv.Error):
+        raise UserError(
+            f"{CREDITS_FILE} can't be read. Save it as UTF-8, with columns name, licence, credit."
+        ) from None
+    return {
+        row["name"]: Credit(*((row.get(column) or "").strip() or None for column in ("licence", "credit", "source")))
+        for row in rows
+        if row.get("name")
+    }
+
+
+def iter_files(folder: ImageFolder, rows: Iterable[StoredImage]) -> Iterator[tuple[StoredImage, Path]]:
+    """Yield pictures with their files; one whose file is gone is an error, since an export must hold all."""
+    for row in rows:
+        path = folder.find(row.key)
+        if path is None:
+            raise UserError(f"The file of picture {row.name[:80]!r} is gone from {folder.path}. Restore a backup.")
+        yield row, path

@@ -1,0 +1,118 @@
+"""Pictures of a project: blurred by the server until a person asks for the sharp one; and the page that adds them.
+
+Only members get a project's pictures, and whoever may browse the shelf the shelf's: to all others there are none.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from davy.annotate import images as pictures
+from davy.core.errors import UserError
+from davy.image.image_folder import MIME, PREVIEW_MIME
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import LocalizedError, SignInRequired
+from davy.serve.labelling.sheets import display_choice_of
+from davy.serve.membership import Place, find_place, in_project, project_page, require_permission, session_token
+from davy.serve.upload_form import UploadForm, credit_in, pictures_in
+from davy.serve.visitor import allowed
+from davy.store import images
+from davy.store.users import User
+
+router = APIRouter(include_in_schema=False)
+
+Browses = Annotated[User, Depends(allowed("browse posts"))]
+Manages = Annotated[Place, Depends(in_project("manage"))]
+
+_MOST_MISSING = 50
+
+
+def _member(request: Request, project_id: str) -> Place:
+    token = session_token(request)
+    with context_of(request).store.read() as db:
+        try:
+            return require_permission(find_place(request, db, token, project_id), "see the project")
+        except SignInRequired:
+            raise
+        except LocalizedError:
+            raise HTTPException(404) from None
+
+
+@router.get("/projects/{project_id}/images/{key}")
+def one(request: Request, key: str, place: Annotated[Place, Depends(_member)], sharp: bool = False) -> Response:
+    """Return a picture: as this person chose to see pictures first, or sharp where they ask for it."""
+    choice = display_choice_of(place.project, place.member).pictures if place.member else "grey"
+    return _picture(request, place.project.id, key, sharp=sharp, kind="blurred" if choice == "blurred" else "grey")
+
+
+@router.get("/images/{key}")
+def shared(request: Request, key: str, who: Browses, sharp: bool = False) -> Response:  # noqa: ARG001 — the permission
+    """Return a picture of the shared shelf."""
+    return _picture(request, None, key, sharp=sharp, kind="grey")
+
+
+@router.get("/projects/{project_id}/images")
+def overview(request: Request, place: Manages) -> Response:
+    """Return how many pictures there are, which are missing, and the form to add some."""
+    return _page(request, place)
+
+
+@router.post("/projects/{project_id}/images/upload")
+async def upload(request: Request, place: Manages, form: UploadForm) -> Response:
+    """Add the pictures that posts name; others are left out."""
+    try:
+        async with pictures_in(request, form) as files:
+            if files is None:
+                raise LocalizedError("no_file", status=422)
+            n = await to_thread.run_sync(_add, request, place, files, credit_in(form))
+    except UserError as error:
+        failed = partial(_page, request, place, wrong=render.error_text(request, error), status=error.status)
+        return await to_thread.run_sync(failed)
+    said = render.translator_of(request).number(n)
+    return render.redirect(request, f"{place.address}/images", "pictures_added", n=said)
+
+
+def _add(request: Request, place: Place, files: pictures.PictureFiles, credit: pictures.Credit) -> int:
+    store = context_of(request).store
+    with store.read() as db:
+        wanted = pictures.missing_names(db, place.project.id)
+    if not any(files.matches(wanted).values()):
+        raise LocalizedError("no_such_pictures", status=422)
+    with pictures.storing_pictures(store, files, wanted, credit=credit, later=True) as stored, store.write() as db:
+        return pictures.add_pictures(db, place.project.id, stored, by=place.account.id)
+
+
+def _picture(request: Request, project: str | None, key: str, *, sharp: bool, kind: str) -> Response:
+    store = context_of(request).store
+    with store.read() as db:
+        known = images.find(db, project, key)
+    folder = pictures.folder_of(store) if known else None
+    path = None if folder is None else folder.find(key) if sharp else folder.preview(key, kind)
+    if path is None:
+        raise HTTPException(404)
+    kept = {"Cache-Control": "private, max-age=3600", "Vary": "Cookie"}
+    return FileResponse(path, media_type=MIME if sharp else PREVIEW_MIME, headers=kept)
+
+
+def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        n = images.count(db, place.project.id)
+        missing = pictures.missing_names(db, place.project.id)
+    return project_page(
+        request,
+        place,
+        "images.html",
+        status=status,
+        wrong=wrong,
+        n=n,
+        missing=missing[:_MOST_MISSING],
+        more=max(0, len(missing) - _MOST_MISSING),
+        total_missing=len(missing),
+    )
