@@ -64,7 +64,7 @@ def test_tables_in_the_shell_and_a_report_in_a_folder(folder, capsys):
     assert run([*command, "--resamples", "100"]) == 0
     shown = capsys.readouterr()
     assert "hate (n = 5)" in shown.out
-    assert "gold ↓ said →" in shown.out
+    assert "gold ↓ predicted →" in shown.out
     assert "Scheme: hate (guessed" in shown.err
     made = sorted(path.name for path in (folder / "made/report").iterdir())
     assert made == ["figures.csv", "report.html", "results.json"]

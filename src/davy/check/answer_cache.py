@@ -35,7 +35,7 @@ class AnswerCache:
         """Return the answers of a model version to a suite's cases, by case id; empty where there are none."""
         try:
             stored = json.loads(self._path(model, version, suite, question).read_text("utf-8"))
-            return {case: (float(p), bool(said)) for case, (p, said) in stored["answers"].items()}
+            return {case: (float(p), bool(is_yes)) for case, (p, is_yes) in stored["answers"].items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return {}
 

@@ -48,9 +48,9 @@ def measure_fairness(suite: Suite, run: SuiteRun, *, bootstrap: Bootstrap | None
     if len({case.target for case, _ in aimed}) < 2:
         return None
     gold = [case.expected == yes for case, _ in aimed]
-    said = [out.label == yes for _, out in aimed]
+    predicted = [out.label == yes for _, out in aimed]
     groups = [case.target for case, _ in aimed]
-    rates = group_rates(gold, said, groups)
+    rates = group_rates(gold, predicted, groups)
     every = auc_by_group(
         [case.expected == yes for case, _ in pairs],
         [out.probability or 0.0 for _, out in pairs],
@@ -62,7 +62,7 @@ def measure_fairness(suite: Suite, run: SuiteRun, *, bootstrap: Bootstrap | None
     }
     return Fairness(
         by_target={name: {metric.name: metric for metric in found} for name, found in rates.items()},
-        between={metric.name: metric for metric in between_groups(gold, said, groups, bootstrap=bootstrap)},
+        between={metric.name: metric for metric in between_groups(gold, predicted, groups, bootstrap=bootstrap)},
         auc={name: {metric.name: metric for metric in found} for name, found in every.items()},
         true_rate={name: sum(found) / len(found) for name, found in counts.items()},
     )

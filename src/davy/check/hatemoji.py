@@ -127,10 +127,10 @@ def table_9(suite: Suite, runs: Sequence[SuiteRun], fair: Sequence[Fairness | No
     return Table.of(columns, rows, title="Table 9: fairness between groups", note=note)
 
 
-def hatemoji_metrics(gold: Sequence[str], said: Sequence[str], positive: str) -> HatemojiMetrics:
+def hatemoji_metrics(gold: Sequence[str], predicted: Sequence[str], positive: str) -> HatemojiMetrics:
     """Return accuracy and the F1 of the positive label."""
-    table = confusion(gold, said)
-    right = sum(a == b for a, b in zip(gold, said, strict=True))
+    table = confusion(gold, predicted)
+    right = sum(a == b for a, b in zip(gold, predicted, strict=True))
     score = float(f1(table.matrix.astype(float))[table.labels.index(positive)]) if positive in table.labels else None
     return HatemojiMetrics(proportion("accuracy", right, len(gold)), score, len(gold))
 

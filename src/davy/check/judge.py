@@ -24,8 +24,8 @@ def _one(suite: Suite, case: Case, answers: Mapping[str, Answer], failed: Mappin
     if case.id not in answers:
         note = failed.get(case.id, "the detector gave no answer")
         return Outcome(case.id, None, None, None, applies=False, note=note)
-    probability, said = answers[case.id]
-    label = suite.labels[0] if said else suite.labels[1]
+    probability, is_yes = answers[case.id]
+    label = suite.labels[0] if is_yes else suite.labels[1]
     if case.test == "MFT":
         return Outcome(case.id, label, probability, label == case.expected)
     before = answers.get(str(case.pair))
@@ -33,7 +33,7 @@ def _one(suite: Suite, case: Case, answers: Mapping[str, Answer], failed: Mappin
         note = "the case it is compared with has no answer"
         return Outcome(case.id, label, probability, None, applies=False, note=note)
     if case.test == "INV":
-        return Outcome(case.id, label, probability, said == before[1])
+        return Outcome(case.id, label, probability, is_yes == before[1])
     return Outcome(case.id, label, probability, _moved(case.expected, probability - before[0]))
 
 

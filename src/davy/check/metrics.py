@@ -103,8 +103,8 @@ def pairs_right(suite: Suite, run: SuiteRun, by: Callable[[Case], str] | None = 
 
 def confusions(suite: Suite, run: SuiteRun) -> dict[tuple[str, str], int]:
     """Return how often each expected label got each label, over MFT cases."""
-    found = Counter((case.expected, str(out.label)) for case, out in judged_cases(suite, run) if case.test == "MFT")
-    return {(gold, said): found[gold, said] for gold in suite.labels for said in suite.labels}
+    counts = Counter((case.expected, str(out.label)) for case, out in judged_cases(suite, run) if case.test == "MFT")
+    return {(gold, predicted): counts[gold, predicted] for gold in suite.labels for predicted in suite.labels}
 
 
 def worst_cases(suite: Suite, run: SuiteRun) -> list[Judged]:
@@ -122,7 +122,7 @@ def worst_cases(suite: Suite, run: SuiteRun) -> list[Judged]:
         key = (sureness(out), case.template)
         ranked.append((-key[0], seen[key], case.id, (case, out)))
         seen[key] += 1
-    return [pair for _, _, _, pair in sorted(ranked, key=lambda one: one[:3])]
+    return [pair for _, _, _, pair in sorted(ranked, key=lambda entry: entry[:3])]
 
 
 def _within(mask: tuple[bool, ...], parts: Sequence[str]) -> bool:

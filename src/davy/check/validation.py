@@ -71,8 +71,8 @@ def issue_cases(
     """Return the cases that an annotator has not answered yet, shuffled, without a hint at the right label."""
     import polars as pl
 
-    known = {(one.case, one.text_hash) for one in answers if one.annotator == annotator}
-    left = [case for case in suite.cases if (case.id, text_hash(case)) not in known]
+    answered = {(answer.case, answer.text_hash) for answer in answers if answer.annotator == annotator}
+    left = [case for case in suite.cases if (case.id, text_hash(case)) not in answered]
     random.Random(f"{seed} {annotator}").shuffle(left)  # noqa: S311 - an order to read in, not a secret
     rows = {
         "case_id": [case.id for case in left],
@@ -88,25 +88,25 @@ def read_answers(rows: pl.DataFrame, annotator: str, question: Question, file: s
     lacking = [name for name in ("case_id", "text_hash", "label") if name not in rows.columns]
     if lacking:
         raise UserError(f"{file} has no column {lacking[0]!r}. Give a file that davy suite issue wrote, filled in.")
-    found: dict[str, ValidationAnswer] = {}
+    answers: dict[str, ValidationAnswer] = {}
     for number, row in enumerate(rows.iter_rows(named=True), 2):
-        said = str(row["label"] or "").strip()
+        spelling = str(row["label"] or "").strip()
         flag = str(row.get("unrealistic") or "").strip().lower()
         if flag not in (*_YES, *_NO):
             raise UserError(f"{file}, row {number}: unrealistic is {flag!r}. Write yes, or leave it empty.")
-        if not said:
+        if not spelling:
             continue
         try:
-            label = question.label(said).name
+            label = question.label(spelling).name
         except KeyError:
-            known = ", ".join(question.label_names)
-            raise UserError(f"{file}, row {number}: {said!r} is not a label; write one of: {known}.") from None
+            labels = ", ".join(question.label_names)
+            raise UserError(f"{file}, row {number}: {spelling!r} is not a label; write one of: {labels}.") from None
         case = str(row["case_id"])
-        if case in found:
+        if case in answers:
             raise UserError(f"{file}, row {number}: case {case} is answered twice. Keep one.")
         comment = str(row.get("comment") or "").strip()
-        found[case] = ValidationAnswer(case, annotator, label, flag in _YES, comment, str(row["text_hash"]))
-    return list(found.values())
+        answers[case] = ValidationAnswer(case, annotator, label, flag in _YES, comment, str(row["text_hash"]))
+    return list(answers.values())
 
 
 def read_decisions(rows: pl.DataFrame, file: str) -> dict[tuple[str, str], str]:
@@ -143,29 +143,29 @@ def review_answers(
             given[answer.case].append(answer)
         else:
             stale += 1
-    people = sorted({one.annotator for found in given.values() for one in found})
+    people = sorted({answer.annotator for group in given.values() for answer in group})
     rows = [
         _row(case, given[case.id], people, decided.get((case.id, current[case.id]), ""))
         for case in suite.cases
-        if _odd(case, given.get(case.id, []))
+        if _needs_review(case, given.get(case.id, []))
     ]
     replace: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         if row["fault"] == "case":
             replace[row["template"]].append(row["case_id"])
     kappa, percent = _agreement(suite, given, bootstrap)
-    complete = sum(len(found) == len(people) for found in given.values())
+    complete = sum(len(group) == len(people) for group in given.values())
     undecided = sum(not row["fault"] for row in rows)
     return SuiteReview(tuple(rows), kappa, percent, complete, stale, undecided, dict(replace))
 
 
-def _odd(case: Case, found: Sequence[ValidationAnswer]) -> bool:
-    said = {one.label for one in found}
-    return bool(found) and (said != {case.expected} or any(one.unrealistic for one in found))
+def _needs_review(case: Case, answers: Sequence[ValidationAnswer]) -> bool:
+    labels = {answer.label for answer in answers}
+    return bool(answers) and (labels != {case.expected} or any(answer.unrealistic for answer in answers))
 
 
-def _row(case: Case, found: Sequence[ValidationAnswer], people: Sequence[str], fault: str) -> dict[str, str]:
-    by_person = {one.annotator: one for one in found}
+def _row(case: Case, answers: Sequence[ValidationAnswer], people: Sequence[str], fault: str) -> dict[str, str]:
+    by_person = {answer.annotator: answer for answer in answers}
     return {
         "case_id": case.id,
         "text_hash": text_hash(case),
@@ -175,8 +175,8 @@ def _row(case: Case, found: Sequence[ValidationAnswer], people: Sequence[str], f
         "set": case.set,
         "expected": case.expected,
         **{name: by_person[name].label if name in by_person else "" for name in people},
-        "unrealistic": ", ".join(one.annotator for one in found if one.unrealistic),
-        "comments": " / ".join(f"{one.annotator}: {one.comment}" for one in found if one.comment),
+        "unrealistic": ", ".join(answer.annotator for answer in answers if answer.unrealistic),
+        "comments": " / ".join(f"{answer.annotator}: {answer.comment}" for answer in answers if answer.comment),
         "fault": fault,
     }
 
@@ -184,9 +184,12 @@ def _row(case: Case, found: Sequence[ValidationAnswer], people: Sequence[str], f
 def _agreement(
     suite: Suite, given: dict[str, list[ValidationAnswer]], bootstrap: Bootstrap | None
 ) -> tuple[Metric, Metric]:
-    flat = [one for found in given.values() for one in found]
+    flat = [answer for group in given.values() for answer in group]
     ratings = Ratings.from_rows(
-        [one.case for one in flat], [one.annotator for one in flat], [one.label for one in flat], among=suite.labels
+        [answer.case for answer in flat],
+        [answer.annotator for answer in flat],
+        [answer.label for answer in flat],
+        among=suite.labels,
     )
-    found = {metric.name: metric for metric in agreement(ratings.counts(), bootstrap=bootstrap)}
-    return found["randolph"], found["percent"]
+    metrics = {metric.name: metric for metric in agreement(ratings.counts(), bootstrap=bootstrap)}
+    return metrics["randolph"], metrics["percent"]

@@ -102,9 +102,9 @@ def evaluate(
     settings = settings or {}
     results = []
     for gold in golds:
-        answering = [said for said in detectors if gold.question.name in said.labels]
-        silent = tuple(said.name for said in detectors if said not in answering)
-        models = tuple(_measured(gold, said, title, data, settings, bootstrap) for said in answering)
+        answering = [predictions for predictions in detectors if gold.question.name in predictions.labels]
+        silent = tuple(predictions.name for predictions in detectors if predictions not in answering)
+        models = tuple(_model_metrics(gold, predictions, title, data, settings, bootstrap) for predictions in answering)
         pairs = _pairs(gold, answering, bootstrap) if tests else ()
         results.append(QuestionResult(gold, models, pairs, silent))
     if not any(result.models for result in results):
@@ -113,11 +113,11 @@ def evaluate(
     return Evaluation(tuple(results), title, data, bootstrap.seed, settings)
 
 
-def _measured(
-    gold: Gold, said: Predictions, title: str, data: str, settings: dict[str, str], bootstrap: Bootstrap
+def _model_metrics(
+    gold: Gold, predictions: Predictions, title: str, data: str, settings: dict[str, str], bootstrap: Bootstrap
 ) -> ModelMetrics:
     question = gold.question
-    answers = _at(gold, said)
+    answers = _counted_predictions(gold, predictions)
     table: Confusion | None = None
     roc: Curve = ()
     if question.kind == "many":
@@ -128,24 +128,26 @@ def _measured(
     else:
         table = confusion_with_gaps(gold.cells, answers, question.label_names)
         metrics = classification_metrics(table, positive=question.positive, bootstrap=bootstrap)
-        if question.name in said.yes:
-            found, roc = _ranked(gold, said, bootstrap)
-            metrics = [*metrics[:2], *found, *metrics[2:]]
+        if question.name in predictions.yes:
+            ranked, roc = _ranking_metrics(gold, predictions, bootstrap)
+            metrics = [*metrics[:2], *ranked, *metrics[2:]]
     report = Report(
         f"{title}: {question.name}",
         tuple(metrics),
         data,
-        f"{said.name} {said.version}".strip(),
+        f"{predictions.name} {predictions.version}".strip(),
         datetime.now(UTC),
         bootstrap.seed,
         settings,
     )
-    return ModelMetrics(said.name, said.version, report, table, roc, sum(answer is None for answer in answers))
+    return ModelMetrics(
+        predictions.name, predictions.version, report, table, roc, sum(answer is None for answer in answers)
+    )
 
 
-def _ranked(gold: Gold, said: Predictions, bootstrap: Bootstrap) -> tuple[list[Metric], Curve]:
+def _ranking_metrics(gold: Gold, predictions: Predictions, bootstrap: Bootstrap) -> tuple[list[Metric], Curve]:
     """Return AUROC and average precision over the posts that have a score, and the ROC curve."""
-    scores = [said.yes[gold.question.name][row] for row in gold.rows]
+    scores = [predictions.yes[gold.question.name][row] for row in gold.rows]
     pairs = [(label == gold.question.positive, s) for label, s in zip(gold.cells, scores, strict=True) if s is not None]
     yes, numbers = [flag for flag, _ in pairs], [number for _, number in pairs]
     metrics = ranking(yes, numbers, bootstrap=bootstrap)
@@ -160,24 +162,26 @@ def _ranked(gold: Gold, said: Predictions, bootstrap: Bootstrap) -> tuple[list[M
 
 def _pairs(gold: Gold, detectors: Sequence[Predictions], bootstrap: Bootstrap) -> tuple[PairedTest, ...]:
     """Return the tests between each two detectors: macro-F1 by paired bootstrap, the share right by McNemar."""
-    found: list[tuple[str, str, Comparison]] = []
-    answers = {said.name: _at(gold, said) for said in detectors}
-    right = {name: [a == g for a, g in zip(said, gold.cells, strict=True)] for name, said in answers.items()}
+    compared: list[tuple[str, str, Comparison]] = []
+    answers = {predictions.name: _counted_predictions(gold, predictions) for predictions in detectors}
+    right = {
+        name: [a == g for a, g in zip(predictions, gold.cells, strict=True)] for name, predictions in answers.items()
+    }
     for first, second in combinations(answers, 2):
         if gold.question.kind != "many":
             names = gold.question.label_names
             sides = [confusion_with_gaps(gold.cells, answers[name], names) for name in (first, second)]
             wider = max(sides, key=lambda table: len(table.labels))
             cells = [[NO_ANSWER if cell is None else cell for cell in answers[name]] for name in (first, second)]
-            found.append((first, second, paired_bootstrap(
+            compared.append((first, second, paired_bootstrap(
                 gold.cells, *cells, labels=wider.labels, bootstrap=bootstrap, value=macro_f1_of_labels(wider)
             )))  # fmt: skip
-        found.append((first, second, mcnemar(right[first], right[second])))
+        compared.append((first, second, mcnemar(right[first], right[second])))
     adjusted: dict[int, float] = {}
-    for metric in {comparison.metric for _, _, comparison in found}:
-        places = [i for i, (_, _, comparison) in enumerate(found) if comparison.metric == metric]
-        adjusted |= dict(zip(places, holm([found[i][2].p for i in places]), strict=True))
-    return tuple(PairedTest(*pair, adjusted[i]) for i, pair in enumerate(found))
+    for metric in {comparison.metric for _, _, comparison in compared}:
+        places = [i for i, (_, _, comparison) in enumerate(compared) if comparison.metric == metric]
+        adjusted |= dict(zip(places, holm([compared[i][2].p for i in places]), strict=True))
+    return tuple(PairedTest(*pair, adjusted[i]) for i, pair in enumerate(compared))
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -190,9 +194,9 @@ def holm(values: Sequence[float]) -> list[float]:
     return result
 
 
-def _at(gold: Gold, said: Predictions) -> list[str | None]:
+def _counted_predictions(gold: Gold, predictions: Predictions) -> list[str | None]:
     """Return what a detector said about the posts that count, labels joined by `|`."""
-    answers = said.labels[gold.question.name]
+    answers = predictions.labels[gold.question.name]
     return [None if (answer := answers[row]) is None else SEPARATOR.join(answer) for row in gold.rows]
 
 

@@ -1,6 +1,6 @@
 """The figures of one detector on one question, with their intervals.
 
-Gold and said labels in, metrics out. A post without an answer counts against
+Gold and predicted labels in, metrics out. A post without an answer counts against
 the detector: it is missed where the gold label is concerned, and no label's
 precision hears of it. Means over labels are over real labels only.
 """
@@ -19,9 +19,9 @@ NO_ANSWER = "no answer"
 MAIN: tuple[str, ...] = ("macro_f1", "accuracy", "auroc")
 
 
-def confusion_with_gaps(gold: Sequence[str], said: Sequence[str | None], labels: Sequence[str]) -> Confusion:
+def confusion_with_gaps(gold: Sequence[str], predicted: Sequence[str | None], labels: Sequence[str]) -> Confusion:
     """Return the confusion matrix; where posts have no answer, a last column says how many."""
-    filled = [NO_ANSWER if label is None else label for label in said]
+    filled = [NO_ANSWER if label is None else label for label in predicted]
     names = [*labels, NO_ANSWER] if NO_ANSWER in filled else list(labels)
     return confusion(gold, filled, names)
 

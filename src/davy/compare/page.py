@@ -48,7 +48,9 @@ def confusion_plot(result: QuestionResult, model: ModelMetrics) -> Plot | None:
         return None
     names = [_short(label, result.question) for label in model.table.labels]
     counts = {
-        (gold, said): int(model.table.matrix[i, j]) for i, gold in enumerate(names) for j, said in enumerate(names)
+        (gold, predicted): int(model.table.matrix[i, j])
+        for i, gold in enumerate(names)
+        for j, predicted in enumerate(names)
     }
     return confusion(counts, names, title=f"{result.question.name}: {model.name}")
 

@@ -61,33 +61,33 @@ def align_predictions(
 
     if "id" not in predictions.columns:
         raise UserError(f"{file} has no column 'id' to join by; it has {', '.join(predictions.columns)}")
-    own = predictions["id"].cast(pl.String)
-    if own.null_count():
-        raise UserError(f"{file}: row {int(own.is_null().arg_max() or 0) + 1} has no id")
-    if own.n_unique() < len(own):
-        first = own.filter(own.is_duplicated())[0]
+    given_ids = predictions["id"].cast(pl.String)
+    if given_ids.null_count():
+        raise UserError(f"{file}: row {int(given_ids.is_null().arg_max() or 0) + 1} has no id")
+    if given_ids.n_unique() < len(given_ids):
+        first = given_ids.filter(given_ids.is_duplicated())[0]
         raise UserError(f"{file} has id {first!r} more than once. Keep one prediction a post")
-    known = set(every)
-    extra = [one for one in own if one not in known]
+    known_ids = set(every)
+    extra = [post_id for post_id in given_ids if post_id not in known_ids]
     if extra:
         raise UserError(f"{file} has {len(extra):,} ids that {posts} does not have, such as {extra[0]!r}. Drop them")
-    there = {one: i for i, one in enumerate(own)}
-    missing = [one for one in ids if one not in there]
+    places = {post_id: i for i, post_id in enumerate(given_ids)}
+    missing = [post_id for post_id in ids if post_id not in places]
     if missing:
         raise UserError(
             f"{file} has no prediction for {len(missing):,} of {len(ids):,} posts of {posts}, such as {missing[0]!r}"
         )
-    return predictions[[there[one] for one in ids]]
+    return predictions[[places[post_id] for post_id in ids]]
 
 
 def _labels(scored: pl.DataFrame, question: Question, file: str) -> list[Answer]:
     """Return the labels a post; where a detector wrote `none` for a `many` question, it gave none of its labels."""
     column = f"{question.name}.label"
-    found = parse_column(scored, question, column, file)
+    parsed = parse_column(scored, question, column, file)
     if question.kind != "many":
-        return found
-    given = scored[column].is_not_null().to_list()
-    return [() if labels is None and said else labels for labels, said in zip(found, given, strict=True)]
+        return parsed
+    has_cell = scored[column].is_not_null().to_list()
+    return [() if labels is None and is_given else labels for labels, is_given in zip(parsed, has_cell, strict=True)]
 
 
 def _numbers(scored: pl.DataFrame, question: Question, file: str) -> list[float | None] | None:

@@ -59,7 +59,7 @@ def label_table(result: QuestionResult, model: ModelMetrics) -> Table:
 
 
 def confusion_table(result: QuestionResult, model: ModelMetrics) -> Table | None:
-    """Return the confusion matrix, gold labels down, said labels across."""
+    """Return the confusion matrix, gold labels down, predicted labels across."""
     if model.table is None:
         return None
     rows = [
@@ -67,8 +67,8 @@ def confusion_table(result: QuestionResult, model: ModelMetrics) -> Table | None
         for i, label in enumerate(model.table.labels)
         if label in result.question.label_names
     ]
-    columns = [Column("gold ↓ said →"), *(Column(label, "count") for label in model.table.labels)]
-    return Table.of(columns, rows, title=f"{result.question.name}: {model.name}, gold against said")
+    columns = [Column("gold ↓ predicted →"), *(Column(label, "count") for label in model.table.labels)]
+    return Table.of(columns, rows, title=f"{result.question.name}: {model.name}, gold against predictions")
 
 
 def pair_table(result: QuestionResult) -> Table | None:

@@ -39,21 +39,19 @@ class CorpusDocuments:
 
 
 def write_documents(
-    found: CorpusStatistics, columns: list[str], about: Mapping[str, str] | None = None
+    statistics: CorpusStatistics, columns: list[str], about: Mapping[str, str] | None = None
 ) -> CorpusDocuments:
     """Return the papers; `about` holds people's own answers by the id of the question."""
-    known = {**facts(found, columns), "version": __version__}
+    known = {**facts(statistics, columns), "version": __version__}
     given = dict(about or {})
     pages: dict[str, str] = {}
     done = 0
     left: list[str] = []
     for form in FORMS:
-        pages[form], answered, missing = _filled(_form(form), known, given, found.name)
+        pages[form], answered, missing = _filled(_form(form), known, given, statistics.name)
         done, left = done + answered, left + missing
-    return CorpusDocuments(
-        pages["data_statement"], pages["datasheet"], _harm(known, given, found), _card(known, given, found), done,
-        tuple(dict.fromkeys(left)),
-    )  # fmt: skip
+    harm, card = _harm(known, given, statistics), _card(known, given, statistics)
+    return CorpusDocuments(pages["data_statement"], pages["datasheet"], harm, card, done, tuple(dict.fromkeys(left)))
 
 
 def statement(name: str, known: Mapping[str, str], given: Mapping[str, str]) -> str:
@@ -118,10 +116,10 @@ def _from(fill: str | None, known: Mapping[str, str]) -> str | None:
     return None if missing else fill.format(**known)
 
 
-def _harm(known: Mapping[str, str], given: Mapping[str, str], found: CorpusStatistics) -> str:
+def _harm(known: Mapping[str, str], given: Mapping[str, str], statistics: CorpusStatistics) -> str:
     topics = known.get("topics", "")
     parts = [
-        f"# Possible harm and misuse: {found.name}",
+        f"# Possible harm and misuse: {statistics.name}",
         "",
         "- **To those who read it.** The posts are abusive. Show them masked, let people stop, spread hard posts out.",
         "- **To those written about.** Republishing an attack can repeat it. Mask names; give posts out only for "
@@ -142,24 +140,26 @@ def _harm(known: Mapping[str, str], given: Mapping[str, str], found: CorpusStati
     return mask("\n".join(part for part in parts if part or part == ""))
 
 
-def _card(known: Mapping[str, str], given: Mapping[str, str], found: CorpusStatistics) -> str:
+def _card(known: Mapping[str, str], given: Mapping[str, str], statistics: CorpusStatistics) -> str:
     """Return a dataset card as Hugging Face reads it: facts in front, then the words."""
-    langs = [value for value, _ in found.origins.get("lang", []) if value.isalpha()]
-    licences = [value for value, _ in found.origins.get("licence", []) if not value.startswith("(")]
+    langs = [value for value, _ in statistics.origins.get("lang", []) if value.isalpha()]
+    licences = [value for value, _ in statistics.origins.get("licence", []) if not value.startswith("(")]
     front: dict[str, Any] = {
-        "pretty_name": given.get("pretty_name") or found.name,
+        "pretty_name": given.get("pretty_name") or statistics.name,
         **({"language": langs} if langs else {}),
         "license": _licence(licences),
         "task_categories": ["text-classification"],
         "tags": ["hate-speech", "not-for-all-audiences"],
-        "size_categories": [_size(found.posts)],
+        "size_categories": [_size(statistics.posts)],
     }
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
-    rows = [f"| {level.question} | {label} | {n:,} |" for level in found.levels for label, n in level.labels.items()]
+    rows = [
+        f"| {level.question} | {label} | {n:,} |" for level in statistics.levels for label, n in level.labels.items()
+    ]
     purpose = given.get("purpose") or f"{OPEN}: what is it for (`purpose`)?"
     return mask(
         f"---\n{head}---\n\n# {front['pretty_name']}\n\n> **Content warning:** the posts hold abusive language.\n\n"
-        f"{purpose}\n\n## What is in it\n\n{found.posts:,} posts. {known.get('languages', '')}\n\n"
+        f"{purpose}\n\n## What is in it\n\n{statistics.posts:,} posts. {known.get('languages', '')}\n\n"
         f"| question | label | posts |\n| --- | --- | ---: |\n" + "\n".join(rows) + "\n\n"
         f"{known.get('splits', '')}\n\n## Sources and licences\n\n{known.get('sources') or OPEN}\n\n"
         "## Papers\n\n[Data statement](data_statement.md), [datasheet](datasheet.md), "

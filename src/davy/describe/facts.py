@@ -7,54 +7,54 @@ import re
 from davy.describe.describe import CorpusStatistics
 
 
-def facts(found: CorpusStatistics, columns: list[str]) -> dict[str, str]:
+def facts(statistics: CorpusStatistics, columns: list[str]) -> dict[str, str]:
     """Return fact → sentence; an empty sentence means not known."""
-    words, emoji = found.lengths["all posts"]["words"], found.emoji
+    words, emoji = statistics.lengths["all posts"]["words"], statistics.emoji
     unanswered = [
-        f"{found.posts - level.answered:,} of {found.posts:,} posts have no answer to {level.question}"
-        for level in found.levels
-        if level.answered < found.posts
+        f"{statistics.posts - level.answered:,} of {statistics.posts:,} posts have no answer to {level.question}"
+        for level in statistics.levels
+        if level.answered < statistics.posts
     ]
     told = {
-        "posts": f"{found.posts:,}",
-        "empty": f"{found.empty:,}",
-        "repeated": f"{found.repeated:,}",
+        "posts": f"{statistics.posts:,}",
+        "empty": f"{statistics.empty:,}",
+        "repeated": f"{statistics.repeated:,}",
         "words": "" if words.n == 0 else f"{words.mean:.1f} words each on average (median {words.median:.0f})",
         "emoji": f"{emoji.posts_with:,} of them have emoji ({emoji.unique:,} different ones)",
-        "labels": "; ".join(_labels(level.question, level.labels, level.answered) for level in found.levels),
-        "languages": _listed(found, "lang"),
-        "platforms": _listed(found, "platform") or _listed(found, "source"),
-        "samplers": _listed(found, "sampler"),
-        "licences": _listed(found, "licence"),
-        "splits": f"By split: {split}." if (split := _listed(found, "split")) else "",
-        "sources": _sources(found),
-        "found": _found(found),
+        "labels": "; ".join(_labels(level.question, level.labels, level.answered) for level in statistics.levels),
+        "languages": _listed(statistics, "lang"),
+        "platforms": _listed(statistics, "platform") or _listed(statistics, "source"),
+        "samplers": _listed(statistics, "sampler"),
+        "licences": _listed(statistics, "licence"),
+        "splits": f"By split: {split}." if (split := _listed(statistics, "split")) else "",
+        "sources": _sources(statistics),
+        "found": _found(statistics),
         "columns": ", ".join(columns),
         "unanswered": ("; ".join(unanswered) + ".") if unanswered else "",
         "related": "Replies and derived posts name their parent in `parent`." if "parent" in columns else "",
-        "with_images": " and image" if found.images else "",
+        "with_images": " and image" if statistics.images else "",
         "identifiable": "Davy's readers keep no user names; an author is at most a keyed hash. Names inside texts are "
         "there unless cleaning masked them." if "platform" in columns else "",
-        "collected": f"Between {found.collected[0]} and {found.collected[1]}." if found.collected else "",
+        "collected": "Between {} and {}.".format(*statistics.collected) if statistics.collected else "",
         "withdrawal": "`davy collect withdraw` removes a post that its author deleted, with all that was derived from "
         "its text.",
-        "scheme": f"Scheme {found.scheme}." if found.scheme else "",
-        "topics": _topics(found),
-        "data": found.data,
+        "scheme": f"Scheme {statistics.scheme}." if statistics.scheme else "",
+        "topics": _topics(statistics),
+        "data": statistics.data,
     }  # fmt: skip
-    if found.times:
-        told["first_time"], told["last_time"] = found.times
+    if statistics.times:
+        told["first_time"], told["last_time"] = statistics.times
     return told
 
 
-def _found(found: CorpusStatistics) -> str:
+def _found(statistics: CorpusStatistics) -> str:
     """Return the ways that `davy collect` noted; a mere file name does not say how posts were found."""
-    ways = [(way, n) for way, n in found.found if re.match("(search|profiles|trend|corpus)[:,]|everything", way)]
+    ways = [(way, n) for way, n in statistics.found if re.match("(search|profiles|trend|corpus)[:,]|everything", way)]
     return "; ".join(f"{way} ({n:,})" for way, n in ways[:8])
 
 
-def _listed(found: CorpusStatistics, column: str) -> str:
-    values = [(value, n) for value, n in found.origins.get(column, []) if value != "(none)"]
+def _listed(statistics: CorpusStatistics, column: str) -> str:
+    values = [(value, n) for value, n in statistics.origins.get(column, []) if value != "(none)"]
     return ", ".join(f"{value} ({n:,})" for value, n in values)
 
 
@@ -63,19 +63,19 @@ def _labels(question: str, labels: dict[str, int], answered: int) -> str:
     return f"{question}: {given}"
 
 
-def _sources(found: CorpusStatistics) -> str:
-    sources, licences = _listed(found, "source"), _listed(found, "licence")
+def _sources(statistics: CorpusStatistics) -> str:
+    sources, licences = _listed(statistics, "source"), _listed(statistics, "licence")
     if not sources:
         return ""
     return f"Sources: {sources}. Licences: {licences}." if licences else f"Sources: {sources}. Licences not recorded."
 
 
-def _topics(found: CorpusStatistics) -> str:
+def _topics(statistics: CorpusStatistics) -> str:
     """Return how many topic words give a class away; the words themselves stay in the report."""
-    if not found.words:
+    if not statistics.words:
         return ""
     by_class: dict[str, int] = {}
-    for topic in found.topics:
+    for topic in statistics.topics:
         name = f"{topic.question}: {topic.label}"
         by_class[name] = by_class.get(name, 0) + 1
     if not by_class:

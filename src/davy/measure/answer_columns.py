@@ -15,22 +15,22 @@ ANNOTATOR_NAMES = ("annotator", "annotator_id", "annotator_name", "worker", "wor
 LABEL_NAMES = ("label", "labels", "answer", "annotation", "value")
 
 
-def item_column(columns: Sequence[str], asked: str | None, file: str) -> str:
+def item_column(columns: Sequence[str], requested: str | None, file: str) -> str:
     """Return the column that says which item an answer is about."""
-    return _one(columns, asked, ITEM_NAMES, file, "--item", "the item (the post that was labelled)")
+    return _one(columns, requested, ITEM_NAMES, file, "--item", "the item (the post that was labelled)")
 
 
-def annotator_column(columns: Sequence[str], asked: str | None, file: str) -> str:
+def annotator_column(columns: Sequence[str], requested: str | None, file: str) -> str:
     """Return the column that says who gave an answer."""
-    return _one(columns, asked, ANNOTATOR_NAMES, file, "--annotator", "the annotator")
+    return _one(columns, requested, ANNOTATOR_NAMES, file, "--annotator", "the annotator")
 
 
-def label_columns(columns: Sequence[str], asked: Sequence[str], file: str, taken: Sequence[str]) -> list[str]:
+def label_columns(columns: Sequence[str], requested: Sequence[str], file: str, taken: Sequence[str]) -> list[str]:
     """Return the columns that hold answers, one a question: those named, else `label`, else all that begin so."""
-    for name in asked:
+    for name in requested:
         require(name, columns, file, "--label")
-    if asked:
-        return list(asked)
+    if requested:
+        return list(requested)
     exact = [name for name in columns if name.casefold() in LABEL_NAMES and name not in taken]
     found = exact[:1] or [n for n in columns if n.casefold().startswith(("label_", "label.")) and n not in taken]
     if not found:
@@ -77,10 +77,10 @@ def require(name: str, columns: Sequence[str], file: str, option: str) -> None:
         raise UserError(f"{file} has no column {name!r} ({option}); it has {seen}.{nearest(name, list(columns))}")
 
 
-def _one(columns: Sequence[str], asked: str | None, known: Sequence[str], file: str, option: str, what: str) -> str:
-    if asked is not None:
-        require(asked, columns, file, option)
-        return asked
+def _one(columns: Sequence[str], requested: str | None, known: Sequence[str], file: str, option: str, what: str) -> str:
+    if requested is not None:
+        require(requested, columns, file, option)
+        return requested
     by_fold = {column.casefold(): column for column in reversed(columns)}
     found = next((by_fold[name] for name in known if name in by_fold), None)
     if found is None:

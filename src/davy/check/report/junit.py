@@ -43,8 +43,8 @@ def junit(summary: dict[str, Any], results: Sequence[GateResult]) -> str:
                 SubElement(case, "failure", message=_clean(result.reason)).text = _clean(result.reason)
         for name, each, found in cells:
             case = SubElement(suite, "testcase", classname=_clean(name), name=_clean(each), time="0")
-            said = f"accuracy {found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}], n = {found['n']}"
-            SubElement(case, "system-out").text = said
+            summary_line = f"accuracy {found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}], n = {found['n']}"
+            SubElement(case, "system-out").text = summary_line
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 

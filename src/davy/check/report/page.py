@@ -55,22 +55,22 @@ def page(check: CheckReport) -> Page:
         more={"Suite": suite.source} if suite.source else {},
     )
     lead = f"{suite.title or suite.name}: {len(suite.cases):,} cases, {len(suite.functionalities)} functionalities."
-    made = Page(f"Functional tests: {suite.name}", lead=lead, provenance=origin, texts=True)
+    report = Page(f"Functional tests: {suite.name}", lead=lead, provenance=origin, texts=True)
     words = lexicon(suite)
-    _gates(made, check)
-    _glance(made, check)
-    _heat(made, check)
-    _changes(made, check)
-    _cases(made, check, words)
-    _fairness(made, check)
-    _confusions(made, check)
-    _worst(made, check)
-    _missing(made, check)
-    return made
+    _gates(report, check)
+    _glance(report, check)
+    _heat(report, check)
+    _changes(report, check)
+    _cases(report, check, words)
+    _fairness(report, check)
+    _confusions(report, check)
+    _worst(report, check)
+    _missing(report, check)
+    return report
 
 
-def _glance(made: Page, check: CheckReport) -> None:
-    made.section("At a glance", "Share of cases that are right, with 95% intervals (Wilson).")
+def _glance(report: Page, check: CheckReport) -> None:
+    report.section("At a glance", "Share of cases that are right, with 95% intervals (Wilson).")
     suite = check.suite
     by_cell = [
         {(c.functionality, c.set, c.label, c.target): c.accuracy for c in metrics.cells(suite, run, ("set", "label"))}
@@ -87,11 +87,11 @@ def _glance(made: Page, check: CheckReport) -> None:
     if any(pairs):
         rows.append(("pairs with both sides right", *pairs))
     scored = [Column(run.model, "metric") for run in check.runs]
-    made.table(Table.of([Column("cases"), *scored], rows))
+    report.table(Table.of([Column("cases"), *scored], rows))
     differences = [metrics.emoji_difference(suite, run) for run in check.runs]
     if any(one.value is not None for one in differences):
-        made.heading("Emoji difference")
-        made.say(
+        report.heading("Emoji difference")
+        report.say(
             "Accuracy on the originals less accuracy on the same cases without emoji: below zero means that "
             "emoji mislead the detector. Not defined (†) where removing the emoji flips the label."
         )
@@ -100,7 +100,7 @@ def _glance(made: Page, check: CheckReport) -> None:
         for name in suite.functionalities:
             found = [metrics.emoji_difference(suite, run, name) for run in check.runs]
             shown.append((suite.titled(name), *(_short(one) for one in found)))
-        made.table(Table.of([Column("functionality"), *columns], shown))
+        report.table(Table.of([Column("functionality"), *columns], shown))
 
 
 def _short(metric: Metric) -> Metric:
@@ -112,24 +112,24 @@ def _brief(metric: Metric) -> Metric:
     return metric if metric.value is not None else Metric(metric.name, None, metric.n, note="not defined")
 
 
-def _heat(made: Page, check: CheckReport) -> None:
-    made.section(
+def _heat(report: Page, check: CheckReport) -> None:
+    report.section(
         "Heat map",
         "Accuracy by functionality and set. The stronger the colour, the more is wrong. Press a cell to see its cases.",
     )
-    made.part(heat_map(check.summary), style=_asset("page.css"))
+    report.part(heat_map(check.summary), style=_asset("page.css"))
 
 
-def _cases(made: Page, check: CheckReport, words: Lexicon) -> None:
-    made.section("Cases", "Each case with what every model said, and the probability it gave to yes.")
+def _cases(report: Page, check: CheckReport, words: Lexicon) -> None:
+    report.section("Cases", "Each case with what every model said, and the probability it gave to yes.")
     part = cases_part(check.suite, check.runs, words, check.changes)
-    made.part(f'<div id="cases">{part}</div>\n', style=_asset("page.css"), script=_asset("page.js"), texts=True)
+    report.part(f'<div id="cases">{part}</div>\n', style=_asset("page.css"), script=_asset("page.js"), texts=True)
 
 
-def _changes(made: Page, check: CheckReport) -> None:
+def _changes(report: Page, check: CheckReport) -> None:
     if not check.changes:
         return
-    made.section(
+    report.section(
         "What changed since the last run", "Among the cases below, answers can be narrowed to what was fixed or broken."
     )
     rows = [
@@ -151,44 +151,44 @@ def _changes(made: Page, check: CheckReport) -> None:
         Column("broken", "count"),
         Column("McNemar"),
     ]
-    made.table(Table.of(columns, rows))
+    report.table(Table.of(columns, rows))
     for change in check.changes:
         moved = [
             (check.suite.titled(f), *found) for f, found in change.by_functionality.items() if found[1] or found[2]
         ]
         if moved:
             columns = [Column("functionality"), *(Column(name, "count") for name in ("cases", "fixed", "broken"))]
-            made.table(Table.of(columns, moved, title=change.model))
+            report.table(Table.of(columns, moved, title=change.model))
 
 
-def _fairness(made: Page, check: CheckReport) -> None:
+def _fairness(report: Page, check: CheckReport) -> None:
     known = [(run.model, fair) for run, fair in zip(check.runs, check.fair, strict=True) if fair is not None]
     if not known:
         return
-    made.section(
+    report.section(
         "Fairness",
         "Does the detector serve the groups alike? Cases that are about nobody are left out. Dots are figures, lines "
         "their 95% intervals.",
     )
-    made.plot(rate_plots.rate_plot(known), "Six rates by target and model, with 95% intervals.")
+    report.plot(rate_plots.rate_plot(known), "Six rates by target and model, with 95% intervals.")
     true = known[0][1].true_rate
-    made.say(
+    report.say(
         "A detector that is always right would select: "
         + ", ".join(f"{target} {rate:.2f}" for target, rate in true.items())
         + "."
     )
-    made.heading("Between groups")
-    made.say(
+    report.heading("Between groups")
+    report.say(
         "Ratios are the lowest group's rate over the highest's: 1 is parity. Intervals are bootstrapped; chance drives "
         "groups apart, so the resampled ratios, and with them the interval, lie low."
     )
     between = {"demographic_parity_ratio": "demographic parity ratio", "equalised_odds_ratio": "equalised odds ratio"}
     rows = [(name, *(_brief(fair.between[key]) for key in between)) for name, fair in known]
-    made.table(Table.of([Column("model"), *(Column(title, "metric") for title in between.values())], rows))
+    report.table(Table.of([Column("model"), *(Column(title, "metric") for title in between.values())], rows))
     for name, fair in known:
-        made.heading(f"{name}, by target")
+        report.heading(f"{name}, by target")
         rates = [(target, *(found[key] for key in RATE_TITLES)) for target, found in fair.by_target.items()]
-        made.table(
+        report.table(
             Table.of([Column("target"), *(Column(title, "metric", digits=2) for title in RATE_TITLES.values())], rates)
         )
         auc = [
@@ -196,29 +196,32 @@ def _fairness(made: Page, check: CheckReport) -> None:
             for target, found in fair.auc.items()
         ]
         titles = ("subgroup AUC", "BPSN AUC", "BNSP AUC")
-        made.table(Table.of([Column("target"), *(Column(title, "metric", digits=2) for title in titles)], auc))
-    made.say(
+        report.table(Table.of([Column("target"), *(Column(title, "metric", digits=2) for title in titles)], auc))
+    report.say(
         "BPSN is low where harmless mentions of a group are taken for hate, BNSP where hate against it is missed "
         "(Borkan and others, 2019)."
     )
 
 
-def _confusions(made: Page, check: CheckReport) -> None:
-    made.section("Confusions", "What is right, and how often each model said what.")
+def _confusions(report: Page, check: CheckReport) -> None:
+    report.section("Confusions", "What is right, and how often each model said what.")
     rows = []
     for run in check.runs:
         found = metrics.confusions(check.suite, run)
-        rows += [(run.model, gold, *(found[gold, said] for said in check.suite.labels)) for gold in check.suite.labels]
-    said = [Column(f"said {label}", "count") for label in check.suite.labels]
-    made.table(Table.of([Column("model"), Column("expected"), *said], rows))
+        rows += [
+            (run.model, gold, *(found[gold, predicted] for predicted in check.suite.labels))
+            for gold in check.suite.labels
+        ]
+    predicted = [Column(f"predicted {label}", "count") for label in check.suite.labels]
+    report.table(Table.of([Column("model"), Column("expected"), *predicted], rows))
 
 
-def _worst(made: Page, check: CheckReport) -> None:
-    made.section("Worst cases", f"For each model the {WORST} wrong answers that it is surest of.")
+def _worst(report: Page, check: CheckReport) -> None:
+    report.section("Worst cases", f"For each model the {WORST} wrong answers that it is surest of.")
     masked = suites.masker(check.suite)
     for run in check.runs:
         wrong = metrics.worst_cases(check.suite, run)
-        made.heading(f"{run.model}: {len(wrong):,} wrong")
+        report.heading(f"{run.model}: {len(wrong):,} wrong")
         if not wrong:
             continue
         rows = [
@@ -237,33 +240,33 @@ def _worst(made: Page, check: CheckReport) -> None:
             *map(Column, ("functionality", "set", "target", "expected")),
             Column("yes", "number"),
         ]
-        made.table(Table.of(columns, rows))
+        report.table(Table.of(columns, rows))
 
 
-def _gates(made: Page, check: CheckReport) -> None:
+def _gates(report: Page, check: CheckReport) -> None:
     if not check.gated:
         return
     failed = [result for result in check.results if not result.passed]
-    made.section("Gates", f"{len(failed)} of {len(check.results)} gates failed." if failed else "All gates passed.")
+    report.section("Gates", f"{len(failed)} of {len(check.results)} gates failed." if failed else "All gates passed.")
     rows = [
         (result.model, "failed" if not result.passed else "passed", result.gate, result.found, result.limit)
         for result in sorted(check.results, key=lambda one: one.passed)
     ]
     columns = [Column("model"), Column("result"), Column("gate"), Column("found", "number"), Column("limit", "number")]
-    made.table(Table.of(columns, rows))
+    report.table(Table.of(columns, rows))
 
 
-def _missing(made: Page, check: CheckReport) -> None:
+def _missing(report: Page, check: CheckReport) -> None:
     unanswered = [(run.model, out.case, out.note) for run in check.runs for out in run.outcomes if not out.applies]
-    made.section("What is missing")
+    report.section("What is missing")
     if not check.suite.missing and not unanswered:
-        made.say("Nothing: every template was made into cases, and every case has an answer.")
+        report.say("Nothing: every template was made into cases, and every case has an answer.")
     if check.suite.missing:
-        made.say("The suite's file has problems, so some of its cases were left out:")
-        made.table(Table.of([Column("problem")], [(line,) for line in check.suite.missing]))
+        report.say("The suite's file has problems, so some of its cases were left out:")
+        report.table(Table.of([Column("problem")], [(line,) for line in check.suite.missing]))
     if unanswered:
-        made.say(f"{len(unanswered):,} answers are missing and count neither as right nor as wrong.")
-        made.table(Table.of([Column("model"), Column("case"), Column("reason")], unanswered[:200]))
+        report.say(f"{len(unanswered):,} answers are missing and count neither as right nor as wrong.")
+        report.table(Table.of([Column("model"), Column("case"), Column("reason")], unanswered[:200]))
 
 
 def _asset(name: str) -> str:

@@ -77,7 +77,7 @@ def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]
         "emoji_difference": _record(metrics.emoji_difference(suite, run)),
         "pairs": {key: _record(one) for key, one in metrics.pairs_right(suite, run, lambda case: case.set).items()},
         "functionalities": _functionalities(suite, run, cells),
-        "confusion": [[confusion[gold, said] for said in suite.labels] for gold in suite.labels],
+        "confusion": [[confusion[gold, predicted] for predicted in suite.labels] for gold in suite.labels],
         "fairness": None if fair is None else _fair(fair),
         "worst": [case.id for case, _ in metrics.worst_cases(suite, run)[:100]],
         "outcomes": {o.case: [o.probability, None if o.correct is None else int(o.correct)] for o in run.outcomes},

@@ -87,45 +87,45 @@ class Reproduction:
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-def tables(found: Reproduction, figures: Sequence[str] = ()) -> list[Table]:
+def tables(reproduction: Reproduction, figures: Sequence[str] = ()) -> list[Table]:
     """Return a table a task: paper, ours, n, interval, split; some figures only, where they are named."""
-    made = []
-    for task in dict.fromkeys(line.task for line in found.lines):
-        kept = [line for line in found.lines if line.task == task and (not figures or line.figure in figures)]
+    result = []
+    for task in dict.fromkeys(line.task for line in reproduction.lines):
+        kept = [line for line in reproduction.lines if line.task == task and (not figures or line.figure in figures)]
         several = len({line.figure for line in kept}) > 1
         rows = [
             [row_name(line), *([figure_title(line.figure)] if several else []), line.paper,
              _missing(line) if line.ours is None else line.ours.value, None if line.ours is None else line.ours.n,
-             None if line.ours is None else _interval(line.ours, max(3, found.digits)), line.split]
+             None if line.ours is None else _interval(line.ours, max(3, reproduction.digits)), line.split]
             for line in kept
         ]  # fmt: skip
         columns = [
             Column("row"),
             *([Column("figure")] if several else []),
-            Column("paper", "number", found.digits),
-            Column("ours", "number", max(3, found.digits)),
+            Column("paper", "number", reproduction.digits),
+            Column("ours", "number", max(3, reproduction.digits)),
             Column("n", "count"),
             Column("95 % interval"),
             Column("split"),
         ]
         what = "" if several else f", {figure_title(kept[0].figure)}"
-        made.append(Table.of(columns, rows, title=f"{task}{what}"))
-    return made
+        result.append(Table.of(columns, rows, title=f"{task}{what}"))
+    return result
 
 
-def whole_table(found: Reproduction) -> Table:
+def whole_table(reproduction: Reproduction) -> Table:
     """Return every line as one row, for spreadsheets."""
     rows = [
         (line.row, line.what, line.task, line.figure, line.paper, line.ours, line.split, line.version, line.note)
-        for line in found.lines
+        for line in reproduction.lines
     ]
     names = ["row", "what", "task", "figure", "paper", "ours", "split", "version", "not run"]
     return Table.of([Column(name, "metric") if name == "ours" else Column(name) for name in names], rows)
 
 
-def reasons(found: Reproduction) -> list[str]:
+def reasons(reproduction: Reproduction) -> list[str]:
     """Return why rows were not run, one line a row."""
-    why = {row_name(line): line.note for line in found.lines if line.ours is None and line.note}
+    why = {row_name(line): line.note for line in reproduction.lines if line.ours is None and line.note}
     return [f"Not run: {name} ({note})." for name, note in why.items()]
 
 
@@ -134,16 +134,16 @@ def row_name(line: PaperRow) -> str:
     return line.row if line.row == line.what else f"{line.row} {line.what}"
 
 
-def record(found: Reproduction) -> dict[str, Any]:
+def record(reproduction: Reproduction) -> dict[str, Any]:
     """Return a reproduction as plain values."""
     return {
-        "paper": found.paper,
-        "title": found.title,
-        "source": found.source,
-        "data": found.data,
-        "seed": found.seed,
-        "made_at": found.made_at.isoformat(timespec="seconds"),
-        "notes": list(found.notes),
+        "paper": reproduction.paper,
+        "title": reproduction.title,
+        "source": reproduction.source,
+        "data": reproduction.data,
+        "seed": reproduction.seed,
+        "made_at": reproduction.made_at.isoformat(timespec="seconds"),
+        "notes": list(reproduction.notes),
         "lines": [
             {
                 "row": line.row,
@@ -156,42 +156,42 @@ def record(found: Reproduction) -> dict[str, Any]:
                 "model_version": line.version,
                 **({"not_run": line.note} if line.note else {}),
             }
-            for line in found.lines
+            for line in reproduction.lines
         ],
     }
 
 
-def page(found: Reproduction, *, command: str = "") -> Page:
+def page(reproduction: Reproduction, *, command: str = "") -> Page:
     """Return the table as a self-contained page, intervals as pictures."""
-    models = ", ".join(dict.fromkeys(f"{line.row} {line.version}" for line in found.lines if line.version))
-    made = Page(
-        found.title,
-        lead=f"Beside {found.source}.",
-        provenance=Provenance(found.data, models, found.seed, command, found.made_at),
+    models = ", ".join(dict.fromkeys(f"{line.row} {line.version}" for line in reproduction.lines if line.version))
+    report = Page(
+        reproduction.title,
+        lead=f"Beside {reproduction.source}.",
+        provenance=Provenance(reproduction.data, models, reproduction.seed, command, reproduction.made_at),
     )
-    for task in dict.fromkeys(line.task for line in found.lines):
-        made.section(task)
+    for task in dict.fromkeys(line.task for line in reproduction.lines):
+        report.section(task)
         rows = [
             (
-                row_name(it),
-                figure_title(it.figure),
-                it.paper,
-                it.ours if it.ours is not None else _missing(it),
-                it.split,
+                row_name(line),
+                figure_title(line.figure),
+                line.paper,
+                line.ours if line.ours is not None else _missing(line),
+                line.split,
             )
-            for it in found.lines
-            if it.task == task
+            for line in reproduction.lines
+            if line.task == task
         ]  # fmt: skip
         columns = [
             Column("row"),
             Column("figure"),
-            Column("paper", "number", found.digits),
-            Column("ours", "metric", max(3, found.digits)),
+            Column("paper", "number", reproduction.digits),
+            Column("ours", "metric", max(3, reproduction.digits)),
             Column("split"),
         ]
-        made.table(Table.of(columns, rows))
-    made.section("Notes", *found.notes, *reasons(found))
-    return made
+        report.table(Table.of(columns, rows))
+    report.section("Notes", *reproduction.notes, *reasons(reproduction))
+    return report
 
 
 def figure_title(figure: str) -> str:
