@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": {"core", "files"} | SHARED,
     **{stage: {"core", "files", "store", "models"} | SHARED for stage in STAGES},
     "actions": {"core", "files", "store", "models"} | SHARED | STAGES,
+    "library": {"actions", "core", "files", "models"} | SHARED | STAGES,
     "serve": {"actions", "core", "files", "store", "models"} | SHARED | STAGES,
     "cli": {"actions", "core", "files", "store", "models", "serve"} | SHARED | STAGES,
 }
@@ -111,6 +112,7 @@ NOT_IN_BASE = {
     "rapidocr": {"image"},
     "huggingface_hub": {"cli", "models"},
     "psycopg": {"store"},
+    "datasets": {"library"},
 }
 """What the base install does not bring → the rooms that may ask for it, having said which extra to install."""
 

@@ -43,3 +43,17 @@ def make_tiny_encoder(folder: Path) -> Path:
     )  # fmt: skip
     BertForMaskedLM(config).save_pretrained(folder)
     return folder
+
+
+def make_tiny_classifier(folder: Path, labels: list[str], **changes: object) -> Path:
+    """Write a random BERT classifier with these labels, and its tokenizer; return the folder."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_tiny_encoder(folder)
+    names = dict(enumerate(labels))
+    known = {"id2label": names, "label2id": {label: i for i, label in names.items()}, **changes}
+    torch.manual_seed(0)
+    BertForSequenceClassification(BertConfig.from_pretrained(folder, **known)).save_pretrained(folder)
+    return folder

@@ -36,7 +36,7 @@ def evaluate(
     models: Models = (),
     predictions: Sequence[str] = (),
     *,
-    scheme: str | None = None,
+    scheme: str | Scheme | None = None,
     questions: Sequence[str] = (),
     split: str | None = None,
     gold: Sequence[str] = (),
@@ -79,12 +79,12 @@ def write_evaluation(evaluation: comparison.Evaluation, folder: Path, *, command
 
 
 def _scheme_and_columns(
-    name: str | None, posts: pl.DataFrame, gold: Sequence[str], questions: Sequence[str], reporter: Reporter
+    name: str | Scheme | None, posts: pl.DataFrame, gold: Sequence[str], questions: Sequence[str], reporter: Reporter
 ) -> tuple[Scheme, dict[str, str]]:
     if name is None:
         name = guess_scheme(posts.drop(ROW))
         reporter.note(f"Scheme: {name} (guessed from the answers; choose with --scheme).")
-    scheme = schemes.load(name)
+    scheme = schemes.load(name) if isinstance(name, str) else name
     return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme, questions)
 
 

@@ -22,6 +22,7 @@ from davy.actions.posts import Posts, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError, nearest
 from davy.core.gold import gold_questions, targets
+from davy.core.scheme import Scheme
 from davy.files.atomic import check_folder, make_folder, write_text
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
@@ -69,7 +70,7 @@ def train(
     config: Config | str | None = None,
     changes: Mapping[str, str] | None = None,
     encoder: str | None = None,
-    scheme: str | None = None,
+    scheme: str | Scheme | None = None,
     name: str | None = None,
     seeds: Sequence[int] = (),
     dev: Posts | None = None,
@@ -87,7 +88,8 @@ def train(
         raise UserError(
             f"There is no kind of model {kind!r} to train; choose {', '.join(KINDS)}.{nearest(kind, list(KINDS))}"
         )
-    chosen = make_config(config, changes, encoder=encoder, scheme=scheme, name=name, seeds=seeds)
+    called = scheme if isinstance(scheme, str | None) else scheme.name
+    chosen = make_config(config, changes, encoder=encoder, scheme=called, name=name, seeds=seeds)
     check_folder(out)
     learn, judged = _parts(load_joined(as_list(posts)), split, dev_split, reporter)
     if dev is not None:
@@ -95,7 +97,7 @@ def train(
     if chosen.grid and (judged is None or kind != "transformer"):
         raise UserError("A grid needs an encoder, and posts to choose by: --dev F, or --dev-split NAME.")
     make_folder(out)
-    questions = questions_to_train(chosen, learn)
+    questions = questions_to_train(chosen, learn, scheme if isinstance(scheme, Scheme) else None)
     return _Training(chosen, kind, questions, learn, judged, tuple(command), reporter).run(out)
 
 
@@ -119,9 +121,9 @@ def make_config(
     return replace(chosen, **given)
 
 
-def questions_to_train(config: Config, posts: pl.DataFrame) -> tuple[Question, ...]:
+def questions_to_train(config: Config, posts: pl.DataFrame, scheme: Scheme | None = None) -> tuple[Question, ...]:
     """Return the scheme's questions that the posts have answers to, or those that the config names."""
-    scheme = schemes.load(config.scheme)
+    scheme = scheme or schemes.load(config.scheme)
     known = [question.name for question in scheme.questions]
     for name in (*config.questions, *config.weights):
         if name not in known:

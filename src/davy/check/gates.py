@@ -53,12 +53,17 @@ class GateResult:
 
 def read_gates(path: Path) -> Gates:
     """Return the gates of a YAML file; the first problem in it is a `UserError` with its line."""
-    problems = Problems(str(path), what="gates file", example="docs/detectors/checking.md")
     try:
         with path.open("rb") as file:
-            text = yaml_nodes.decode(file.read(LARGEST + 1), problems)
+            return parse_gates(file.read(LARGEST + 1), path)
     except OSError as error:
         raise UserError(f"{path} can't be read: {error.strerror}.") from None
+
+
+def parse_gates(raw: bytes, path: Path) -> Gates:
+    """Return the gates of a YAML text; `path` is what errors call it, and what a baseline's path is relative to."""
+    problems = Problems(str(path), what="gates file", example="docs/detectors/checking.md")
+    text = yaml_nodes.decode(raw, problems)
     root = yaml_nodes.parse_tree(text, problems) if text is not None else None
     fine = scheme_fields.mapping(root, "gates", 1, problems, fields=FIELDS, needs=()) if root is not None else None
     if problems.found or not isinstance(fine, YamlMap):

@@ -80,6 +80,8 @@ class Evaluation:
     seed: int
     settings: dict[str, str] = field(default_factory=dict)
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    predictions: tuple[Predictions, ...] = field(default=(), repr=False)
+    """What each detector said, post by post, in the posts' order."""
 
     @property
     def models(self) -> dict[str, str]:
@@ -110,7 +112,7 @@ def evaluate(
     if not any(result.models for result in results):
         asked = ", ".join(gold.question.name for gold in golds)
         raise UserError(f"No model answers what the posts have settled answers to ({asked}). Name another model")
-    return Evaluation(tuple(results), title, data, bootstrap.seed, settings)
+    return Evaluation(tuple(results), title, data, bootstrap.seed, settings, predictions=tuple(detectors))
 
 
 def _model_metrics(

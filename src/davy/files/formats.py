@@ -1,7 +1,7 @@
 """Which format a file has: by its extension, or by name where it has none.
 
 A path or `-` in, a `Format` out. Text formats may be compressed (`.gz`, `.xz`,
-`.bz2`); `-` is stdin or stdout and needs `--format`.
+`.bz2`, `.zst`); `-` is stdin or stdout and needs `--format`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXTENSIONS: dict[str, str] = {
     "parquet": "parquet",
     "pq": "parquet",
 }
-COMPRESSIONS: tuple[str, ...] = ("gz", "xz", "bz2")
+COMPRESSIONS: tuple[str, ...] = ("gz", "xz", "bz2", "zst")
 SEPARATORS: dict[str, str] = {"csv": ",", "tsv": "\t"}
 STDIO = "-"
 

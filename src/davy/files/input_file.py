@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import zstandard
+
 from davy.core.errors import UserError
 from davy.files.formats import STDIO, FileFormat, display_name
 
@@ -33,7 +35,7 @@ _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_PACKED: dict[str, Any] = {"gz": gzip.open, "xz": lzma.open, "bz2": bz2.open}
+_PACKED: dict[str, Any] = {"gz": gzip.open, "xz": lzma.open, "bz2": bz2.open, "zst": zstandard.open}
 
 
 def plain_copy(path: Path | str, format: FileFormat, scratch: Path, *, encoding: str | None = None) -> Path:
@@ -142,7 +144,7 @@ def _unpacked(path: Path, compression: str, scratch: Path, name: str) -> Path:
     try:
         with _PACKED[compression](path, "rb") as packed, copy.open("wb") as out:
             shutil.copyfileobj(packed, out, _PIECE)
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, OSError) as error:
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise UserError(f"{name}: no room to unpack it ({error.strerror}). Set TMPDIR to a larger disk.") from error
         raise UserError(
@@ -215,4 +217,10 @@ def check_utf8(block: bytes, offset: int, name: str) -> None:
 def open_compressed(path: Path, compression: str) -> IO[bytes]:
     """Return an open file that compresses what is written to it."""
     file: IO[bytes] = _PACKED[compression](path, "wb")
+    return file
+
+
+def open_packed(path: Path) -> IO[bytes]:
+    """Return an open file that unpacks what is read from it, by the ending of its name."""
+    file: IO[bytes] = _PACKED.get(path.suffix.lower().lstrip("."), open)(path, "rb")
     return file

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError, nearest
 from davy.models import folder as folders
+from davy.models.calibrated import SELF_CALIBRATED, CalibratedScorer
 from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
@@ -100,7 +101,9 @@ def open_folder(folder: Path) -> Scorer:
             f"(it has {', '.join(ENGINES)}). Update Davy."
         )
     scorer: Scorer = _found(ENGINES[manifest.engine]).open(folder, manifest)
-    return scorer
+    if manifest.engine in SELF_CALIBRATED or not (manifest.temperatures or manifest.thresholds):
+        return scorer
+    return CalibratedScorer(scorer, manifest.temperatures, manifest.thresholds, folder)
 
 
 def _found(target: str) -> Any:

@@ -105,6 +105,12 @@ def added_columns(scorer: Scorer, prefix: str = "") -> list[str]:
     return [prefix + name for name in names]
 
 
+def added_schema(scorer: Scorer, prefix: str = "") -> dict[str, Any]:
+    """Return the polars types of the columns that scoring adds."""
+    names = added_columns(scorer, prefix)
+    return {name: _type_of(name, names) for name in names}
+
+
 def check_columns(columns: Sequence[str], scorer: Scorer, settings: ScoreSettings) -> None:
     """Raise where posts have no text, or where scoring would write over what they hold."""
     if settings.text not in columns:
@@ -112,8 +118,8 @@ def check_columns(columns: Sequence[str], scorer: Scorer, settings: ScoreSetting
     taken = [name for name in added_columns(scorer, settings.prefix) if name in columns]
     if taken and not settings.replace:
         raise UserError(
-            f"The file has a column {taken[0]!r} already, which scoring would add. "
-            "Write over it with --replace, or keep both with --prefix NAME."
+            f"There is a column {taken[0]!r} already, which scoring would add. "
+            "Write over it with --replace (replace=True), or keep both with --prefix NAME (prefix=NAME)."
         )
 
 

@@ -50,14 +50,19 @@ def case_values(
     asked = question_views(scheme, scheme.guideline, words.lang)
     return {
         "case": here.case,
-        "splits": [it for question in asked if (it := _split(question, here, words))],
+        "splits": [split for question in asked if (split := _split(question, here, words))],
         "flags": _flags(here.voices, words),
-        "comments": [(it.letter, context.mask(it.comment), it.comment) for it in here.voices if it.comment],
+        "comments": [
+            (voice.letter, context.mask(voice.comment), voice.comment) for voice in here.voices if voice.comment
+        ],
         "voices": len(here.voices),
-        "stands": [(question.title, _titles(question, it.labels), it.basis) for question, it in _stands(asked, here)],
+        "stands": [
+            (question.title, _titles(question, verdict.labels), verdict.basis)
+            for question, verdict in _stands(asked, here)
+        ],
         "doubts": _doubts(asked, here),
         "questions": open_questions(scheme, scheme.guideline, words.lang, here),
-        "applying": {it.name for it in here.questions},
+        "applying": {question.name for question in here.questions},
         "chosen": dict(here.answers),
         "missing": tuple(missing),
         "wrong": (),
@@ -69,8 +74,8 @@ def open_questions(
     scheme: Scheme, guideline: Guideline | None, lang: str, here: CaseReview
 ) -> tuple[QuestionView, ...]:
     """Return the questions that the expert answers; what hangs on a settled answer hangs on nothing here."""
-    names = {it.name for it in here.questions}
-    found = []
+    names = {question.name for question in here.questions}
+    views = []
     for asked in question_views(scheme, guideline, lang):
         if asked.name not in names:
             continue
@@ -78,28 +83,33 @@ def open_questions(
         if parent is not None and parent not in names:
             above = set(here.settled[parent].labels) if parent in here.settled else set()
             groups = tuple(
-                (group, tuple(replace(it, under=()) for it in options if not it.under or above & set(it.under)))
+                (
+                    group,
+                    tuple(
+                        replace(option, under=()) for option in options if not option.under or above & set(option.under)
+                    ),
+                )
                 for group, options in asked.groups
             )
             asked = replace(asked, under=None, groups=groups)
-        found.append(asked)
-    return tuple(found)
+        views.append(asked)
+    return tuple(views)
 
 
 def read_decision(scheme: Scheme, form: FormData) -> Answers:
     """Return what a form answers to the questions that it showed; what is open to the expert is not checked here."""
-    shown = {it for it in form.getlist("asked") if isinstance(it, str)}
+    shown = {value for value in form.getlist("asked") if isinstance(value, str)}
     answers: dict[str, tuple[str, ...]] = {}
     for question in scheme.questions:
         if question.name not in shown or question.derived is not None:
             continue
-        given = [it for it in form.getlist(f"answer.{question.name}") if isinstance(it, str) and it]
+        given = [value for value in form.getlist(f"answer.{question.name}") if isinstance(value, str) and value]
         own = form.get(f"other.{question.name}") if question.open else None
-        given += [" ".join(it.split()) for it in own.split(SEPARATOR)] if isinstance(own, str) else []
-        labels = tuple(dict.fromkeys(it for it in given if it))
+        given += [" ".join(label.split()) for label in own.split(SEPARATOR)] if isinstance(own, str) else []
+        labels = tuple(dict.fromkeys(label for label in given if label))
         if question.kind != "many" and len(labels) > 1:
             raise LocalizedError("choice")
-        if any(len(it) > LONGEST_OWN or "|" in it for it in labels if it not in question.label_names):
+        if any(len(label) > LONGEST_OWN or "|" in label for label in labels if label not in question.label_names):
             raise LocalizedError("choice")
         if labels or (question.kind == "many" and not question.required):
             answers[question.name] = labels
@@ -116,7 +126,7 @@ def _split(question: QuestionView, here: CaseReview, words: Translator) -> Answe
                 letters.setdefault(label, []).append(voice.letter)
     if not letters:
         return None
-    order = [it.name for it in question.options]
+    order = [option.name for option in question.options]
     verdict = here.settled.get(question.name)
     rows = tuple(
         SplitRow(
@@ -124,9 +134,9 @@ def _split(question: QuestionView, here: CaseReview, words: Translator) -> Answe
             tuple(sorted(letters[label])),
             verdict is not None and (label in verdict.labels or (not label and not verdict.labels)),
         )
-        for label in sorted(letters, key=lambda it: order.index(it) if it in order else len(order))
+        for label in sorted(letters, key=lambda name: order.index(name) if name in order else len(order))
     )
-    is_open = any(it.name == question.name for it in here.questions)
+    is_open = any(other.name == question.name for other in here.questions)
     state = "open" if is_open else "settled" if verdict else ""
     return AnswerSplit(question.name, question.title, rows, state, verdict.basis if verdict else "", n)
 
@@ -137,7 +147,7 @@ def _flags(voices: Sequence[AnonymousAnswer], words: Translator) -> list[tuple[s
         "other target": words("label.flag_other_target"),
         "unrealistic": words("label.flag_unrealistic"),
     }
-    raised = {flag: sorted(it.letter for it in voices if flag in it.flags) for flag in titles}
+    raised = {flag: sorted(voice.letter for voice in voices if flag in voice.flags) for flag in titles}
     return [(titles[flag], ", ".join(letters)) for flag, letters in raised.items() if letters]
 
 

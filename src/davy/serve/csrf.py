@@ -59,4 +59,4 @@ def _own_origin(request: Request) -> bool:
         return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
     base = urlsplit(context_of(request).settings.base_url)
     own = {f"{request.url.scheme}://{request.headers.get('host', '')}", f"{base.scheme}://{base.netloc}"}
-    return origin.lower() in {it.lower() for it in own}
+    return origin.lower() in {address.lower() for address in own}

@@ -99,13 +99,13 @@ def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dic
 
 def verdict_text(scores: Scores, row: int, lang: str) -> str:
     """Return one post's verdict in a language, such as `Sexist › Derogation`; empty where nothing was found."""
-    found = scores.verdicts()[row]
-    if found is None or found == "none":
+    verdict = scores.verdicts()[row]
+    if verdict is None or verdict == "none":
         return ""
     titles = {label: _said(question, label, lang) for question in scores.questions for label in question.label_names}
     paths = [
         " › ".join(", ".join(titles.get(label, label) for label in step.split("|")) for step in path.split(" > "))
-        for path in found.split("; ")
+        for path in verdict.split("; ")
     ]
     return "; ".join(paths)
 

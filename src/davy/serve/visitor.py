@@ -49,17 +49,17 @@ def find_visitor(request: Request) -> Visitor:
     if not token:
         return set_visitor(request, None)
     with context_of(request).store.read() as db:
-        found = sessions.find(db, token)
-    who = set_visitor(request, found)
+        session_and_user = sessions.find(db, token)
+    who = set_visitor(request, session_and_user)
     touch(request, who)
     return who
 
 
-def set_visitor(request: Request, found: tuple[SignInSession, User] | None) -> Visitor:
+def set_visitor(request: Request, session_and_user: tuple[SignInSession, User] | None) -> Visitor:
     """Note who sent a request, for whatever else looks at it, and return them."""
     who = Visitor()
-    if found is not None:
-        session, account = found
+    if session_and_user is not None:
+        session, account = session_and_user
         who = Visitor(account, session.id, sessions.needs_touch(session))
     request.state.visitor = who
     return who

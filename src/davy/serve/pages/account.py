@@ -67,7 +67,7 @@ def change_password(request: Request, me: Self, who: Anyone, form: Form) -> Resp
 def end_session(request: Request, session_id: str, me: Self, form: Form) -> Response:
     """End one of your own sessions; somebody else's is not found."""
     with context_of(request).store.write() as db:
-        if session_id not in {it.id for it in sessions.of_user(db, me.id)}:
+        if session_id not in {session.id for session in sessions.of_user(db, me.id)}:
             raise LocalizedError("no_such", status=404)
         sessions.end(db, session_id, by=me.id)
     return render.redirect(request, "/account", "session_ended")

@@ -25,10 +25,10 @@ Before = Annotated[int | None, Query(ge=1, le=2**62)]
 def audit(request: Request, who: Annotated[User, Depends(allowed("see the audit"))], before: Before = None) -> Response:
     """Return a page of events, newest first."""
     with context_of(request).store.read() as db:
-        found = events.latest(db, before=before, limit=_PAGE)
+        recent = events.latest(db, before=before, limit=_PAGE)
         names = {user.id: user.name for user in users.list_users(db)}
-    older = found[-1].id if len(found) == _PAGE else None
-    return render.page(request, "audit.html", events=found, names=names, older=older)
+    older = recent[-1].id if len(recent) == _PAGE else None
+    return render.page(request, "audit.html", events=recent, names=names, older=older)
 
 
 @router.get("/api/events")
@@ -39,8 +39,15 @@ def audit_json(
 ) -> list[dict[str, Any]]:
     """Return events as JSON, newest first, 100 at a time."""
     with context_of(request).store.read() as db:
-        found = events.latest(db, before=before, limit=_PAGE)
+        recent = events.latest(db, before=before, limit=_PAGE)
     return [
-        {"id": it.id, "at": it.at, "by": it.by, "what": it.what, "about": it.about, "details": dict(it.details)}
-        for it in found
+        {
+            "id": event.id,
+            "at": event.at,
+            "by": event.by,
+            "what": event.what,
+            "about": event.about,
+            "details": dict(event.details),
+        }
+        for event in recent
     ]

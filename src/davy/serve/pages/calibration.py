@@ -38,9 +38,9 @@ def values(phase: Phase, measured: Sequence[monitoring.QuestionAgreement], words
     return {
         "gate": gate,
         "coefficients": COEFFICIENTS,
-        "table": [(name, [it.metric(name) for it in measured]) for name in COEFFICIENTS],
+        "table": [(name, [each.metric(name) for each in measured]) for name in COEFFICIENTS],
         "one_out": _one_out(phase, measured, gate.coefficient if gate.coefficient != "cohen" else "fleiss"),
-        "pairs": [(it.question, *_square(it.pairs, words)) for it in measured if it.pairs],
+        "pairs": [(each.question, *_square(each.pairs, words)) for each in measured if each.pairs],
     }
 
 
@@ -52,22 +52,22 @@ def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Resp
         phase = phases.by_name(db, place.project.id, name)
         may_review(place, phase)
         scheme = agreement.scheme_of(db, place.project)
-        found = disagreements.divided_posts(db, place.project, phase, scheme)
-        page = min(max(page, 1), max(1, -(-len(found) // ON_A_PAGE)))
-        some = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
+        every = disagreements.divided_posts(db, place.project, phase, scheme)
+        page = min(max(page, 1), max(1, -(-len(every) // ON_A_PAGE)))
+        some = every[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
         names = agreement.pseudonyms(db, place.project)
         rows = [
             {
                 "post": shown,
                 "masked": context.mask(shown.text),
-                "disagreement": it.disagreement,
-                "said": {question: _by_label(cells) for question, cells in it.said.items()},
+                "disagreement": divided.disagreement,
+                "said": {question: _by_label(cells) for question, cells in divided.said.items()},
                 "notes": [
                     (names.get(note.by, "–"), note.at, note.text, context.mask(note.text))
-                    for note in messages.notes_of(db, place.project.id, it.post)
+                    for note in messages.notes_of(db, place.project.id, divided.post)
                 ],
             }
-            for it, shown in disagreements.posts_with_answers(db, phase, some)
+            for divided, shown in disagreements.posts_with_answers(db, phase, some)
         ]
     return project_page(
         request,
@@ -75,9 +75,9 @@ def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Resp
         "review.html",
         phase=phase,
         rows=rows,
-        total=len(found),
+        total=len(every),
         page=page,
-        pages=max(1, -(-len(found) // ON_A_PAGE)),
+        pages=max(1, -(-len(every) // ON_A_PAGE)),
         too_long=phase.size > disagreements.MOST_ITEMS,
     )
 
@@ -114,19 +114,21 @@ def _by_label(cells: Mapping[str, str]) -> list[tuple[str, list[str]]]:
     given: dict[str, list[str]] = {}
     for person, label in sorted(cells.items()):
         given.setdefault(label, []).append(person)
-    return sorted(given.items(), key=lambda it: (-len(it[1]), it[0]))
+    return sorted(given.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
 def _one_out(
     phase: Phase, measured: Sequence[monitoring.QuestionAgreement], coefficient: str
 ) -> monitoring.LeaveOneOut:
     """Return the table without each person for this phase alone."""
-    people = sorted({name for it in measured for name in it.one_out})
+    people = sorted({name for each in measured for name in each.one_out})
     rows: list[tuple[str | None, tuple[Metric | None, ...]]] = []
     for name in (None, *people):
-        cells = [it.metrics if name is None else it.one_out.get(name, ()) for it in measured]
+        cells = [each.metrics if name is None else each.one_out.get(name, ()) for each in measured]
         rows.append((name, tuple(next((m for m in cell if m.name == coefficient), None) for cell in cells)))
-    return monitoring.LeaveOneOut(((phase.name, tuple(it.question for it in measured)),), tuple(rows) if people else ())
+    return monitoring.LeaveOneOut(
+        ((phase.name, tuple(each.question for each in measured)),), tuple(rows) if people else ()
+    )
 
 
 def _square(

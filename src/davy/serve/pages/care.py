@@ -87,7 +87,9 @@ def mark_seen(request: Request, place: Reads, check_in_id: str, form: Form) -> R
 def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
     member = member_of(place)
     with context_of(request).store.read() as db:
-        contacts = [_contact(db, it) for it in check_ins.contacts(db, place.project.id) if it.user != member.user]
+        contacts = [
+            _contact(db, contact) for contact in check_ins.contacts(db, place.project.id) if contact.user != member.user
+        ]
         mine = check_ins.of_person(db, member.user, project_id=place.project.id)
         today = care.today(db, place.project, member)
         waiting = _for_contact(db, member) if place.may("read check-ins") else None
@@ -116,6 +118,6 @@ def _contact(db: Connection, member: Member) -> dict[str, Any]:
 
 
 def _for_contact(db: Connection, member: Member) -> list[dict[str, Any]]:
-    found = check_ins.for_reader(db, member)
-    people = {it.user: users.get(db, it.user) for it in found}
-    return [{"it": it, "name": people[it.user].name, "login": people[it.user].login} for it in found]
+    sent = check_ins.for_reader(db, member)
+    people = {check_in.user: users.get(db, check_in.user) for check_in in sent}
+    return [{"it": one, "name": people[one.user].name, "login": people[one.user].login} for one in sent]

@@ -44,7 +44,10 @@ def queue(request: Request, place: Settles) -> Response:
         offered = cases.count_offered(db, place.project.id, member_of(place).user)
         counts = cases.counts(db, place.project.id)
         scheme = scheme_of(db, place.project)
-    titles = {it.name: it.title for it in question_views(scheme, scheme.guideline, render.translator_of(request).lang)}
+    titles = {
+        question.name: question.title
+        for question in question_views(scheme, scheme.guideline, render.translator_of(request).lang)
+    }
     rows: Counter[tuple[str, str, str]] = Counter()
     for (kind, why, questions), n in offered.items():
         rows[kind, why.split("|")[0], titles.get(questions.split("|")[0], "")] += n
@@ -52,7 +55,7 @@ def queue(request: Request, place: Settles) -> Response:
         request,
         place,
         "expert.html",
-        rows=[(*key, n) for key, n in sorted(rows.items(), key=lambda it: (it[0][0] == "audit", -it[1]))],
+        rows=[(*key, n) for key, n in sorted(rows.items(), key=lambda row: (row[0][0] == "audit", -row[1]))],
         waiting=sum(offered.values()),
         others=sum(n for (_, state), n in counts.items() if state == "open") - sum(offered.values()),
         done=sum(n for (kind, state), n in counts.items() if state != "open" and kind != "flag"),
@@ -150,7 +153,7 @@ def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: F
 
 def _also(form: FormData) -> set[str]:
     """Return the settled questions that the expert wants to decide again."""
-    return {it for it in form.getlist("also") if isinstance(it, str)}
+    return {value for value in form.getlist("also") if isinstance(value, str)}
 
 
 def _next(db: Connection, place: Place, *, skipping: str | None = None) -> tuple[str, str | None]:
@@ -158,8 +161,8 @@ def _next(db: Connection, place: Place, *, skipping: str | None = None) -> tuple
     member = member_of(place)
     if care.before_next(db, place.project, member) is not None:
         return f"{place.address}/rest", None
-    found = cases.take(db, place.project.id, member.user, not_this=skipping)
-    return (f"{place.address}/expert/{found.id}", None) if found else (f"{place.address}/expert", "no_case")
+    case = cases.take(db, place.project.id, member.user, not_this=skipping)
+    return (f"{place.address}/expert/{case.id}", None) if case else (f"{place.address}/expert", "no_case")
 
 
 def _refused(request: Request, place: Place, error: CaseRefused) -> Response:

@@ -44,7 +44,7 @@ def show(request: Request, place: Here) -> Response:
         place,
         "hours.html",
         days=days_of(mine, place.project),
-        seconds=sum(it.seconds for it in mine),
+        seconds=sum(sitting.seconds for sitting in mine),
         zone=(place.project.settings.get("care") or {}).get("timezone") or "UTC",
         pay=pay_of(place.project),
         team=team,
@@ -78,14 +78,14 @@ def table(request: Request, place: Pays) -> Response:
     return Response(uploads.neutral_frame(frame).write_csv(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def days_of(found: list[WorkSitting], project: Project) -> list[Day]:
+def days_of(sittings: list[WorkSitting], project: Project) -> list[Day]:
     """Return sittings by the days they fell on where the project is, newest first."""
     zone = care.rules_of(project).zone
     days: dict[str, list[WorkSitting]] = {}
-    for it in found:
-        days.setdefault(it.started_at.astimezone(zone).date().isoformat(), []).append(it)
+    for sitting in sittings:
+        days.setdefault(sitting.started_at.astimezone(zone).date().isoformat(), []).append(sitting)
     return [
-        Day(day, sum(it.seconds for it in those), sum(it.items for it in those), len(those))
+        Day(day, sum(sitting.seconds for sitting in those), sum(sitting.items for sitting in those), len(those))
         for day, those in sorted(days.items(), reverse=True)
     ]
 
@@ -102,4 +102,4 @@ def pay_of(project: Project) -> dict[str, Any] | None:
 def _team(db: Connection, project: Project) -> list[tuple[Member, Hours]]:
     done = sittings.hours(db, project.id)
     everyone = members.of_project(db, project.id, left=True)
-    return [(it, done[it.user]) for it in everyone if it.user in done]
+    return [(member, done[member.user]) for member in everyone if member.user in done]

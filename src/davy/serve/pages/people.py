@@ -90,7 +90,7 @@ def end_sessions(request: Request, user_id: str, who: Disables, form: Form) -> R
 
 def _page(request: Request, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200) -> Response:
     with context_of(request).store.read() as db:
-        everyone = [it for it in users.list_users(db) if not personal_data.is_deleted(it)]
+        everyone = [user for user in users.list_users(db) if not personal_data.is_deleted(user)]
         unused = invitations.list_unused(db)
     return render.page(
         request, "people.html", status=status, people=everyone, invitations=unused, link=link, wrong=wrong

@@ -43,8 +43,10 @@ class _View(NamedTuple):
 
 
 PAGES: Mapping[str, Callable[[_View], dict[str, Any]]] = {
-    "phase_calibration": lambda it: calibration.values(it.phase, it.measured, it.words),
-    "phase_screening": lambda it: screening.values(it.db, it.place, it.phase, it.scheme, it.person, it.words.lang),
+    "phase_calibration": lambda page: calibration.values(page.phase, page.measured, page.words),
+    "phase_screening": lambda page: screening.values(
+        page.db, page.place, page.phase, page.scheme, page.person, page.words.lang
+    ),
 }
 """What the pages of some kinds of phase show besides, by the `page` of the kind."""
 
@@ -144,8 +146,8 @@ def _steps(every: list[Phase], phase: Phase, standing: phase_gates.PhaseStatus) 
     if phase.state == "waiting":
         return ["open this"] if standing.may_open else []
     if phase.behaviour.gate and standing.gate is not None and not standing.gate.passed:
-        later = [it for it in every if it.position > phase.position and it.behaviour.gate]
-        return [] if any(it.state != "waiting" for it in later) else ["review", "next set"]
+        later = [other for other in every if other.position > phase.position and other.behaviour.gate]
+        return [] if any(other.state != "waiting" for other in later) else ["review", "next set"]
     return ["open"] if _following(every, phase, "open") is not None else []
 
 
@@ -153,8 +155,8 @@ def _following(every: list[Phase], phase: Phase, act: str) -> Phase | None:
     """Return the phase that an act opens: this one, the next set of a calibration, or the next phase after it."""
     if act == "open this":
         return phase
-    later = [it for it in every if it.position > phase.position and it.state == "waiting"]
+    later = [other for other in every if other.position > phase.position and other.state == "waiting"]
     if act == "next set":
-        return next((it for it in later if it.behaviour.gate), None)
-    passed = [it for it in later if not (phase.behaviour.gate and it.behaviour.gate)]
+        return next((other for other in later if other.behaviour.gate), None)
+    passed = [other for other in later if not (phase.behaviour.gate and other.behaviour.gate)]
     return passed[0] if act == "open" and passed else None

@@ -89,10 +89,10 @@ async def add_phase(request: Request, place: Manages, form: UploadForm) -> Respo
 def audit(request: Request, place: Manages, before: Annotated[int | None, Query(ge=1, le=2**62)] = None) -> Response:
     """Return who changed what in this project, newest first."""
     with context_of(request).store.read() as db:
-        found = events.latest(db, about=f"project {place.project.id}", before=before, limit=_EVENTS)
+        recent = events.latest(db, about=f"project {place.project.id}", before=before, limit=_EVENTS)
         names = {user.id: user.name for user in users.list_users(db)}
-    older = found[-1].id if len(found) == _EVENTS else None
-    return project_page(request, place, "project_audit.html", events=found, names=names, older=older)
+    older = recent[-1].id if len(recent) == _EVENTS else None
+    return project_page(request, place, "project_audit.html", events=recent, names=names, older=older)
 
 
 def _failed(request: Request, place: Place, error: UserError) -> Response:
@@ -138,7 +138,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         rows = phase_gates.phase_statuses(db, place.project)
         people = members.of_project(db, place.project.id)
         mine = _mine(db, place, rows)
-    totals = (sum(it.phase.size for it in rows), sum(it.answers for it in rows))
+    totals = (sum(row.phase.size for row in rows), sum(row.answers for row in rows))
     return project_page(
         request,
         place,
@@ -146,7 +146,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         status=status,
         wrong=wrong,
         rows=rows,
-        quoted={it.phase.id: quote(it.phase.name, safe="") for it in rows},
+        quoted={row.phase.id: quote(row.phase.name, safe="") for row in rows},
         totals=totals,
         people=len(people),
         mine=mine,
@@ -158,31 +158,31 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
 
 def _mine(db: Connection, place: Place, rows: list[phase_gates.PhaseStatus]) -> dict[str, Any]:
     """Return what waits for this person: phases to label in, cases to settle, messages to read."""
-    found: dict[str, Any] = {"label": [], "cases": 0, "unread": 0, "talk": []}
+    waiting: dict[str, Any] = {"label": [], "cases": 0, "unread": 0, "talk": []}
     member = place.member
     if member is None or place.left:
-        return found
-    every = [it.phase for it in rows]
+        return waiting
+    every = [row.phase for row in rows]
     for phase in every:
         if "annotator" in member.roles and place.project.state == "open" and eligibility.may_work(member, phase, every):
             did = tallies.get(db, phase.id, member.user)
-            found["label"].append((phase, did.given + did.refused))
+            waiting["label"].append((phase, did.given + did.refused))
         if phase.behaviour.shared and phase.state == "open":
-            found["talk"].append(phase)
+            waiting["talk"].append(phase)
     if place.may("settle cases"):
-        found["cases"] = phase_answers.count_open_cases(db, place.project.id)
-    found["unread"] = messages.unread(db, place.project.id, member.user, member.read_until)
-    return found
+        waiting["cases"] = phase_answers.count_open_cases(db, place.project.id)
+    waiting["unread"] = messages.unread(db, place.project.id, member.user, member.read_until)
+    return waiting
 
 
 def _step(place: Place, rows: list[phase_gates.PhaseStatus]) -> tuple[str, Any] | None:
     """Return what a manager should do next: (open or close, the phase it is about)."""
     if not place.may("manage") or place.project.state != "open":
         return None
-    for it in rows:
-        if it.next:
-            return it.next, it.phase
-    if any(it.phase.state == "open" and it.phase.behaviour.next_opens != "beside" for it in rows):
+    for row in rows:
+        if row.next:
+            return row.next, row.phase
+    if any(row.phase.state == "open" and row.phase.behaviour.next_opens != "beside" for row in rows):
         return None
-    waiting = [it for it in rows if it.phase.state == "waiting" and it.may_open]
+    waiting = [row for row in rows if row.phase.state == "waiting" and row.may_open]
     return ("open", waiting[0].phase) if waiting else None

@@ -68,7 +68,7 @@ def invite(request: Request, place: Manages, form: Form) -> Response:
 def revoke(request: Request, place: Manages, invitation_id: str, form: Form) -> Response:  # noqa: ARG001
     """Take back an invitation to this project; another project's is not found."""
     with context_of(request).store.write() as db:
-        if invitation_id not in {it.id for it in invitations.list_unused(db, project=place.project.id)}:
+        if invitation_id not in {invitation.id for invitation in invitations.list_unused(db, project=place.project.id)}:
             raise LocalizedError("no_such", status=404)
         invitations.revoke(db, invitation_id, by=place.account.id)
     return render.redirect(request, f"{place.address}/roster", "revoked_invitation")
@@ -107,13 +107,13 @@ def change(request: Request, place: Manages, user_id: str, form: Form) -> Respon
 
 def _keep_a_manager(db: Connection, place: Place, user_id: str, roles: tuple[str, ...]) -> None:
     """Refuse a change that would leave nobody to run the project."""
-    managers = {it.user for it in members.of_project(db, place.project.id, role="manager")}
+    managers = {member.user for member in members.of_project(db, place.project.id, role="manager")}
     if managers == {user_id} and "manager" not in roles:
         raise LocalizedError("last_manager", status=409)
 
 
 def _roles(form: FormData) -> tuple[str, ...]:
-    given = tuple(str(it) for it in form.getlist("roles") if it in PROJECT_ROLES)
+    given = tuple(str(role) for role in form.getlist("roles") if role in PROJECT_ROLES)
     if not given:
         raise LocalizedError("no_role", status=422)
     return given
@@ -127,10 +127,12 @@ def _page(
     request: Request, place: Place, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200
 ) -> Response:
     with context_of(request).store.read() as db:
-        people = [(it, users.get(db, it.user)) for it in members.of_project(db, place.project.id, left=True)]
+        people = [
+            (member, users.get(db, member.user)) for member in members.of_project(db, place.project.id, left=True)
+        ]
         unused = invitations.list_unused(db, project=place.project.id)
-    people = [(it, user) for it, user in people if not personal_data.is_deleted(user)]
-    people.sort(key=lambda it: (it[0].left_at is not None, it[1].name.casefold()))
+    people = [(member, user) for member, user in people if not personal_data.is_deleted(user)]
+    people.sort(key=lambda pair: (pair[0].left_at is not None, pair[1].name.casefold()))
     return project_page(
         request,
         place,

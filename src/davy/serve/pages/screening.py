@@ -30,7 +30,7 @@ def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: s
     """Return what the page of a screening shows: everyone's results for those who watch, else the reader's own."""
     own = None if place.may("watch") else place.account.id
     results = screening.screening_results(db, place.project, phase, scheme, only=own)
-    chosen = next((it for it in results if it.pseudonym == person), None)
+    chosen = next((result for result in results if result.pseudonym == person), None)
     titles = {
         question.name: {label.name: label.title.said_in(lang) or label.name for label in question.labels}
         for question in scheme.questions
@@ -40,10 +40,10 @@ def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: s
         "chosen": chosen,
         "picture": chosen.marks
         if chosen
-        else screening.combine_scores([it.marks for it in results])
+        else screening.combine_scores([result.marks for result in results])
         if own is None
         else (),
-        "counts": {state: sum(it.state == state for it in results) for state in ("passed", "failed", "open")},
+        "counts": {state: sum(result.state == state for result in results) for state in ("passed", "failed", "open")},
         "mark": screening.pass_mark(phase.settings, scheme)[0],
         "titles": titles,
         "shade": shade,
@@ -57,7 +57,12 @@ def decide(request: Request, place: Manages, name: str, form: Form) -> Response:
     with context_of(request).store.write() as db:
         phase = phases.by_name(db, place.project.id, name)
         user = next(
-            (it.user for it in members.of_project(db, place.project.id, left=True) if it.pseudonym == pseudonym), ""
+            (
+                member.user
+                for member in members.of_project(db, place.project.id, left=True)
+                if member.pseudonym == pseudonym
+            ),
+            "",
         )
         screening.decide(db, place.project, phase, user, state, reason=reason, by=place.account.id)
     return render.redirect(request, address_of(place, phase), "decided", person=pseudonym)

@@ -37,14 +37,14 @@ def show(request: Request, place: Here) -> Response:
         request,
         place,
         "survey.html",
-        questions=[(it, it.words.said_in(lang)) for it in questions],
+        questions=[(question, question.words.said_in(lang)) for question in questions],
         mine=dict(mine.content) if mine else {},
         scale=survey.SCALE,
         answered=answered,
         fewest=survey.FEWEST,
         mask=context_of(request).mask,
-        results=None if results is None else [(it, it.question.words.said_in(lang)) for it in results],
-        own="\n".join(_line(it) for it in questions) if questions is not survey.DEFAULT else "",
+        results=None if results is None else [(result, result.question.words.said_in(lang)) for result in results],
+        own="\n".join(_line(question) for question in questions) if questions is not survey.DEFAULT else "",
     )
 
 
@@ -55,7 +55,7 @@ def answer(request: Request, place: Here, form: Form) -> Response:
         raise LocalizedError("not_in_project", status=403)
     check_rate(request, "words of a person", place.account.id)
     questions = survey.questions_of(place.project)
-    given = {it.id: field(form, f"q-{it.id}", most=survey.LONGEST) for it in questions}
+    given = {question.id: field(form, f"q-{question.id}", most=survey.LONGEST) for question in questions}
     kept = survey.clean(questions, given)
     with context_of(request).store.write() as db:
         responses.put(db, place.project.id, place.account.id, "survey", kept)

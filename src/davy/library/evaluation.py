@@ -1,0 +1,319 @@
+"""`davy.evaluate` and `davy.check`: how good detectors are on labelled posts, and what they can't do.
+
+Detectors and posts, or a suite, in; results as frames, a page in a folder, and a gate that can fail, out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from davy.core.errors import UserError, nearest
+from davy.core.scheme import Scheme
+from davy.library.answers import settled_posts
+from davy.library.detector import TextDetector
+from davy.library.frames import to_posts
+from davy.library.scoring import as_detector
+
+if TYPE_CHECKING:
+    from davy.check.gates import GateResult
+    from davy.check.report.page import CheckReport
+    from davy.compare.evaluate import Evaluation, QuestionResult
+    from davy.compare.predictions import Predictions
+
+Models = str | Path | TextDetector | Mapping[str, "str | Path | TextDetector"]
+
+
+class GateFailed(UserError):
+    """A detector did not reach what a gate asks for."""
+
+
+@dataclass(frozen=True, repr=False)
+class EvaluationResult:
+    """Detectors measured on labelled posts. Every figure has its n and its 95 % interval."""
+
+    evaluation: Evaluation
+    posts: pl.DataFrame
+
+    def __repr__(self) -> str:
+        return f"<EvaluationResult of {', '.join(self.evaluation.models)} on {len(self.posts):,} posts>"
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Every figure as one row: question, model, figure, label, value, low, high, n.
+
+        Example:
+            result.frame.filter(pl.col("figure") == "macro_f1")
+        """
+        from davy.compare.results import figures_table
+
+        table = figures_table(self.evaluation)
+        names = [column.name for column in table.columns]
+        frame = pl.DataFrame([dict(zip(names, row, strict=True)) for row in table.rows], infer_schema_length=None)
+        return frame.select("question", "model", "figure", "label", "value", "low", "high", "n", "note")
+
+    def compare(self) -> pl.DataFrame:
+        """Return a row for each two detectors and figure: the difference, its interval, and p after Holm's correction.
+
+        Example:
+            davy.evaluate({"mine": mine, "words": "keywords:words.txt"}, dev).compare()
+        """
+        rows = [
+            {
+                "question": result.question.name,
+                "first": pair.first,
+                "second": pair.second,
+                "figure": pair.comparison.metric,
+                "difference": pair.comparison.difference.value,
+                "low": pair.comparison.difference.low,
+                "high": pair.comparison.difference.high,
+                "p": pair.comparison.p,
+                "p_holm": pair.adjusted,
+                "test": pair.comparison.test,
+            }
+            for result in self.evaluation.results
+            for pair in result.pairs
+        ]
+        if not rows:
+            raise UserError("There is nothing to compare: give at least two detectors that answer one question.")
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def reliability(self, question: str | None = None, *, bins: int = 10) -> pl.DataFrame:
+        """Return how often a yes was right, by how sure the detector was: a row for each detector and bin.
+
+        Example:
+            davy.evaluate({"mine": mine}, dev).reliability("hate")
+        """
+        from davy.measure.calibration import reliability
+
+        result = self._result(question)
+        rows = []
+        for said in self._answering(result):
+            yes = said.yes.get(result.question.name)
+            if yes is None:
+                raise UserError(f"{result.question.name!r} is no yes/no question, so it has no probability of yes.")
+            pairs = [
+                (yes[row], result.question.positive in labels)
+                for row, labels in zip(result.gold.rows, result.gold.labels, strict=True)
+            ]
+            known = [(chance, right) for chance, right in pairs if chance is not None]
+            for found in reliability([c for c, _ in known], [r for _, r in known], bins=bins):
+                rows.append(
+                    {
+                        "model": said.name,
+                        "from": found.low,
+                        "to": found.high,
+                        "n": found.n,
+                        "confidence": found.confidence,
+                        "share_of_yes": found.right,
+                        "low": found.right_low,
+                        "high": found.right_high,
+                    }
+                )
+        return pl.DataFrame(rows)
+
+    def errors(self, question: str | None = None, *, model: str | None = None) -> pl.DataFrame:
+        """Return the posts that a detector got wrong, with the settled answer, its own, and its probability of yes.
+
+        Example:
+            davy.evaluate({"mine": mine}, dev).errors("hate", model="mine")
+        """
+        result = self._result(question)
+        name = result.question.name
+        parts = []
+        for said in self._answering(result, model):
+            answers, yes = said.labels[name], said.yes.get(name)
+            wrong = [
+                (row, "|".join(gold), None if answers[row] is None else "|".join(answers[row] or ()))
+                for row, gold in zip(result.gold.rows, result.gold.labels, strict=True)
+                if answers[row] is None or set(answers[row] or ()) != set(gold)
+            ]
+            rows = [row for row, _, _ in wrong]
+            parts.append(
+                self.posts[rows]
+                .select("id", "text")
+                .with_columns(
+                    pl.lit(said.name).alias("model"),
+                    pl.Series("gold", [gold for _, gold, _ in wrong], dtype=pl.String),
+                    pl.Series("said", [label for _, _, label in wrong], dtype=pl.String),
+                    pl.Series("probability", [yes[row] if yes else None for row in rows], dtype=pl.Float64),
+                )
+            )
+        return pl.concat(parts)
+
+    def html(self, folder: str | Path) -> Path:
+        """Write report.html, figures.csv and results.json into a folder; return the page.
+
+        Example:
+            davy.evaluate({"mine": mine}, dev).html("report")
+        """
+        from davy.actions.evaluate import write_evaluation
+
+        write_evaluation(self.evaluation, Path(folder))
+        return Path(folder) / "report.html"
+
+    def _result(self, question: str | None) -> QuestionResult:
+        results = {result.question.name: result for result in self.evaluation.results}
+        if question is None:
+            return next(iter(results.values()))
+        if question not in results:
+            raise UserError(
+                f"{question!r} was not measured; measured: {', '.join(results)}.{nearest(question, list(results))}"
+            )
+        return results[question]
+
+    def _answering(self, result: QuestionResult, model: str | None = None) -> list[Predictions]:
+        answering = [said for said in self.evaluation.predictions if result.question.name in said.labels]
+        names = [said.name for said in answering]
+        if model is not None and model not in names:
+            raise UserError(f"No detector {model!r} was measured; measured: {', '.join(names)}.{nearest(model, names)}")
+        return [said for said in answering if model in (None, said.name)]
+
+
+def evaluate(
+    models: Models,
+    posts: Any,
+    *,
+    gold: Mapping[str, str] | None = None,
+    scheme: str | Scheme | None = None,
+    text: str | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> EvaluationResult:
+    """Return how good detectors are on posts with settled answers, and whether one is better than another.
+
+    `gold` names the column of each question; without it every column `Q.gold` counts. A child question is measured on
+    the posts whose settled parent answer leads to it.
+
+    Example:
+        result = davy.evaluate({"mine": detector, "words": "keywords:words.txt"}, dev, gold={"hate": "label"})
+        result.frame
+    """
+    from davy.actions.evaluate import evaluate as run
+    from davy.measure.intervals import Bootstrap
+
+    detectors = _named(models)
+    asked = {question.name: question for d in reversed(detectors.values()) for question in d.scorer.questions}
+    frame, rules = settled_posts(to_posts(posts, text), gold, scheme, among=tuple(asked.values()))
+    scorers = {name: detector.scorer for name, detector in detectors.items()}
+    columns = [f"{name}={name}.gold" for name in gold or ()]
+    bootstrap = Bootstrap(resamples=resamples, seed=seed)
+    found = run(frame, scorers, scheme=rules, questions=list(gold or ()), gold=columns, bootstrap=bootstrap)
+    return EvaluationResult(found, frame)
+
+
+@dataclass(frozen=True, repr=False)
+class CheckResult:
+    """Detectors run through functional tests, and whether each gate holds."""
+
+    report: CheckReport
+
+    def __repr__(self) -> str:
+        return f"<CheckResult of {', '.join(run.model for run in self.report.runs)} on {self.report.suite.name}>"
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """Accuracy overall and by functionality, one row each with n and interval.
+
+        Example:
+            davy.check("embedded", "emoji-en").frame
+        """
+        rows = []
+        for model in self.report.summary["models"]:
+            parts = {"overall": model["accuracy"]}
+            parts |= {name: part["accuracy"] for name, part in model["functionalities"].items()}
+            rows += [
+                {"model": model["name"], "functionality": name, **{k: part[k] for k in ("value", "low", "high", "n")}}
+                for name, part in parts.items()
+            ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    @property
+    def gates(self) -> tuple[GateResult, ...]:
+        """A result for every limit and detector."""
+        return self.report.results
+
+    @property
+    def passed(self) -> bool:
+        """Whether every limit holds; without a gate, yes."""
+        return all(result.passed for result in self.gates)
+
+    def raise_for_gate(self) -> CheckResult:
+        """Raise `GateFailed` where a limit does not hold; else return the result itself.
+
+        Example:
+            davy.check(detector, "emoji-en", gate={"accuracy": 0.8}).raise_for_gate()
+        """
+        failed = [f"{result.model}: {result.reason}" for result in self.gates if not result.passed]
+        if failed:
+            raise GateFailed(f"{'; '.join(failed)}.")
+        return self
+
+    def html(self, folder: str | Path) -> Path:
+        """Write report.html, report.json, cells.csv, cases.csv and junit.xml into a folder; return the page.
+
+        Example:
+            davy.check("embedded", "emoji-en").html("checks/emoji")
+        """
+        from davy.check.report.files import write_report
+
+        write_report(self.report, Path(folder))
+        return Path(folder) / "report.html"
+
+
+def check(
+    models: Models,
+    suite: str | Path,
+    *,
+    gate: Mapping[str, Any] | str | Path | None = None,
+    question: str = "",
+    resamples: int = 1000,
+    seed: int = 0,
+) -> CheckResult:
+    """Return what detectors make of a suite of functional tests, shipped (`emoji-en`) or in a YAML file.
+
+    `gate` holds limits: `{"accuracy": 0.8}`, or the YAML file of them. `question` is the detector's, where it is not
+    called as the suite's.
+
+    Example:
+        result = davy.check(detector, "emoji-en", gate={"accuracy": 0.8})
+        result.raise_for_gate()
+    """
+    import yaml
+
+    from davy import suites
+    from davy.check import gates as gating
+    from davy.check.fairness import measure_fairness
+    from davy.check.report.page import CheckReport
+    from davy.check.report.summary import summarise
+    from davy.check.run import run_suite
+    from davy.measure.intervals import Bootstrap
+
+    limits: gating.Gates | None
+    if isinstance(gate, Mapping):
+        limits = gating.parse_gates(yaml.safe_dump(dict(gate)).encode(), Path("gate"))
+    else:
+        limits = None if gate is None else gating.read_gates(Path(gate))
+    tests = suites.load(suite)
+    runs = [run_suite(tests, d.scorer, name=name, question=question) for name, d in _named(models).items()]
+    bootstrap = Bootstrap(resamples, seed)
+    fair = [measure_fairness(tests, run, bootstrap=bootstrap) for run in runs]
+    settings = {"seed": seed, "resamples": resamples, "level": bootstrap.level, "question": question or tests.question}
+    made = summarise(tests, runs, fair, settings)
+    results = gating.judge_gates(limits, made, None) if limits is not None else []
+    made |= {"changes": [], "gates": [result.to_dict() for result in results]}
+    return CheckResult(
+        CheckReport(tests, tuple(runs), tuple(fair), made, results=tuple(results), gated=limits is not None)
+    )
+
+
+def _named(models: Models) -> dict[str, TextDetector]:
+    """Return detectors by the names that results call them."""
+    if isinstance(models, Mapping):
+        return {name: as_detector(model) for name, model in models.items()}
+    detector = as_detector(models)
+    return {detector.name: detector}

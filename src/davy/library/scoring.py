@@ -1,0 +1,95 @@
+"""`davy.load` and `davy.score`: a detector by name, and scores in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from davy.core.scorer import Scorer
+from davy.library.detector import TextDetector
+
+Data = TypeVar("Data")
+
+
+def load(
+    model: str | Path | Scorer = "embedded", *, answers: Mapping[str, str | Sequence[str]] | None = None
+) -> TextDetector:
+    """Return a detector: one that ships with Davy, a saved folder, `hf:ORG/NAME`, or any name that `--model` takes.
+
+    `answers` gives a classifier's labels a meaning: `{"hate": "identity_hate"}` makes that label the yes of the
+    question `hate`; with several labels any of them is a yes.
+
+    Example:
+        detector = davy.load("embedded")
+        toxic = davy.load("hf:unitary/toxic-bert", answers={"hate": "identity_hate"})
+    """
+    from davy.actions.scorers import load_scorer
+    from davy.models.label_answers import answer_by_labels
+
+    scorer = load_scorer(str(model) if isinstance(model, Path) else model)
+    return TextDetector(answer_by_labels(scorer, answers) if answers else scorer)
+
+
+def as_detector(model: str | Path | Scorer | TextDetector) -> TextDetector:
+    """Return what a caller names as a detector; one that is a detector is returned as it is."""
+    return model if isinstance(model, TextDetector) else load(model)
+
+
+@lru_cache(maxsize=1)
+def _kept(model: str) -> TextDetector:
+    """Return a detector by name, which is kept so that scoring texts one by one loads it once."""
+    return load(model)
+
+
+@overload
+def score(
+    posts: str, model: str | Path | Scorer | TextDetector = "embedded", *, lang: str | None = None
+) -> dict[str, Any]: ...
+
+
+@overload
+def score(
+    posts: list[str], model: str | Path | Scorer | TextDetector = "embedded", *, lang: str | None = None
+) -> list[dict[str, Any]]: ...
+
+
+@overload
+def score(posts: Data, model: str | Path | Scorer | TextDetector = "embedded", **options: Any) -> Data: ...
+
+
+def score(posts: Any, model: str | Path | Scorer | TextDetector = "embedded", **options: Any) -> Any:
+    """Return the scores of a text (a dict), of texts (a list), or a frame or dataset with score columns added.
+
+    A `Path` is a file: `out` says where its scored copy is written, and what was done is returned. The options are
+    those of `TextDetector.score`.
+
+    Example:
+        davy.score("What a day")["verdict"]
+        davy.score(frame, text="body")
+        davy.score(Path("posts.csv"), out="scored.csv")
+    """
+    if isinstance(posts, Path):
+        return _score_file(posts, model, **options)
+    detector = _kept(model) if isinstance(model, str) else as_detector(model)
+    return detector.score(posts, **options)
+
+
+def _score_file(
+    path: Path,
+    model: str | Path | Scorer | TextDetector,
+    *,
+    out: str | Path,
+    text: str | None = None,
+    prefix: str = "",
+    replace: bool = False,
+    cascade: bool = True,
+) -> Any:
+    from davy.actions.posts import PostSource
+    from davy.actions.score import score_file
+    from davy.score.batch import ScoreSettings
+
+    settings = ScoreSettings(prefix=f"{prefix}." if prefix else "", replace=replace)
+    source = PostSource(str(path), text=text)
+    return score_file(source, out, as_detector(model).scorer, settings=settings, cascade=cascade)

@@ -1,0 +1,125 @@
+"""`davy.train` and `davy.calibrate`: a detector from posts with settled answers, and one whose numbers mean more."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from davy.core.errors import UserError, nearest
+from davy.core.scheme import Scheme
+from davy.library.answers import settled_posts
+from davy.library.detector import TextDetector
+from davy.library.frames import to_posts
+
+KINDS = ("tfidf", "xgboost", "majority")
+
+
+def train(
+    posts: Any,
+    *,
+    gold: Mapping[str, str] | None = None,
+    kind: str = "tfidf",
+    encoder: str | None = None,
+    dev: Any = None,
+    scheme: str | Scheme | None = None,
+    text: str | None = None,
+    name: str | None = None,
+    out: str | Path | None = None,
+    seed: int = 1,
+    **settings: Any,
+) -> TextDetector:
+    """Return a detector that learnt from posts with settled answers.
+
+    `gold` names the column of each question: `{"sexist": "label"}`; without it every column `Q.gold` is learnt. The
+    scheme is found by its labels, or made from them. `kind` is `tfidf`, `xgboost` or `majority`; with `encoder` (a
+    folder or a hub name) a transformer is fine-tuned: `dev` chooses its checkpoint, `out` is the folder of the run,
+    where a killed one goes on, and `settings` are fields of its config, such as `epochs=3`.
+
+    Example:
+        detector = davy.train(posts, gold={"sexist": "label"}, kind="tfidf")
+        detector = davy.train(posts, gold={"sexist": "label"}, encoder="distilbert-base-uncased", epochs=3)
+    """
+    frame, rules = settled_posts(to_posts(posts, text), gold, scheme)
+    if encoder is not None:
+        judged = None if dev is None else settled_posts(to_posts(dev, text), gold, rules)[0]
+        return _fine_tune(frame, judged, rules, encoder, name, out, seed, settings)
+    if kind not in KINDS:
+        raise UserError(
+            f"There is no kind {kind!r}; use {', '.join(KINDS)} or encoder=NAME.{nearest(kind, list(KINDS))}"
+        )
+    scorer = _baseline(kind, rules, name or kind, settings).fit(frame, seed=seed)
+    detector = TextDetector(scorer)
+    if out is not None:
+        detector.save(out)
+    return detector
+
+
+def calibrate(
+    model: str | Path | TextDetector,
+    posts: Any,
+    *,
+    gold: Mapping[str, str] | None = None,
+    threshold: str | None = "macro-f1",
+    temperature: bool = True,
+    text: str | None = None,
+) -> TextDetector:
+    """Return the detector with temperatures and thresholds set on posts that it did not learn from.
+
+    `threshold` is `macro-f1`, `precision=0.9`, `recall=0.9`, `cost=5` (a miss is worth five false alarms) or None.
+    The result's `calibration` says before and after.
+
+    Example:
+        better = davy.calibrate(detector, dev, gold={"sexist": "label"}, threshold="macro-f1")
+        print(better.calibration)
+    """
+    from davy.actions.calibrate import calibrate as run
+    from davy.library.scoring import as_detector
+
+    scorer = as_detector(model).scorer
+    frame, _ = settled_posts(to_posts(posts, text), gold, None, among=scorer.questions)
+    return TextDetector(*run(scorer, frame, threshold=threshold, temperature=temperature))
+
+
+def _baseline(kind: str, scheme: Scheme, name: str, settings: Mapping[str, Any]) -> Any:
+    if kind == "majority":
+        from davy.models.baselines import Majority
+
+        return Majority(scheme.questions, name=name, **settings)
+    if kind == "xgboost":
+        from davy.models.gradient_boosting import GradientBoosting
+
+        return GradientBoosting(scheme.questions, name=name, **settings)
+    from davy.models.tfidf import Tfidf
+
+    return Tfidf(scheme.questions, name=name, **settings)
+
+
+def _fine_tune(
+    posts: Any,
+    dev: Any,
+    scheme: Scheme,
+    encoder: str,
+    name: str | None,
+    out: str | Path | None,
+    seed: int,
+    settings: Mapping[str, Any],
+) -> TextDetector:
+    from davy.actions.train import train as run
+    from davy.library.scoring import load
+    from davy.train.config import from_values
+
+    config = from_values({"name": name or "mine", "encoder": encoder, **settings}, "davy.train")
+    if out is not None:
+        return load(run(posts, Path(out), config=config, scheme=scheme, dev=dev, seeds=(seed,)).model)
+    with tempfile.TemporaryDirectory(prefix="davy-train-") as folder:
+        detector = load(run(posts, Path(folder), config=config, scheme=scheme, dev=dev, seeds=(seed,)).model)
+        return TextDetector(_without_folder(detector.scorer))
+
+
+def _without_folder(scorer: Any) -> Any:
+    """Return a scorer that no longer names the folder it came from, which is about to go."""
+    from dataclasses import replace
+
+    return replace(scorer, abilities=replace(scorer.abilities, folder=None))

@@ -1,0 +1,105 @@
+"""A detector with temperatures and thresholds that were set on posts with settled answers.
+
+A scorer and numbers for some of its questions in, a scorer out. A temperature divides the logits: below one half stays
+below one half, but 0.9 comes to mean nine in ten. A threshold says from where on a yes/no question is a yes. Saved, the
+numbers are in the manifest, and `models.load` puts them back before the engines that don't apply them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.core.scorer import Abilities, Scorer, Scores
+from davy.models import folder as folders
+from davy.models.baselines import content_hash
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer")
+"""The engines that apply their manifest's temperatures and thresholds themselves."""
+
+
+@dataclass(frozen=True)
+class CalibratedScorer:
+    """Asks `scorer`, tempers its probabilities and sets thresholds, each by question."""
+
+    scorer: Scorer
+    temperatures: Mapping[str, float]
+    thresholds: Mapping[str, float]
+    folder: Path | None = None
+    """The folder whose manifest has these numbers; None where nothing was saved yet."""
+
+    @property
+    def name(self) -> str:
+        """The scorer's name."""
+        return self.scorer.name
+
+    @property
+    def version(self) -> str:
+        """The folder's, else a hash of the scorer's and of the numbers."""
+        if self.folder is not None:
+            return self.scorer.version
+        numbers = {"temperatures": dict(self.temperatures), "thresholds": dict(self.thresholds)}
+        return content_hash((), {"scorer": self.scorer.version, **numbers})
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The scorer's questions."""
+        return self.scorer.questions
+
+    @property
+    def abilities(self) -> Abilities:
+        """The scorer's, less its screen, whose numbers were set for other probabilities."""
+        return replace(self.scorer.abilities, cascade=None, folder=self.folder)
+
+    def score(self, posts: pl.DataFrame) -> Scores:
+        """Return the scorer's probabilities, tempered, with the thresholds."""
+        scores = self.scorer.score(posts)
+        blocks = {
+            question.name: temper(
+                scores.probabilities[question.name], self.temperatures.get(question.name, 1.0), question
+            )
+            for question in scores.questions
+        }
+        return replace(scores, probabilities=blocks, thresholds={**scores.thresholds, **self.thresholds})
+
+    def save(self, folder: Path) -> None:
+        """Write the scorer's folder with the numbers in its manifest."""
+        source = self.folder or self.scorer.abilities.folder
+        if source is not None:
+            shutil.copytree(source, folder, dirs_exist_ok=True)
+        elif hasattr(self.scorer, "save"):
+            self.scorer.save(folder)
+        else:
+            raise UserError(f"{self.name} is no model of a folder, so its calibration can't be saved.")
+        if self.folder is not None:
+            return
+        manifest = folders.read(folder)
+        temperatures = dict(manifest.temperatures)
+        for name, value in self.temperatures.items():
+            temperatures[name] = temperatures.get(name, 1.0) * value
+        thresholds = {**manifest.thresholds, **self.thresholds}
+        folders.write(folder, replace(manifest, temperatures=temperatures, thresholds=thresholds))
+
+
+def temper(block: Array, temperature: float, question: Question) -> Array:
+    """Return probabilities (posts × labels) after their logits were divided by a temperature."""
+    import numpy as np
+
+    if temperature == 1.0:
+        return block
+    clipped = np.clip(block.astype(np.float64), 1e-12, 1 - 1e-12)
+    if question.kind == "many":
+        return np.asarray(1 / (1 + np.exp(-(np.log(clipped) - np.log1p(-clipped)) / temperature)))
+    powers = np.exp((np.log(clipped) - np.log(clipped).max(axis=1, keepdims=True)) / temperature)
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))

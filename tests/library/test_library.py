@@ -1,0 +1,253 @@
+"""The library: the same kind of data out as in, names found, and errors that say what to do."""
+
+import inspect
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import davy
+from davy import UserError
+from davy.core import Abilities, Label, Question, Scores
+from davy.library.evaluation import GateFailed
+from davy.models.label_answers import answer_by_labels
+
+HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
+TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("hateful",)))
+
+
+class Words:
+    """Says hateful where `grumblefop` stands; has no answer to `type` for an empty text."""
+
+    name, version, questions, abilities = "words", "1", (HATE, TYPE), Abilities(batch_size=2)
+
+    def score(self, posts):
+        texts = posts["text"].fill_null("").to_list()
+        yes = np.array([0.9 if "grumblefop" in text else 0.2 for text in texts])
+        blocks = {"hate": np.stack([1 - yes, yes], axis=1), "type": np.tile([0.3, 0.7], (len(texts), 1))}
+        return Scores(self.questions, blocks, answered={"type": np.array([bool(text) for text in texts], dtype=bool)})
+
+
+@pytest.fixture
+def words():
+    return davy.load(Words())
+
+
+TEXTS = ["a nice day", "you grumblefop", ""]
+
+
+def test_a_detector_predicts_in_the_order_of_its_classes(words):
+    assert words.classes_.tolist() == ["not hateful", "hateful"]
+    assert words.predict(TEXTS).tolist() == ["not hateful", "hateful", "not hateful"]
+    assert words.predict_proba(TEXTS)[:, 1].tolist() == [0.2, 0.9, 0.2]
+    assert words.predict(TEXTS, question="type").tolist() == ["slight", "slight", None]
+    assert np.isnan(words.predict_proba(TEXTS, question="type")[2]).all()
+    with pytest.raises(UserError, match="words does not answer 'hat'; it answers hate, type"):
+        words.predict(TEXTS, question="hat")
+
+
+def test_one_text_gives_a_dict_and_a_list_gives_a_list(words):
+    assert words.score("you grumblefop")["questions"]["hate"]["label"] == "hateful"
+    assert [record["verdict"] for record in words.score(TEXTS)] == ["none", "hateful > slight", "none"]
+    assert words.score([]) == []
+
+
+def dataset(columns):
+    from datasets import Dataset
+
+    return Dataset.from_dict(columns)
+
+
+@pytest.mark.parametrize(
+    ("make", "column"),
+    [
+        (pl.DataFrame, lambda frame: frame["hate"].to_list()),
+        (pl.LazyFrame, lambda frame: frame.collect()["hate"].to_list()),
+        (pd.DataFrame, lambda frame: frame["hate"].tolist()),
+        (dataset, lambda data: list(data["hate"])),
+        (lambda columns: [{"body": text} for text in columns["body"]], lambda rows: [row["hate"] for row in rows]),
+    ],
+    ids=["polars", "lazy", "pandas", "datasets", "records"],
+)
+def test_the_same_kind_comes_out_as_went_in(words, make, column):
+    data = make({"body": TEXTS})
+    scored = words.score(data, text="body")
+    assert type(scored) is type(data)
+    assert column(scored) == [0.2, 0.9, 0.2]
+    assert words.predict(data, text="body").tolist()[1] == "hateful"
+
+
+def test_a_lazy_frame_is_filtered_by_what_scoring_adds(words):
+    lazy = words.score(pl.LazyFrame({"text": TEXTS, "day": [1, 2, 3]}))
+    assert lazy.filter(pl.col("hate") > 0.5).select("day").collect()["day"].to_list() == [2]
+
+
+def test_pandas_keeps_its_index_and_nothing_is_written_over(words):
+    frame = pd.DataFrame({"text": [*TEXTS[:2], None], "hate": [1, 2, 3]}, index=[5, 6, 7])
+    with pytest.raises(UserError, match="There is a column 'hate' already"):
+        words.score(frame)
+    scored = words.score(frame, prefix="mine")
+    assert scored.index.tolist() == [5, 6, 7]
+    assert scored["hate"].tolist() == [1, 2, 3]
+    assert scored["mine.hate.label"].tolist()[:2] == ["not hateful", "hateful"]
+    assert np.isnan(scored["mine.hate"].to_numpy()[2])
+    assert words.score(frame, replace=True)["hate"].tolist()[:2] == [0.2, 0.9]
+
+
+def test_a_missing_text_column_names_those_that_are_there(words):
+    with pytest.raises(UserError, match="No column looks like the text; the columns are day"):
+        words.score(pl.DataFrame({"day": [1]}))
+    with pytest.raises(UserError, match="Row 2 is a int, not a text"):
+        words.predict(["a", 1])
+
+
+def test_labels_of_a_classifier_answer_a_question_of_ours():
+    class Toxic:
+        name, version, abilities = "toxic", "1", Abilities()
+        questions = (Question("label", (Label("toxic"), Label("identity_hate"), Label("threat")), kind="many"),)
+
+        def score(self, posts):
+            return Scores(self.questions, {"label": np.tile([0.9, 0.6, 0.7], (len(posts), 1))})
+
+    one = davy.load(Toxic(), answers={"hate": "identity_hate"})
+    assert one.predict(["x"]).tolist() == ["hateful"]
+    assert one.predict_proba(["x"])[0, 1] == 0.6
+    assert davy.load(Toxic(), answers={"hate": ["identity_hate", "threat"]}).predict_proba(["x"])[0, 1] == 0.7
+    assert one.version != answer_by_labels(Toxic(), {"hate": "threat"}).version
+    with pytest.raises(UserError, match="toxic has no label 'hate'; it has toxic, identity_hate, threat"):
+        davy.load(Toxic(), answers={"hate": "hate"})
+
+
+def test_posts_are_read_from_spreadsheets_lists_lines_folders_and_patterns(tmp_path):
+    shutil.copy(Path(__file__).parent / "posts.xlsx", tmp_path / "a.xlsx")
+    (tmp_path / "b.json").write_text('{"posts": [{"id": "3", "text": "three"}]}')
+    (tmp_path / "c.txt").write_text("four\n\nfive\n")
+    (tmp_path / "notes.md").write_text("not posts")
+    assert davy.read(tmp_path / "a.xlsx").to_dicts()[1] == {"id": "2", "text": "two", "day": "tue"}
+    everything = davy.read(tmp_path)
+    assert everything["text"].to_list() == ["one", "two", "three", "four", "five"]
+    assert everything["id"].to_list() == ["1", "2", "3", "c-1", "c-2"]
+    assert davy.read(f"{tmp_path}/*.txt")["text"].to_list() == ["four", "five"]
+    assert len(davy.read([tmp_path / "a.xlsx", tmp_path / "b.json"])) == 3
+    (tmp_path / "b.json").write_text('{"a": 1}')
+    with pytest.raises(UserError, match="must hold a list of objects"):
+        davy.read(tmp_path / "b.json")
+    with pytest.raises(UserError, match="No file matches"):
+        davy.read(f"{tmp_path}/*.csv")
+    (tmp_path / "b.json").write_text('[{"id": "1", "text": "again"}]')
+    with pytest.raises(UserError, match="Id '1' is in two of the files"):
+        davy.read(tmp_path)
+
+
+def labelled(n: int = 60) -> pl.DataFrame:
+    texts = [f"{'you grumblefop' if i % 3 == 0 else 'nice one'} {i}" for i in range(n)]
+    return pl.DataFrame({"text": texts, "label": ["hateful" if i % 3 == 0 else "not hateful" for i in range(n)]})
+
+
+def test_a_calibrated_detector_is_saved_with_its_numbers(tmp_path):
+    mine = davy.train(labelled(), gold={"hate": "label"})
+    better = davy.calibrate(mine, labelled(90), gold={"hate": "label"}, threshold="recall=0.5")
+    assert better.calibration.before["hate"].keys() == better.calibration.after["hate"].keys()
+    assert better.calibration.after["hate"]["log loss"] <= better.calibration.before["hate"]["log loss"]
+    assert "threshold" in str(better.calibration)
+    better.save(tmp_path / "mine")
+    again = davy.load(tmp_path / "mine")
+    texts = ["you grumblefop 3", "nice one 4", "grumblefop"]
+    assert again.predict_proba(texts) == pytest.approx(better.predict_proba(texts), abs=1e-3)
+    assert again.score(texts[0])["questions"]["hate"]["threshold"] == pytest.approx(
+        better.calibration.thresholds["hate"]
+    )
+    again.save(tmp_path / "copy")
+    assert davy.load(tmp_path / "copy").version == again.version
+    with pytest.raises(UserError, match="is not an empty folder"):
+        again.save(tmp_path / "copy")
+
+
+def test_questions_are_made_from_labels_that_no_scheme_knows():
+    posts = labelled().with_columns(pl.col("label").replace({"hateful": "rude", "not hateful": "polite"}))
+    mine = davy.train(posts, gold={"manners": "label"}, kind="majority")
+    assert mine.classes_.tolist() == ["polite", "rude"]
+    result = davy.evaluate(mine, posts, gold={"manners": "label"}, resamples=20)
+    assert result.frame.filter(pl.col("figure") == "accuracy")["value"].item() == pytest.approx(2 / 3)
+    assert len(result.errors()) == 20
+    with pytest.raises(UserError, match="nothing to compare"):
+        result.compare()
+    with pytest.raises(UserError, match="no yes/no question"):
+        result.reliability()
+
+
+def test_a_gate_that_does_not_hold_raises(words):
+    strict = davy.check(words, "emoji-en", gate={"accuracy": 0.99}, resamples=20)
+    assert not strict.passed
+    with pytest.raises(GateFailed, match=r"accuracy is .* must be at least 0\.99"):
+        strict.raise_for_gate()
+    with pytest.raises(UserError, match="gate"):
+        davy.check(words, "emoji-en", gate={"acuracy": 0.9})
+
+
+def test_a_room_is_a_package_and_a_verb():
+    import davy.score.batch as batch
+
+    assert callable(davy.score)
+    assert batch.ScoreSettings().text == "text"
+    assert list(inspect.signature(davy.split).parameters)[:2] == ["posts", "plan"]
+    assert {"load", "score", "read", "clean", "sample", "split", "train", "calibrate", "evaluate", "check"} <= set(
+        dir(davy)
+    )
+    with pytest.raises(AttributeError):
+        davy.nothing  # noqa: B018
+
+
+def test_every_public_function_has_an_example():
+    for name in davy.PUBLIC:
+        thing = davy._public(name)
+        members = [thing] if not inspect.isclass(thing) else [
+            member for key, member in vars(thing).items() if inspect.isfunction(member) and not key.startswith("_")
+        ]  # fmt: skip
+        assert all("Example:" in (member.__doc__ or "") for member in members if name != "UserError"), name
+
+
+@pytest.mark.slow
+def test_a_caller_is_typed(tmp_path):
+    (tmp_path / "caller.py").write_text(
+        "import davy, pandas as pd, polars as pl\n"
+        "reveal_type(davy.score('hi'))\n"
+        "reveal_type(davy.load('embedded').score(pl.DataFrame()))\n"
+        "reveal_type(davy.split(pl.DataFrame(), '80/20'))\n"
+        "davy.load(3)\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        "",
+        "--ignore-missing-imports",
+        "--cache-dir",
+        str(tmp_path),
+    ]
+    done = subprocess.run([*command, "caller.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert 'Revealed type is "dict[str, Any]"' in done.stdout, done.stdout
+    assert 'Revealed type is "polars.dataframe.frame.DataFrame"' in done.stdout, done.stdout
+    assert 'Revealed type is "tuple[polars.dataframe.frame.DataFrame, ...]"' in done.stdout, done.stdout
+    assert 'Argument 1 to "load" has incompatible type "int"' in done.stdout, done.stdout
+
+
+def test_scikit_learn_clones_and_searches():
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+
+    from davy.sklearn import DavyClassifier
+
+    posts = labelled()
+    y = np.array([2 if label == "hateful" else 1 for label in posts["label"]])
+    search = GridSearchCV(DavyClassifier(), {"strength": [0.5, 4.0]}, cv=2).fit(posts["text"].to_list(), y)
+    assert search.best_score_ > 0.9
+    assert search.predict(["you grumblefop"]).tolist() == [2]
+    assert clone(search.best_estimator_).get_params()["strength"] == search.best_params_["strength"]
+    assert search.predict_proba(pd.Series(["nice one"])).shape == (1, 2)
