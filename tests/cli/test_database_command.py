@@ -105,7 +105,7 @@ def test_an_account_is_disabled_enabled_and_given_a_role(made, database_url):
 
 
 def test_a_password_comes_from_standard_input_and_is_never_shown(made, database_url):
-    from davy.serve.passwords import check_password
+    from davy.store.passwords import check_password
 
     code, out, err = made("user", "password", "ada", stdin="correct horse 7\n")
     assert code == 0

@@ -14,9 +14,9 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from davy.serve.app import create_app
-from davy.serve.passwords import hash_password
 from davy.serve.settings import ServerSettings
 from davy.store import Store, events, sessions, users
+from davy.store.passwords import hash_password
 
 BASE = "http://127.0.0.1:8460"
 PASSWORD = "three warm lamps"

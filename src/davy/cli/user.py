@@ -171,8 +171,8 @@ def password(login: Login, database: Database = None) -> None:
 
         davy user password lin@example.org < password.txt
     """
-    from davy.serve.passwords import hash_password
     from davy.store import events, open_store, users
+    from davy.store.passwords import hash_password
 
     with open_store(database) as store:
         with store.read() as db:

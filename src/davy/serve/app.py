@@ -28,11 +28,11 @@ from davy.serve.jobs import JobFunction, JobWorker
 from davy.serve.limits import Limiter
 from davy.serve.metrics import Metrics
 from davy.serve.pages import ROUTERS
-from davy.serve.passwords import check_password
 from davy.serve.request_log import RequestLog
 from davy.serve.settings import ServerSettings
 from davy.serve.shared import SharedFile
 from davy.store import open_store
+from davy.store.passwords import check_password
 
 JOB_KINDS: dict[str, JobFunction] = {MEASURE_AGREEMENT: measure_agreement}
 """What runs in the background; stages that have long work add their function here by name."""

@@ -45,8 +45,8 @@ PEOPLE: tuple[DemoAccount, ...] = (
 def build(folder: Path) -> str:
     """Make the demo's database in a folder and return its URL."""
     from davy.serve import demo_projects
-    from davy.serve.passwords import hash_password
     from davy.store import events, open_store, users
+    from davy.store.passwords import hash_password
 
     url = f"sqlite:///{folder / 'demo.sqlite'}"
     hashes = [hash_password(person.password) for person in PEOPLE]

@@ -8,7 +8,7 @@ they are. A version's thresholds never change: other thresholds are added under 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, insert, select, update
@@ -64,26 +64,12 @@ def add(
         raise UserError(
             f"Detector {name}@{version} is known already. Activate it, or give it another name with --name.", status=409
         )
-    entry = RegisteredDetector(
-        new_id(), name, version, source, state, False, tuple(questions), thresholds or {}, data_hash, now(), by
-    )
     if state == "active":
         _retire_active(db, earlier, by=by)
-    db.execute(
-        insert(detectors).values(
-            id=entry.id,
-            name=name,
-            version=version,
-            source=source,
-            state=state,
-            is_default=0,
-            questions=list(questions),
-            thresholds=dict(entry.thresholds),
-            data_hash=data_hash,
-            added_at=entry.added_at,
-            added_by=by,
-        )
+    entry = RegisteredDetector(
+        new_id(), name, version, source, state, False, tuple(questions), dict(thresholds or {}), data_hash, now(), by
     )
+    db.execute(insert(detectors).values(asdict(entry)))
     _record(db, entry, "added", by=by, state=state, source=source)
     if any(other.is_default for other in earlier) and state == "active":
         return set_default(db, entry.id, by=by)

@@ -14,9 +14,9 @@ from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import LANGUAGES
-from davy.serve.passwords import SHORTEST, check_password, hash_password
 from davy.serve.visitor import Anyone, Form, allowed, check_rate, field
 from davy.store import sessions, users
+from davy.store.passwords import SHORTEST, check_password, hash_password
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)

@@ -12,10 +12,10 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.pages.sign_in import start_session
-from davy.serve.passwords import SHORTEST, hash_password
 from davy.serve.visitor import Anyone, Form, check_rate, client_address, field
 from davy.store import invitations, projects
 from davy.store.invitations import Invitation
+from davy.store.passwords import SHORTEST, hash_password
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)

@@ -21,9 +21,9 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
-from davy.serve.passwords import check_password
 from davy.serve.visitor import Form, allowed, check_rate, field
 from davy.store import personal_data, responses, withdrawals
+from davy.store.passwords import check_password
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)

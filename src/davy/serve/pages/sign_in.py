@@ -18,9 +18,9 @@ from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.demo import PEOPLE
 from davy.serve.i18n import LANGUAGES
-from davy.serve.passwords import check_password, hash_password, needs_rehash
 from davy.serve.visitor import Anyone, Form, check_rate, client_address, field, find_visitor
 from davy.store import sessions, users
+from davy.store.passwords import check_password, hash_password, needs_rehash
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
