@@ -74,7 +74,6 @@ def project(url: str, *, n_posts: int, people: int) -> Iterator[Bench]:
         frame = pl.DataFrame({"id": ids, "text": [f"{number}: {SENTENCE}" for number in range(n_posts)]})
         with store.write() as db:
             schemes.save(db, scheme, shipped.text_of("edos").decode(), by="bench")
-            posts.add_frames(db, [frame], by="bench")
             never = {"break_after_minutes": None, "break_after_hard": None, "daily_minutes": None}
             projects.create(
                 db,
@@ -85,6 +84,7 @@ def project(url: str, *, n_posts: int, people: int) -> Iterator[Bench]:
                 settings={"care": never},
                 by="bench",
             )
+            posts.ensure(db, frame, project="bench", by="bench")
             tokens = [_annotator(db, number) for number in range(people)]
             phase = phases.add(
                 db, "bench", name="main", kind="production", answers=3, in_corpus=True, settings={}, by="bench"

@@ -119,7 +119,7 @@ def fill(store: Store, *, phase_names: tuple[str, ...] = ("training", "3")) -> P
             for name, kind, kept in zip(phase_names, ("training", "production"), (False, True), strict=True)
         )
         wanted = rows()
-        posts.add_frames(db, [_frame(wanted, people[0].id)], by="shell")
+        posts.ensure(db, _frame(wanted, people[0].id), project=project.id, by="shell")
         items.add(db, training, [(row.id, None, None) for row in wanted[:3]], by="shell")
         items.add(db, main, [(row.id, None, None) for row in wanted], by="shell")
         for row in wanted:
@@ -151,10 +151,11 @@ def _frame(wanted: list[AnsweredPost], author: str) -> pl.DataFrame:
 
 def _answer(db, row: AnsweredPost, phase: Phase, people: list[str], made: Scheme) -> None:
     ids = []
+    post = posts.find_key(db, phase.project, row.id)
     for person, given in zip(people, row.given, strict=False):
         annotation = Annotation(
             id=f"{phase.name}-{row.id}-{person}",
-            post=row.id,
+            post=post,
             annotator=person,
             scheme="tea",
             scheme_version=1,
@@ -171,7 +172,7 @@ def _answer(db, row: AnsweredPost, phase: Phase, people: list[str], made: Scheme
         ids.append(annotation.id)
     if phase.in_corpus:
         for question, settled in row.settled.items():
-            verdict = Verdict(row.id, question, settled.labels, settled.basis, tuple(ids), settled.reason)
+            verdict = Verdict(post, question, settled.labels, settled.basis, tuple(ids), settled.reason)
             verdicts.add(db, verdict, made, by="boss")
 
 

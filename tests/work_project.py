@@ -90,10 +90,10 @@ def make_bench(
         schemes.save(db, SCHEME, to_yaml(SCHEME), by="shell")
         ids = [f"p{number:05}" for number in range(n)]
         frame = pl.DataFrame({"id": ids, "text": ["grumblefop"] * n, "meta": metas or [None] * n})
-        posts.add_frames(db, [frame.with_columns(pl.col("meta").cast(pl.String))], by="shell")
         project = projects.create(
             db, id="pilot", title="Pilot", scheme="grumble", scheme_version=1, settings={}, by="shell"
         )
+        posts.ensure(db, frame.with_columns(pl.col("meta").cast(pl.String)), project="pilot", by="shell")
         roster = {name: add_member(db, project, name, roles) for name in people}
         phase = add_phase(db, project, "main", kind=kind, answers=answers, settings=settings)
         items.add(db, phase, rows or [(it, gold, None) for it in ids], by="shell", shuffled=shuffled)

@@ -10,8 +10,9 @@ from typing import Any
 from davy.annotate.adjudicate import settle_item
 from davy.core import Annotation, Item, Label, Member, Phase, Post, Project, Question, Scheme
 from davy.schemes import to_yaml
-from davy.store import Connection, Store, annotations, items, members, phases, posts, projects, schemes, users
+from davy.store import Connection, Store, annotations, items, members, phases, projects, schemes, users
 from davy.store.columns import new_id
+from post_rows import add_post
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 GRUMBLE = Scheme(
@@ -38,9 +39,9 @@ class Case:
 
     def put(self, db: Connection, post: str, given: Sequence[Mapping[str, Any] | None], **more: Any) -> Item:
         """Add a post with one answer from each of the first annotators (None refuses), settle it, return its item."""
-        posts.add(db, Post(post, "a text", meta=more.pop("meta", {})), by="shell")
+        add_post(db, Post(post, "a text", meta=more.pop("meta", {})), project=self.project.id)
         items.add(db, self.phase, [(post, more.pop("gold", None), None)], by="shell")
-        item = items.of_post(db, self.phase.id, post)
+        item = items.of_post(db, self.phase, post)
         assert item is not None
         for number, answers in enumerate(given):
             flags = more.get("flags", {}).get(number, ())

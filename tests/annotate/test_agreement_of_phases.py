@@ -14,7 +14,8 @@ from davy import schemes as shipped
 from davy.annotate import agreement
 from davy.core import Annotation, Label, Post, Question, Scheme, UserError
 from davy.schemes.read import text_of
-from davy.store import annotations, columns, members, phases, posts, projects, schemes, users
+from davy.store import annotations, columns, members, phases, projects, schemes, users
+from post_rows import add_post
 
 GMHP = shipped.load("gmhp7k")
 SAID = {0: {"hate": ("not hateful",)}, 1: {"hate": ("hateful",), "misogynistic": ("not misogynistic",)}}
@@ -40,7 +41,7 @@ def six(store):
             [[truth if rng.random() < 0.85 else rng.integers(3) for _ in people] for truth in [0, 1, 2] * 15]
         )
         for number in range(len(codes)):
-            posts.add(db, Post(f"post{number}", "a grumblefop"), by="shell")
+            add_post(db, Post(f"post{number}", "a grumblefop"), project="pilot")
         for number, row in enumerate(codes):
             for person, code in zip(people, row, strict=True):
                 refused = (number, person) == (44, people[0])

@@ -71,7 +71,7 @@ def test_a_shared_answer_that_turns_to_no_takes_back_what_it_settled_below(store
     agree(NO)
     assert settled() == {"grumpy": ("no",), "about": ()}
     with store.read() as db:
-        shown = post_pages.page(db, post_pages.PostFilter(label="tea"))
+        shown = post_pages.page(db, "pilot", post_pages.PostFilter(label="tea"), with_verdicts=True)
         turns = verdicts.history(db, item.post, "about", scheme="grumble", version=1)
     assert list(shown) == []
     assert [it.labels for it in turns] == [("tea",), ()]

@@ -51,17 +51,19 @@ def test_too_few_posts_change_nothing_and_say_which_phase_lacks_them(store):
         assert posts.count(db) == 0
 
 
-def test_posts_that_are_there_are_used_again_and_other_words_under_their_id_are_refused(store):
-    with store.write() as db:
-        posts.add_frames(db, [frame(10)], by=events.SHELL)
-        made = project_creation.create_project(db, plan(GERMAN), by=events.SHELL, posts_in=[frame(20)])
-        assert made.posts == 10
+def test_two_projects_take_posts_of_the_same_ids_and_one_refuses_other_words_under_an_id(store):
     other = frame(20).with_columns(pl.lit("other words").alias("text"))
+    with store.write() as db:
+        for name, given in (("ours", frame(20)), ("second", other)):
+            asked = plan(GERMAN.replace("ours", name))
+            assert project_creation.create_project(db, asked, by=events.SHELL, posts_in=[given]).posts == 20
+        project, phase = projects.get(db, "ours"), phases.by_name(db, "ours", "3")
+        scheme = load("gmhp7k")
     with pytest.raises(UserError, match="other words or another image") as error, store.write() as db:
-        project_creation.create_project(db, plan(GERMAN.replace("ours", "second")), by=events.SHELL, posts_in=[other])
+        project_creation.add_posts(db, project, phase, other, scheme, by=events.SHELL)
     assert "words of" not in error.value.message
     with store.read() as db:
-        assert [it.id for it in projects.list_projects(db)] == ["ours"]
+        assert posts.count(db) == 40
 
 
 SCREENED = "name: s\npreset: edos\nphases: {screening: {posts: gold.csv}, main: {posts: rest}}\n"
@@ -172,7 +174,9 @@ def test_hard_posts_are_spread_out(store, column):
     with store.write() as db:
         asked = plan("name: s\npreset: edos\nphases: {screening: {posts: 0}}\n")
         made = project_creation.create_project(db, asked, by=events.SHELL, posts_in=[frame(50).with_columns(column)])
-        order = [item.post for item in items.of_phase(db, made.phases[1].id)]
+        keys = [item.post for item in items.of_phase(db, made.phases[1].id)]
+        shown = posts.public_ids(db, keys)
+        order = [shown[key] for key in keys]
     places = [place for place, post in enumerate(order) if post in {f"p{i:03}" for i in range(5)}]
     assert len(places) == 5
     assert min(later - earlier for earlier, later in itertools.pairwise(places)) >= 4

@@ -8,7 +8,7 @@ import polars as pl
 from davy.annotate import expert_cases, labelling, project_creation, project_file
 from davy.annotate.rules import applicable_verdicts
 from davy.schemes import load
-from davy.store import cases, items, members, phases, users, verdicts
+from davy.store import cases, items, members, phases, posts, users, verdicts
 from davy.store.columns import new_id
 
 FILE = b"""
@@ -112,8 +112,9 @@ def test_the_edos_preset_adjudicates_exactly_the_posts_that_its_rules_name(store
 
     expected = {post: by_the_paper(split, TRUTHS[post]) for post, split in SPLITS.items()}
     with store.read() as db:
-        waiting = {it.post: it for it in cases.list_waiting(db, project.id, people["xena"], limit=100)}
-        states = {it.post: it.state for it in items.iter_items(db, main.id)}
+        found = cases.list_waiting(db, project.id, people["xena"], limit=100)
+        waiting = {posts.get(db, it.post).id: it for it in found}
+        states = {posts.get(db, it.post).id: it.state for it in items.iter_items(db, main.id)}
     assert {post: it.questions for post, it in waiting.items()} == {
         post: (asked[0],) for post, (asked, _) in expected.items() if asked
     }
@@ -125,7 +126,8 @@ def test_the_edos_preset_adjudicates_exactly_the_posts_that_its_rules_name(store
         settle_by_truth(store, project, people["xena"], case, TRUTHS[post], expected[post][0])
     with store.read() as db:
         for post, (asked, code) in expected.items():
-            found = verdicts.of_post(db, post, scheme="edos", version=1, project=project.id)
+            key = posts.find_key(db, project.id, post)
+            found = verdicts.of_post(db, key, scheme="edos", version=1, project=project.id)
             kept = applicable_verdicts(SCHEME, found)
             assert {name: it.labels for name, it in kept.items()} == answers(code), post
             assert [name for name, it in kept.items() if it.basis == "expert"] == asked, post

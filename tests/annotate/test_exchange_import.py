@@ -11,9 +11,10 @@ from sqlalchemy import func, select
 from davy import schemes as scheme_files
 from davy.annotate.exchange.formats import FORMATS, find_format
 from davy.annotate.exchange.rows import AnsweredPost
-from davy.core import UserError
+from davy.core import Post, UserError
 from davy.serve.exchange import ExportRequest, ImportRequest, export_project, import_file
 from davy.store import items, members, phases, projects, schemes, tallies, users
+from davy.store import posts as stored_posts
 from davy.store.tables import annotations, assignments, posts, verdicts
 from exchange_case import about, rows, scheme
 
@@ -141,6 +142,19 @@ def test_a_file_with_one_bad_row_at_its_end_changes_nothing(store, project, tmp_
     assert said in caught.value.message
     assert caught.value.message.startswith("label-studio.json: task 6")
     assert counts(store) == [0, 0, 0, 0]
+
+
+def test_a_table_without_texts_never_brings_the_text_of_another_projects_post(store, project, tmp_path):
+    with store.write() as db:
+        projects.create(db, id="other", title="Other", scheme="tea", scheme_version=1, settings={}, by="shell")
+        stored_posts.add(db, Post("p000", "a secret of another project"), project="other", by="shell")
+        stored_posts.add(db, Post("p000", "a text of the shelf"), project=None, by="shell")
+    path = written(tmp_path, "crowd", question="hate")
+    with pytest.raises(UserError, match="there is no post 'p000' here, and the file has no texts"):
+        import_file(store, ImportRequest("tea-2", "crowd", phase="3", question="hate"), path, by="shell")
+    assert import_file(store, ImportRequest("tea-2", "long"), written(tmp_path, "long"), by="shell").posts == len(
+        rows()
+    )
 
 
 def test_a_table_without_texts_needs_posts_that_are_there(store, project, tmp_path):

@@ -13,7 +13,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 from davy.annotate import agreement, consensus, monitoring, phase_gates
 from davy.cli.app import run
 from davy.serve.exchange import ExportRequest, export_project
-from davy.store import items, open_store, phases
+from davy.store import items, open_store, phases, posts
 from simulated_people import SAID, gmhp7k, label, truth_of
 
 QUESTIONS = ("hate", "misogynistic")
@@ -33,7 +33,7 @@ def finished(tmp_path_factory, sqlite_template):
                 phase = phases.get(db, phase.id)
                 if phase.kind == "discussion":
                     for item in items.of_phase(db, phase.id, limit=100):
-                        shared = SAID[truth_of(item.post)]
+                        shared = SAID[truth_of(posts.get(db, item.post).id)]
                         consensus.save_shared(db, project, phase, item, shared, "We agreed at once.", by="shell")
             if phase.kind != "discussion":
                 said[phase.name] = label(store, project, phase, team, seed=number)

@@ -6,9 +6,11 @@ import polars as pl
 import pytest
 
 from davy.annotate import guidelines, labelling, project_creation, project_file
+from davy.annotate.project_scheme import scheme_of
 from davy.core.errors import UserError
 from davy.schemes import load
-from davy.store import events, members, messages, phases, schemes, users
+from davy.store import events, members, messages, phases, users
+from davy.store import guidelines as guidelines_store
 from davy.store.columns import new_id
 
 
@@ -53,17 +55,21 @@ def test_all_answers_come_back_where_asked_and_none_where_not(store, labelled):
     assert publish(store, project, "# Two", again=guidelines.SecondLook()).again == 4
 
 
-def test_it_is_announced_in_every_open_project_that_shares_the_scheme(store, labelled):
+def test_it_is_announced_in_its_own_project_and_changes_no_other_with_the_same_scheme(store, labelled):
     project, _ = labelled
     with store.write() as db:
         plan = project_file.parse_plan(b"name: q\npreset: hatemoji-check\n", "q.yaml")
-        project_creation.create_project(db, plan, by=events.SHELL)
-    assert publish(store, project, "# New", announcement="Leitfaden {version}: {changes}").told == 2
+        other = project_creation.create_project(db, plan, by=events.SHELL).project
     with store.read() as db:
-        newest = schemes.guidelines_of(db, "hate", 1)[-1]
-        for name in ("p", "q"):
-            said = [thread.first.text for thread in messages.threads(db, name)]
-            assert said == [f"Leitfaden {newest.version}: clearer"]
+        before = scheme_of(db, other)
+    made = publish(store, project, "# New", announcement="Leitfaden {version}: {changes}")
+    with store.read() as db:
+        assert [thread.first.text for thread in messages.threads(db, "p")] == [
+            f"Leitfaden {made.guideline.version}: clearer"
+        ]
+        assert scheme_of(db, project).guidelines[-1].text["en"] == "# New"
+        assert messages.threads(db, "q") == []
+        assert scheme_of(db, other) == before
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,7 @@ def test_what_cannot_be_published_changes_nothing(store, labelled, text, more, s
     with pytest.raises(UserError, match=said):
         publish(store, project, text, **more)
     with store.read() as db:
-        assert len(schemes.guidelines_of(db, "hate", 1)) == len(load("hate").guidelines)
+        assert len(guidelines_store.of_project(db, project.id)) == len(load("hate").guidelines)
 
 
 def test_the_same_words_are_no_new_version(store, labelled):

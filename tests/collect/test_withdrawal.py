@@ -11,6 +11,7 @@ from davy.collect import withdrawal
 from davy.collect.platforms import bluesky
 from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, UserError, Verdict, Wording
 from davy.store import annotations, events, open_store, posts, schemes, verdicts, withdrawals
+from post_rows import add_post
 
 SCHEME = Scheme(
     "grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),),
@@ -23,9 +24,9 @@ def fill(store):
     """Three posts; `b` was derived from `a`, and `a` has a second thought, a comment and a verdict."""
     with store.write() as db:
         schemes.save(db, SCHEME, "name: grumble\n", by="shell")
-        posts.add(db, Post("a", "grumblefop words"), by="shell")
-        posts.add(db, Post("b", "grumblefop words changed", parent="a"), by="shell")
-        posts.add(db, Post("c", "other"), by="shell")
+        add_post(db, Post("a", "grumblefop words"))
+        add_post(db, Post("b", "grumblefop words changed", parent="a"))
+        add_post(db, Post("c", "other"))
         for key, post, replaces in (("n1", "a", None), ("n2", "a", "n1"), ("n3", "b", None), ("n4", "c", None)):
             given = Annotation(
                 key, post, "ada", "grumble", 1, 1, {"grumpy": ("yes",)}, AT, comment="grumblefop", replaces=replaces
@@ -67,7 +68,7 @@ def test_looking_changes_nothing_and_withdrawing_twice_is_withdrawing_once(store
 def test_many_posts_go_in_one_withdrawal(store):
     frame = pl.DataFrame({"id": [f"p{i:04d}" for i in range(1500)], "text": ["x"] * 1500})
     with store.write() as db:
-        posts.add_frames(db, [frame], by="shell")
+        posts.ensure(db, frame, project=None, by="shell")
         done = withdrawals.withdraw(db, frame["id"][:1200].to_list(), by="shell")
         assert (len(done.found), posts.count(db)) == (1200, 300)
 

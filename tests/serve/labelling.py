@@ -128,7 +128,7 @@ def add_phase(
         db, "lamps", name=name, kind=kind, answers=answers, in_corpus=kind == "production", settings={}, by=by
     )
     for number, text in enumerate(texts, 1):
-        posts.add(db, Post(f"{name}-{number}", text, "en"), by=by)
+        posts.add(db, Post(f"{name}-{number}", text, "en"), project="lamps", by=by)
     items.add(db, phase, [(f"{name}-{n}", gold, None) for n in range(1, len(texts) + 1)], by=by, shuffled=False)
     return phases.open_phase(db, phase.id, by=by)
 

@@ -35,7 +35,7 @@ def team(live):
             db, "pilot", name="1", kind="production", answers=2, in_corpus=True, settings={}, by=events.SHELL
         )
         for number in range(3):
-            posts.add(db, Post(f"p{number}", f"soup number {number}"), by=events.SHELL)
+            posts.add(db, Post(f"p{number}", f"soup number {number}"), project="pilot", by=events.SHELL)
         items.add(db, phase, [(f"p{number}", None, None) for number in range(3)], by=events.SHELL)
     return live
 

@@ -11,7 +11,7 @@ from web_site import Site, hashed_password, post, token_in
 
 from davy.core import Guideline, Wording
 from davy.serve.app import create_app
-from davy.store import annotations, assignments, members, phases, schemes, sittings, tallies, users
+from davy.store import annotations, assignments, guidelines, members, phases, posts, sittings, tallies, users
 
 POLITE = {"rude": ("not rude",)}
 TEXTS = [f"post number {n} shines" for n in range(1, 7)]
@@ -254,7 +254,7 @@ def test_a_second_look_shows_the_earlier_answer_and_what_changed(site):
     html = send(client, client.get(lamps.path).text, RUDE).text
     with site.store.write() as db:
         added = Guideline(2, Wording("Read it **thrice**."), {}, "Whispers count as well. <b>really</b>")
-        schemes.add_guideline(db, "lamps", 1, added, by="shell")
+        guidelines.add(db, lamps.project, added, by="shell")
         assert assignments.request_second_look(db, "lamps", by="shell", before_guideline=2) == 1
     after = send(client, html, POLITE).text
     assert shown(after) == 1
@@ -461,7 +461,9 @@ def test_a_discussion_has_one_shared_answer_with_notes_whoever_records_it(site):
     send(other, page, POLITE, htmx=False)
     assert "Every post of this discussion" in one.get("/projects/lamps/discussion").text
     with site.store.read() as db:
-        kept = [annotations.of_post(db, f"one-{n}", scheme="lamps", version=1) for n in (1, 2)]
+        kept = [
+            annotations.of_post(db, posts.find_key(db, "lamps", f"one-{n}"), scheme="lamps", version=1) for n in (1, 2)
+        ]
     assert [[(dict(it.answers), it.comment) for it in each] for each in kept] == [[(RUDE, notes)], [(POLITE, None)]]
     assert {it.annotator for each in kept for it in each} == {"together"}
 

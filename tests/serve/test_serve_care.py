@@ -63,9 +63,9 @@ def team(site: Site) -> Site:
             db, "pilot", name="1", kind="production", answers=2, in_corpus=True, settings={}, by=events.SHELL
         )
         for number in range(4):
-            posts.add(db, Post(f"p/{number}", f"post {number} <i>raw</i>"), by=events.SHELL)
+            posts.add(db, Post(f"p/{number}", f"post {number} <i>raw</i>"), project="pilot", by=events.SHELL)
         items.add(db, phase, [(f"p/{number}", None, None) for number in range(4)], by=events.SHELL)
-        posts.add(db, Post("elsewhere", "of another project"), by=events.SHELL)
+        posts.add(db, Post("elsewhere", "of another project"), project=None, by=events.SHELL)
     return site
 
 

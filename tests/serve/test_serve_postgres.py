@@ -10,7 +10,8 @@ from web_site import Site, hashed_password, post
 from davy.core import Post, Verdict
 from davy.schemes import load, text_of
 from davy.serve.app import create_app
-from davy.store import events, posts, schemes, users, verdicts
+from davy.store import events, schemes, users, verdicts
+from post_rows import add_post
 
 pytestmark = pytest.mark.postgres
 
@@ -23,7 +24,7 @@ def test_the_pages_work_over_postgres(settings, postgres_url):
         scheme = load("edos")
         schemes.save(db, scheme, text_of("edos").decode(), by=events.SHELL)
         for number in range(3):
-            posts.add(db, Post(f"p{number}", f"post {number}", "en"), by=events.SHELL)
+            add_post(db, Post(f"p{number}", f"post {number}", "en"))
         verdicts.add(db, Verdict("p1", "sexist", ("sexist",), "expert"), scheme, by=admin.id)
         verdicts.add(db, Verdict("p2", "sexist", ("not sexist",), "expert"), scheme, by=admin.id)
     with Site(app, settings, store, {"admin": admin}).started() as site:

@@ -17,6 +17,7 @@ from davy.serve import i18n
 from davy.serve.membership import ADMINS_MAY, PROJECT_MAY, ROOMS
 from davy.store import (
     events,
+    guidelines,
     invitations,
     items,
     members,
@@ -173,7 +174,7 @@ def test_a_project_is_made_from_a_preset_and_a_file(site):
 
 def test_a_project_is_made_from_a_scheme_and_the_posts_of_the_store(site):
     with site.store.write() as db:
-        posts.add_frames(db, [pl.DataFrame({"id": ["x"], "text": ["x"], "lang": ["de"]})], by=events.SHELL)
+        posts.ensure(db, pl.DataFrame({"id": ["x"], "text": ["x"], "lang": ["de"]}), project=None, by=events.SHELL)
     client = site.as_("expert")
     none = make(client, start="scheme:hate", posts="store", lang="fr", answers="2")
     assert none.status_code == 422
@@ -429,7 +430,7 @@ def test_a_new_version_shows_what_changed_is_announced_and_a_replayed_form_makes
     assert "<ins>2</ins>" in html
     assert "<del>two</del>" in html
     with site.store.read() as db:
-        newest = schemes.guidelines_of(db, "hate", 1)[-1]
+        newest = guidelines.of_project(db, "pilot")[-1]
         assert newest.changes == "numbers"
         assert any("numbers" in thread.first.text for thread in messages.threads(db, "pilot"))
     assert manager.get(f"{page}?version={newest.version - 1}").status_code == 200
@@ -467,7 +468,7 @@ def test_a_scheme_that_has_answers_cannot_be_edited_under_a_project(site, projec
         labelling.save(db, sheet, {"hate": ("hateful",)}, annotation_id=new_id())
         assert items.get(db, sheet.item.id).given == 1
     text = shipped.text_of("hate").decode().replace("name: not hateful", "name: harmless")
-    with pytest.raises(UserError, match="has answers, so it can't change"), site.store.write() as db:
+    with pytest.raises(UserError, match="is in use, so it can't change"), site.store.write() as db:
         schemes.save(db, shipped.parse(text), text, by=events.SHELL)
 
 

@@ -98,8 +98,9 @@ def test_other_sessions_are_listed_and_can_be_ended(site):
 def test_posts_are_masked_filtered_and_paged(site):
     with site.store.write() as db:
         for number in range(60):
-            posts.add(db, Post(f"p{number:03d}", f"post {number}", "de" if number % 2 else "en"), by="shell")
-    client = site.as_("annotator")
+            row = Post(f"p{number:03d}", f"post {number}", "de" if number % 2 else "en")
+            posts.add(db, row, project=None, by="shell")
+    client = site.as_("expert")
     first = client.get("/posts").text
     assert "60 posts" in first
     assert "post 49" in first
@@ -119,8 +120,8 @@ def test_a_large_collection_is_not_counted_to_the_end(site, monkeypatch):
     monkeypatch.setattr(post_pages, "MOST", 3)
     with site.store.write() as db:
         for number in range(5):
-            posts.add(db, Post(f"p{number}", "text"), by="shell")
-    assert "3 posts or more" in site.as_("annotator").get("/posts").text
+            posts.add(db, Post(f"p{number}", "text"), project=None, by="shell")
+    assert "3 posts or more" in site.as_("expert").get("/posts").text
 
 
 def test_healthz_is_well_and_says_so_when_it_is_not(site):

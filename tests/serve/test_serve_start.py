@@ -99,13 +99,13 @@ def test_the_demo_has_posts_in_both_languages_several_schemes_and_memes(tmp_path
 
     made = settings_of(ServeOptions(demo=True), 8460, tmp_path)
     with open_store(made.database) as store, store.read() as db:
-        everything = post_pages.page(db, post_pages.PostFilter(), limit=500)
-        assert post_pages.languages(db) == ["de", "en"]
+        everything = post_pages.page(db, None, post_pages.PostFilter(), with_verdicts=True, limit=500)
+        assert post_pages.languages(db, None) == ["de", "en"]
         assert {it.name for it in schemes.list_schemes(db)} == {
             "edos", "gmhp7k", "hate-offensive", "hateful-memes", "hatemoji",
         }  # fmt: skip
-        assert post_pages.count(db, post_pages.PostFilter(label="sexist")) >= 7
-        assert post_pages.count(db, post_pages.PostFilter(kind="meme")) == 6
+        assert post_pages.count(db, None, post_pages.PostFilter(label="sexist")) >= 7
+        assert post_pages.count(db, None, post_pages.PostFilter(kind="meme")) == 6
         folder = folder_of(store)
     assert len(everything) >= 40
     for post in everything:

@@ -148,7 +148,7 @@ def test_the_review_has_the_most_divided_post_first_and_keeps_notes(site, team):
         found = disagreements.divided_posts(db, project, phase, scheme_of(db, project))
     assert [it.disagreement for it in found] == sorted((it.disagreement for it in found), reverse=True)
     page = manager.get(f"{here}/review").text
-    assert re.findall(r'<li id="(post\d+)">', page) == [it.post for it in found[:10]]
+    assert re.findall(r'<li id="(\w{20})">', page) == [it.post for it in found[:10]]
     post(manager, f"{here}/go-on", {"do": "close"}, page=here)
     note = {"post": found[0].post, "text": "Irony <b>counts</b>.", "page": "1"}
     assert post(annotator, f"{here}/notes", note, page=f"{here}/review").status_code == 303

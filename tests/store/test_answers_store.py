@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, UserError, Verdict, Wording
-from davy.store import Store, annotations, events, posts, schemes, verdicts
+from davy.store import Store, annotations, events, guidelines, projects, schemes, verdicts
 from davy.store.columns import new_id
+from post_rows import add_post
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 SCHEME = Scheme(
@@ -28,7 +29,7 @@ def ready(store: Store) -> Store:
     with store.write() as db:
         schemes.save(db, SCHEME, "name: grumble\n", by="shell")
         for number in range(3):
-            posts.add(db, Post(f"p{number}", "…"), by="shell")
+            add_post(db, Post(f"p{number}", "…"))
     return store
 
 
@@ -41,7 +42,6 @@ def test_a_scheme_comes_back_with_its_text_and_guidelines(ready):
     with ready.read() as db:
         stored = schemes.get(db, "grumble")
         assert (stored.version, stored.yaml, stored.digest) == (1, "name: grumble\n", schemes.digest(SCHEME))
-        assert schemes.guidelines_of(db, "grumble", 1) == list(SCHEME.guidelines)
         assert schemes.list_schemes(db) == [stored]
         with pytest.raises(UserError, match="Did you mean 'grumble'"):
             schemes.get(db, "grumbel")
@@ -53,7 +53,7 @@ def test_a_scheme_changes_until_it_has_answers(ready):
         schemes.save(db, changed, "name: grumble # shorter\n", by="shell")
         schemes.save(db, SCHEME, "name: grumble\n", by="shell")
         annotations.add(db, answer(), SCHEME)
-    with pytest.raises(UserError, match="version 1 has answers, so it can't change") as caught, ready.write() as db:
+    with pytest.raises(UserError, match="version 1 is in use, so it can't change") as caught, ready.write() as db:
         schemes.save(db, changed, "name: grumble # shorter\n", by="shell")
     assert caught.value.status == 409
     with ready.write() as db:
@@ -64,13 +64,29 @@ def test_a_scheme_changes_until_it_has_answers(ready):
 
 
 def test_guidelines_grow_but_never_change(ready):
-    second = Guideline(2, Wording("Be kinder."), changes="kinder")
+    first, second = SCHEME.guidelines[0], Guideline(2, Wording("Be kinder."), changes="kinder")
     with ready.write() as db:
-        assert not schemes.add_guideline(db, "grumble", 1, SCHEME.guidelines[0], by="ada")
-        assert schemes.add_guideline(db, "grumble", 1, second, by="ada")
-        assert schemes.guidelines_of(db, "grumble", 1) == [SCHEME.guidelines[0], second]
+        project = projects.create(
+            db, id="pilot", title="Pilot", scheme="grumble", scheme_version=1, settings={}, by="shell"
+        )
+        guidelines.add(db, project, second, by="ada")
+        assert guidelines.of_project(db, "pilot") == [first, second]
+    with pytest.raises(UserError, match="a new one is 3"), ready.write() as db:
+        guidelines.add(db, project, replace(second, text=Wording("Be wild.")), by="ada")
+
+
+def test_what_a_scheme_brings_later_is_for_later_projects(ready):
+    grown = replace(SCHEME, guidelines=(*SCHEME.guidelines, Guideline(2, Wording("Be kinder."))))
+    about = {"title": "T", "scheme": "grumble", "scheme_version": 1, "settings": {}, "by": "shell"}
+    with ready.write() as db:
+        projects.create(db, id="before", **about)
+        schemes.save(db, grown, "name: grumble\ntitle: other words\n", by="shell")
+        projects.create(db, id="after", **about)
+        assert [len(guidelines.of_project(db, name)) for name in ("before", "after")] == [1, 2]
+        assert schemes.get(db, "grumble").yaml == "name: grumble\n"
+    changed = replace(SCHEME, guidelines=(Guideline(1, Wording("Be wild.")),))
     with pytest.raises(UserError, match="guideline 3"), ready.write() as db:
-        schemes.add_guideline(db, "grumble", 1, replace(second, text=Wording("Be wild.")), by="ada")
+        schemes.save(db, changed, "name: grumble\n", by="shell")
 
 
 def test_an_annotation_comes_back_as_it_was(ready):

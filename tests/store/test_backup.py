@@ -44,6 +44,7 @@ from davy.store import (
 )
 from davy.store.backup import row_counts, write_backup
 from davy.store.restore import restore
+from post_rows import add_post
 
 SCHEME = Scheme(
     "grumble",
@@ -63,8 +64,8 @@ def fill(store: Store) -> dict[str, str]:
         _, key = keys.create(db, name="k", owner=ada.id, scopes=["score"], by=ada.id)
         schemes.save(db, SCHEME, "name: grumble\n", by=ada.id)
         source = Source("forum", "CC0-1.0", AT, "rule")
-        posts.add(db, Post("p0", 'a\r\n\t"\\ 👩‍🚒\u2028 ü', "de", source=source, meta={"x": [1, "ä"]}), by=ada.id)
-        posts.add(db, Post("p1", ""), by=ada.id)
+        add_post(db, Post("p0", 'a\r\n\t"\\ 👩‍🚒\u2028 ü', "de", source=source, meta={"x": [1, "ä"]}))
+        add_post(db, Post("p1", ""))
         # Its id sorts before that of the one it replaces, as after a clock that went back.
         first = Annotation("z", "p0", ada.id, "grumble", 1, 1, {"grumpy": ("yes",)}, AT, seconds=0.1, flags=("unsure",))
         annotations.add(db, first, SCHEME)
@@ -86,6 +87,8 @@ def fill_project(db: Connection, ada: str) -> None:
     members.add(db, "pilot", ada, ["annotator"], by=ada)
     members.add(db, "pilot", lin, ["wellbeing"], by=ada)
     phase = phases.add(db, "pilot", name="1", kind="production", answers=2, in_corpus=True, settings={}, by=ada)
+    for post in ("p0", "p1"):
+        posts.add(db, Post(post, "of the project"), project="pilot", by=ada)
     items.add(db, phase, [("p0", {"grumpy": ("no",)}, None), ("p1", None, "b")], by=ada)
     phase = phases.open_phase(db, phase.id, by=ada)
     held = assignments.take(db, phase, ada, lease=timedelta(minutes=30), at=AT)
@@ -96,11 +99,11 @@ def fill_project(db: Connection, ada: str) -> None:
         db, sittings.new_sitting("pilot", ada, started_at=AT, at=AT, seconds=0.1, rest_until=AT, postponed=True)
     )
     check_ins.add(db, "pilot", ada, mood=3, words="ü")
-    asked = messages.ask(db, "pilot", "Warum? ß", by=ada, post="p0")
+    asked = messages.ask(db, "pilot", "Warum? ß", by=ada, post=held.item.post)
     messages.answer(db, "pilot", asked.id, "Darum.", by=lin)
     responses.put(db, "pilot", ada, "survey", {"clarity": 4})
     code = codes.create(db, "pilot", "Soße", by=ada)
-    codes.put(db, "pilot", code.id, "p0", by=ada, note="n")
+    codes.put(db, "pilot", code.id, held.item.post, by=ada, note="n")
 
 
 def everything(store: Store) -> dict[str, list]:
@@ -165,7 +168,7 @@ def test_a_backup_sees_one_moment_while_others_write(store, tmp_path):
         number = 0
         while not stop.is_set():
             with store.write() as db:
-                posts.add(db, Post(f"n{number}", "x"), by="shell")
+                add_post(db, Post(f"n{number}", "x"))
             number += 1
 
     thread = threading.Thread(target=write)
@@ -197,19 +200,19 @@ def test_a_database_with_rows_is_replaced_only_when_asked_and_kept_aside(store, 
     fill(store)
     write_backup(store, tmp_path / "b.davy")
     with store.write() as db:
-        posts.add(db, Post("later", "x"), by="shell")
+        add_post(db, Post("later", "x"))
     url = url_of(store)
     with pytest.raises(UserError, match="--replace"):
         restore(tmp_path / "b.davy", url)
     store.close()
     _, aside = restore(tmp_path / "b.davy", url, replace=True)
     with open_store(url) as again, again.read() as db:
-        assert posts.count(db) == 2
+        assert posts.count(db) == 4
         if not again.sqlite:
-            assert db.execute(text(f"SELECT count(*) FROM {aside.split()[-1]}.posts")).scalar_one() == 3
+            assert db.execute(text(f"SELECT count(*) FROM {aside.split()[-1]}.posts")).scalar_one() == 5
     if store.sqlite:
         with open_store(f"sqlite:///{aside}") as old, old.read() as db:
-            assert posts.count(db) == 3
+            assert posts.count(db) == 5
 
 
 def test_a_sqlite_file_in_use_is_not_replaced(tmp_path):
@@ -220,7 +223,7 @@ def test_a_sqlite_file_in_use_is_not_replaced(tmp_path):
         with pytest.raises(UserError, match="is in use"):
             restore(tmp_path / "b.davy", url, replace=True)
         with store.read() as db:
-            assert posts.count(db) == 2
+            assert posts.count(db) == 4
     assert sorted(it for it in os.listdir(tmp_path) if "-" not in it) == ["b.davy", "davy.sqlite"]
 
 

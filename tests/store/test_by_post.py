@@ -7,7 +7,7 @@ from sqlalchemy import event
 
 import exchange_case
 from davy.core import Verdict
-from davy.store import Store, annotations, export_rows, import_rows, phases, verdicts
+from davy.store import Store, annotations, export_rows, import_rows, phases, posts, verdicts
 
 
 @pytest.fixture
@@ -49,12 +49,13 @@ def test_answers_and_verdicts_about_a_post_are_found_by_the_post(store):
     scheme = exchange_case.scheme()
     with plans(store) as found:
         with store.read() as db:
-            assert len(annotations.of_post(db, "p000", scheme="tea", version=1)) == 4
-            assert verdicts.of_post(db, "p000", scheme="tea", version=1)
+            first, second = (posts.find_key(db, "tea-1", name) for name in ("p000", "p001"))
+            assert len(annotations.of_post(db, first, scheme="tea", version=1)) == 4
+            assert verdicts.of_post(db, first, scheme="tea", version=1)
         with store.write() as db:
-            settled = [(Verdict("p000", "hate", ("hateful",), "single"), "x")]
-            verdicts.add_settled(db, settled, scheme, project="tea-1", post="p000")
-            import_rows.add_verdicts(db, "tea-1", scheme, [Verdict("p001", "hate", ("hateful",), "single")], by="x")
+            settled = [(Verdict(first, "hate", ("hateful",), "single"), "x")]
+            verdicts.add_settled(db, settled, scheme, project="tea-1", post=first)
+            import_rows.add_verdicts(db, "tea-1", scheme, [Verdict(second, "hate", ("hateful",), "single")], by="x")
     for table in ("annotations", "verdicts"):
         ways = [line for line in found if line.startswith(f"SEARCH {table} ")]
         assert ways

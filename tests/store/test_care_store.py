@@ -38,6 +38,7 @@ from davy.store import (
     withdrawals,
 )
 from davy.store.tables import metadata
+from post_rows import add_post
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
 PEOPLE = {"mia": "manager", "ada": "annotator", "lin": "annotator", "wil": "wellbeing"}
@@ -73,7 +74,7 @@ def build(store: Store) -> Team:
             ).id
             members.add(db, "pilot", ids[name], [role], by="shell")
         for number in range(4):
-            posts.add(db, Post(f"p{number}", f"a grumblefop {number}"), by="shell")
+            add_post(db, Post(f"p{number}", f"a grumblefop {number}"), project="pilot")
     return Team(store, ids)
 
 
@@ -273,8 +274,8 @@ def test_the_posts_to_code_are_those_of_the_projects_phases_each_once(store, tea
             items.add(db, phase, [(it, None, None) for it in chosen], by="shell")
         assert codes.posts_of_project(db, "pilot") == ["p1", "p2", "p3"]
         assert codes.posts_of_project(db, "pilot", after="p1", limit=1) == ["p2"]
-        assert codes.has_post(db, "pilot", "p3")
-        assert not codes.has_post(db, "pilot", "p0")
+        posts.set_hidden(db, "pilot", ["p2"], hidden=True, by="shell")
+        assert codes.posts_of_project(db, "pilot") == ["p1", "p3"]
 
 
 def fill(store: Store, team: Team, *, settings: dict | None = None) -> str:
@@ -456,7 +457,7 @@ def test_no_query_of_care_or_coding_reads_a_whole_table(tmp_path, sqlite_templat
             codes.posts_under(db, [code.id])
             codes.coded_by(db, "pilot", ada, ["p1"])
             codes.count_recent(db, "pilot")
-            codes.has_post(db, "pilot", "p1")
+            codes.posts_of_project(db, "pilot")
         with store.read() as db:
             plans = {
                 said: [row[3] for row in db.exec_driver_sql(f"EXPLAIN QUERY PLAN {said}", given)]

@@ -11,7 +11,6 @@ from davy.store import (
     items,
     open_store,
     phases,
-    posts,
     projects,
     schemes,
     users,
@@ -19,6 +18,7 @@ from davy.store import (
     verdicts,
 )
 from davy.store.columns import new_id, now
+from post_rows import add_post
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
 
@@ -34,9 +34,9 @@ def everyday(store) -> None:
         phase = phases.add(
             db, "pilot", name="main", kind="production", answers=1, in_corpus=True, settings={}, by="shell"
         )
-        posts.add(db, Post("p", "x"), by="shell")
+        add_post(db, Post("p", "x"), project="pilot")
         items.add(db, phase, [("p", None, None)], by="shell")
-        item = items.of_post(db, phase.id, "p")
+        item = items.of_post(db, phase, "p")
         given = Annotation(new_id(), "p", "bob", "grumble", 1, 0, {"grumpy": ("yes",)}, now(), project="pilot")
         annotations.add(db, given, SCHEME)
         about = {"project": "pilot", "item": item.id, "post": "p"}

@@ -21,7 +21,7 @@ from davy.store import open_store, posts
 with open_store(sys.argv[1]) as store:
     for number in range(60):
         with store.write() as db:
-            posts.add(db, Post(f"{sys.argv[2]}-{number}", "x"), by="shell")
+            posts.add(db, Post(f"{sys.argv[2]}-{number}", "x"), project=None, by="shell")
 """
 
 
@@ -49,7 +49,7 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path, sqlite_templa
         with pytest.raises(UserError, match="disk is full") as caught:  # noqa: PT012
             for number in range(1000):
                 with store.write() as db:
-                    posts.add(db, Post(str(number), "x" * 4000), by="shell")
+                    posts.add(db, Post(str(number), "x" * 4000), project=None, by="shell")
                 saved += 1
         assert caught.value.status == 507
         with store.read() as db:
@@ -61,19 +61,19 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path, sqlite_templa
 def test_a_server_that_drops_its_connections_is_used_again(postgres, postgres_url):
     with open_store(postgres_url, create=True) as store:
         with store.write() as db:
-            posts.add(db, Post("before", "x"), by="shell")
+            posts.add(db, Post("before", "x"), project=None, by="shell")
         name = store.url.database
         postgres_server.run_sql(
             postgres, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'"
         )
         with store.write() as db:
-            posts.add(db, Post("after", "x"), by="shell")
+            posts.add(db, Post("after", "x"), project=None, by="shell")
         with pytest.raises(UserError, match="ended the connection") as caught, store.write() as db:  # noqa: PT012
-            posts.add(db, Post("lost", "x"), by="shell")
+            posts.add(db, Post("lost", "x"), project=None, by="shell")
             postgres_server.run_sql(
                 postgres, f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'"
             )
-            posts.add(db, Post("lost too", "x"), by="shell")
+            posts.add(db, Post("lost too", "x"), project=None, by="shell")
         assert caught.value.status == 503
         with store.read() as db:
             assert posts.count(db) == 2

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import polars as pl
 import pytest
 from sqlalchemy import event, text
 
@@ -11,10 +12,12 @@ from davy.store import (
     annotations,
     columns,
     events,
+    guidelines,
     invitations,
     jobs,
     keys,
     posts,
+    projects,
     schemes,
     sessions,
     users,
@@ -42,16 +45,22 @@ def everyday(store: Store) -> None:
         keys.touch(db, key.id)
         keys.list_keys(db, owner=ada.id)
         schemes.save(db, SCHEME, "name: grumble\n", by=ada.id)
-        posts.add(db, Post("p", "x"), by=ada.id)
-        posts.get(db, "p")
-        list(posts.frames(db))
-        list(posts.frames(db, source="forum"))
-        given = Annotation(columns.new_id(), "p", ada.id, "grumble", 1, 0, {"grumpy": ("yes",)}, columns.now())
+        projects.create(db, id="a", title="A", scheme="grumble", scheme_version=1, settings={}, by=ada.id)
+        post = posts.add(db, Post("p", "x"), project=None, by=ada.id)
+        for project in ("a", None):
+            posts.ensure(db, pl.DataFrame({"id": ["q"], "text": ["x"]}), project=project, by=ada.id)
+            posts.find_key(db, project, "q")
+            posts.set_hidden(db, project, ["q"], hidden=True, by=ada.id)
+            list(posts.frames(db, project=project))
+        posts.get(db, post)
+        posts.is_hidden(db, post)
+        guidelines.of_project(db, "a")
+        given = Annotation(columns.new_id(), post, ada.id, "grumble", 1, 0, {"grumpy": ("yes",)}, columns.now())
         annotations.add(db, given, SCHEME)
-        annotations.of_post(db, "p", scheme="grumble", version=1)
+        annotations.of_post(db, post, scheme="grumble", version=1)
         annotations.of_annotator(db, ada.id)
-        verdicts.add(db, Verdict("p", "grumpy", ("yes",), "single", (given.id,)), SCHEME, by=ada.id)
-        verdicts.of_post(db, "p", scheme="grumble", version=1)
+        verdicts.add(db, Verdict(post, "grumpy", ("yes",), "single", (given.id,)), SCHEME, by=ada.id)
+        verdicts.of_post(db, post, scheme="grumble", version=1)
         list(verdicts.iter_settled(db, scheme="grumble", version=1, question="grumpy"))
         schemes.has_answers(db, "grumble", 1)
         events.latest(db)
@@ -66,7 +75,9 @@ def everyday(store: Store) -> None:
         jobs.list_leased(db, ["count"])
         jobs.fail(db, job, "x", again_in=timedelta(0))
         jobs.latest(db)
-        jobs.latest(db, owner=ada.id)
+        jobs.latest(db, visible_to=ada.id)
+        jobs.latest(db, project="a")
+        jobs.is_visible(db, job.id, ada.id)
 
 
 def test_no_everyday_query_reads_a_whole_table(tmp_path, sqlite_template, monkeypatch):

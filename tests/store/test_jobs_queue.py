@@ -227,7 +227,7 @@ def test_jobs_are_listed_from_newest_to_oldest_page_by_page(store):
         assert [job.id for job in page] == ids[:2]
         assert [job.id for job in jobs.latest(db, before=page[-1].id)] == ids[2:]
         assert jobs.latest(db, state="done") == []
-        assert jobs.latest(db, owner="nobody") == []
+        assert jobs.latest(db, visible_to="nobody") == []
         with pytest.raises(UserError, match="Did you mean 'waiting'"):
             jobs.latest(db, state="wating")
         with pytest.raises(UserError, match="no job 'x'"):

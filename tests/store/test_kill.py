@@ -11,7 +11,8 @@ import time
 import pytest
 
 from davy.core import Label, Post, Question, Scheme
-from davy.store import Store, annotations, posts, schemes
+from davy.store import Store, annotations, schemes
+from post_rows import add_post
 
 CHILD = """
 import sys
@@ -36,7 +37,7 @@ def test_every_acknowledged_answer_survives_kill_9(store: Store):
     scheme = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
     with store.write() as db:
         schemes.save(db, scheme, "name: grumble\n", by="shell")
-        posts.add(db, Post("p0", "…"), by="shell")
+        add_post(db, Post("p0", "…"))
     url = store.url.set(drivername=store.url.drivername.partition("+")[0]).render_as_string(hide_password=False)
     chance = random.Random(7)
     acknowledged: list[str] = []

@@ -76,10 +76,10 @@ def test_posts_that_are_there_are_not_added_twice_and_other_words_are_refused(st
 
     first = pl.DataFrame({"id": ["a", "b"], "text": ["one", None]})
     with store.write() as db:
-        assert posts.ensure(db, first, by=events.SHELL) == 2
-        assert posts.ensure(db, first, by=events.SHELL) == 0
+        assert posts.ensure(db, first, project=None, by=events.SHELL) == 2
+        assert posts.ensure(db, first, project=None, by=events.SHELL) == 0
     changed = pl.DataFrame({"id": ["c", "a"], "text": ["three", "uno"]})
     with pytest.raises(UserError, match="Post id 'a' is there already"), store.write() as db:
-        posts.ensure(db, changed, by=events.SHELL)
+        posts.ensure(db, changed, project=None, by=events.SHELL)
     with store.read() as db:
         assert posts.count(db) == 2

@@ -43,16 +43,16 @@ def doubts_of_annotators(db: Connection, project: Project, phase: Phase, scheme:
     """Yield what a Dawid–Skene model of the phase's annotators thinks of each settled answer, whatever the doubt."""
     from davy.measure.dawid_skene import dawid_skene
 
-    settled = {kept.post["id"]: _settled(kept, scheme) for kept in _kept(db, project, phase)}
+    settled = {kept.key: (kept.post["id"], _settled(kept, scheme)) for kept in _kept(db, project, phase)}
     for question, ratings in ratings_of(db, project, phase, scheme, every=1):
         model = dawid_skene(ratings, smoothing=SMOOTHING)
         place = {name: number for number, name in enumerate(ratings.items)}
         column = {name: number for number, name in enumerate(ratings.labels)}
-        for post, cells in settled.items():
+        for key, (post, cells) in settled.items():
             cell = cells.get(question.name)
-            if cell is None or cell not in column or post not in place:
+            if cell is None or cell not in column or key not in place:
                 continue
-            row = model.probability[place[post]]
+            row = model.probability[place[key]]
             best = ratings.labels[int(row.argmax())]
             yield Doubt(str(post), question.name, cell, best, float(1 - row[column[cell]]), "annotators")
 
@@ -140,7 +140,7 @@ def _scored(part: Sequence[ExportedPost], scheme: Scheme, scorer: Scorer, names:
 
 
 def _send_back(db: Connection, project: Project, phase: Phase, post: str, its: Sequence[Doubt], *, by: str) -> bool:
-    item = items.of_post(db, phase.id, post)
+    item = items.of_post(db, phase, post)
     if item is None or item.state != "settled":
         return False
     if any(it.kind == "audit" or it.state == "open" for it in cases.of_item(db, item.id)):
@@ -149,7 +149,7 @@ def _send_back(db: Connection, project: Project, phase: Phase, post: str, its: S
         db,
         project=project.id,
         item=item.id,
-        post=post,
+        post=item.post,
         kind="audit",
         questions=[it.question for it in its],
         why=[it.source for it in its],

@@ -1,18 +1,18 @@
 """Guidelines that grow during the work: a new version says what changed, is announced, and asks for second looks.
 
-Guidelines belong to a scheme, so projects that share one share them: each of
-those that are open is told. Answers keep the version that they were given under.
+Guidelines belong to a project: another one with the same scheme keeps its own.
+Answers keep the version that they were given under.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from davy.core import Guideline, Project, Scheme, UserError, Wording
 from davy.core.errors import nearest
-from davy.store import Connection, assignments, messages, projects, schemes
+from davy.store import Connection, assignments, guidelines, messages
 
 LONGEST = 100_000
 LONGEST_CHANGES = 2_000
@@ -24,7 +24,6 @@ class GuidelineRelease:
 
     guideline: Guideline
     again: int = 0
-    told: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,10 @@ def publish(
     )
     if again is not None:
         _check_again(again, scheme)
-    schemes.add_guideline(db, project.scheme, project.scheme_version, made, by=by)
-    told = _announce(db, project, made, announcement, by=by)
+    guidelines.add(db, project, made, by=by)
+    said = (announcement or "Guideline {version}: {changes}").format(version=made.version, changes=made.changes)
+    if project.state == "open":
+        messages.announce(db, project.id, said, by=by)
     if answers is not None:
         messages.into_guideline(db, project.id, answers, made.version, by=by)
     asked = 0
@@ -75,12 +76,12 @@ def publish(
             labels=list(again.labels) or None,
             before_guideline=made.version,
         )
-    return GuidelineRelease(made, asked, told)
+    return GuidelineRelease(made, asked)
 
 
 def current(db: Connection, project: Project) -> Guideline | None:
-    """Return the guideline in force, or None where the scheme has none yet."""
-    found = schemes.guidelines_of(db, project.scheme, project.scheme_version)
+    """Return the guideline in force, or None where the project has none yet."""
+    found = guidelines.of_project(db, project.id)
     return found[-1] if found else None
 
 
@@ -122,15 +123,3 @@ def _check_again(again: SecondLook, scheme: Scheme) -> None:
             raise UserError(
                 f"{label!r} is not a label of {question.name!r}.{nearest(label, list(question.label_names))}"
             )
-
-
-def _announce(db: Connection, project: Project, made: Guideline, announcement: str | None, *, by: str) -> int:
-    said = (announcement or "Guideline {version}: {changes}").format(version=made.version, changes=made.changes)
-    sharing: Sequence[Project] = [
-        it
-        for it in projects.list_projects(db)
-        if it.state == "open" and (it.scheme, it.scheme_version) == (project.scheme, project.scheme_version)
-    ]
-    for it in sharing:
-        messages.announce(db, it.id, said, by=by)
-    return len(sharing)

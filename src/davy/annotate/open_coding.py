@@ -114,7 +114,7 @@ def begin_from(db: Connection, project: Project, scheme: Scheme, *, by: str) -> 
 def page_of(
     db: Connection, project: Project, *, by: str, show: str = "new", code: str = "", after: str = "", limit: int = 10
 ) -> list[str]:
-    """Return ids of posts to show: `new` to this person, `all`, or those under a code; page on with the last one."""
+    """Return keys of posts to show: `new` to this person, `all`, or those under a code; page on with the last one."""
     if code:
         return codes.posts_under(
             db, codes_beneath(codes.list_codes(db, project.id, counts=False), code), after=after, limit=limit
@@ -132,8 +132,6 @@ def page_of(
 
 def put_named(db: Connection, project: Project, name: str, post: str, *, by: str) -> Code:
     """Put a post under the code with this name, which is made where there is none; return the code."""
-    if not codes.has_post(db, project.id, post):
-        raise UserError("There is no such post in this project.", status=404)
     known = {fold_spelling(it.name): it for it in codes.list_codes(db, project.id, counts=False)}
     code = known.get(fold_spelling(name)) or codes.create(db, project.id, name, by=by)
     codes.put(db, project.id, code.id, post, by=by)

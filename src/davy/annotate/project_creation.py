@@ -1,7 +1,7 @@
 """Make a project: a plan and frames of posts in; scheme, posts, phases with their items, and a roster out.
 
 Everything happens on the connection that comes in, so that one transaction has all of it or nothing. Posts that the
-store has already are used again. The pool is shuffled once by the plan's seed, and the phases take from it in order.
+project has already are used again. The pool is shuffled once by the plan's seed, and the phases take from it in order.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def add_posts(
     if phase.state == "closed":
         raise UserError(f"Phase {phase.name!r} is closed. Add posts to one that is open or waits.", status=409)
     frame = images.with_known_keys(db, project.id, frame)
-    posts.ensure(db, frame, by=by, about=f"project {project.id}")
+    posts.ensure(db, frame, project=project.id, by=by)
     rows = post_allocation.rows_of(frame, scheme, gold=phase.behaviour.needs_gold)
     post_allocation.need_gold(phase, rows)
     random.Random(seed).shuffle(rows)  # noqa: S311 — an order, not a secret
@@ -138,7 +138,7 @@ def next_set(
         by=by,
     )
     if frame is not None:
-        posts.ensure(db, frame, by=by, about=f"project {project.id}")
+        posts.ensure(db, frame, project=project.id, by=by)
         ids = [str(it) for it in frame["id"]]
     else:
         sources = [phase for phase in there if phase.state == "waiting" and phase.behaviour.spare_posts]
@@ -217,7 +217,7 @@ def _add_items(
 def _add_all(
     db: Connection, project: Project, posts_in: Sequence[pl.DataFrame], files: Mapping[str, pl.DataFrame], *, by: str
 ) -> int:
-    return sum(posts.ensure(db, frame, by=by, about=f"project {project.id}") for frame in (*posts_in, *files.values()))
+    return sum(posts.ensure(db, frame, project=project.id, by=by) for frame in (*posts_in, *files.values()))
 
 
 def _phase(db: Connection, project: Project, plan: PhasePlan, *, by: str) -> Phase:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from davy.core import Project, Scheme
-from davy.store import schemes
+from davy.store import guidelines, schemes
 from davy.store.store import is_writing
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def scheme_of(db: Connection, project: Project) -> Scheme:
 
 def ask_scheme(db: Connection, project: Project) -> Callable[[], Scheme]:
     """Ask for a project's scheme and return what gives it."""
-    asked = schemes.ask_stamp(db, project.scheme, project.scheme_version, lock=is_writing(db))
+    asked = schemes.ask_stamp(db, project, lock=is_writing(db))
 
     def found() -> Scheme:
         stamp = asked()
@@ -48,5 +48,4 @@ def _from_store(db: Connection, project: Project) -> Scheme:
     from davy.schemes import parse
 
     stored = schemes.get(db, project.scheme, project.scheme_version)
-    guidelines = schemes.guidelines_of(db, stored.name, stored.version)
-    return replace(parse(stored.yaml), guidelines=tuple(guidelines))
+    return replace(parse(stored.yaml), guidelines=tuple(guidelines.of_project(db, project.id)))

@@ -34,6 +34,7 @@ from davy.cli import (
     project_export,
     project_people,
     project_phases,
+    project_posts,
     reproduce,
     reproduce_hatemoji,
     sample,
@@ -117,6 +118,7 @@ project.app.command()(project_phases.close)
 project.app.command("next-set")(project_phases.next_set)
 project.app.command("add-phase")(project_phases.add_phase)
 project.app.command("add-posts")(project_phases.add_posts)
+project.app.command()(project_posts.hide)
 project.app.command()(project_people.invite)
 project.app.command()(project_people.roster)
 project.app.command()(project_export.export)

@@ -25,6 +25,10 @@ def withdraw(
         str | None,
         typer.Option("--database", help="Database URL.", envvar="DAVY_DATABASE", show_default="sqlite:///davy.sqlite"),
     ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="P", help="Only out of this project; else out of all that have the id."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
@@ -44,7 +48,7 @@ def withdraw(
     wanted = withdrawing.withdrawn_ids(ids, platform)
     found: dict[str, Any] = {"asked": len(wanted), "dry_run": dry_run, "database": None, "files": []}
     if file is None or database is not None or Path("davy.sqlite").exists():
-        found["database"] = _withdraw_stored(database, wanted, dry_run=dry_run)
+        found["database"] = _withdraw_stored(database, wanted, project, dry_run=dry_run)
     for path in file or []:
         done = withdrawing.clear(path, wanted, change=not dry_run)
         found["files"].append({"file": done.file, "rows": done.rows, "removed": done.removed, "derived": done.derived})
@@ -54,21 +58,21 @@ def withdraw(
         _print_withdrawn(found)
 
 
-def _withdraw_stored(database: str | None, wanted: list[str], *, dry_run: bool) -> dict[str, Any]:
+def _withdraw_stored(database: str | None, wanted: list[str], project: str | None, *, dry_run: bool) -> dict[str, Any]:
     """Remove posts from the database, or only look, and return what was touched."""
     from davy.store import events, open_store, withdrawals
 
     with open_store(database) as store:
         if dry_run:
             with store.read() as db:
-                done = withdrawals.preview(db, wanted)
+                done = withdrawals.preview(db, wanted, project=project)
         else:
             with store.write() as db:
-                done = withdrawals.withdraw(db, wanted, by=events.SHELL)
+                done = withdrawals.withdraw(db, wanted, by=events.SHELL, project=project)
             withdrawals.truncate_log(store)
         return {
             "database": str(store), "posts": len(done.found), "derived": len(done.derived), "rows": done.rows,
-            "annotators": done.annotators, "verdicts": done.verdicts,
+            "projects": list(done.projects), "annotators": done.annotators, "verdicts": done.verdicts,
         }  # fmt: skip
 
 

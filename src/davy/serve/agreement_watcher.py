@@ -34,7 +34,7 @@ def enqueue_due_phases(store: Store) -> int:
         with store.write() as db:
             for phase, tallies in found:
                 key = monitoring.state_key(phase, tallies)
-                jobs.enqueue(db, KIND, {"phase": phase.id}, owner=events.SYSTEM, key=key)
+                jobs.enqueue(db, KIND, {"phase": phase.id}, owner=events.SYSTEM, key=key, project=phase.project)
     return len(found)
 
 

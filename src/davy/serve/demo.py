@@ -86,9 +86,10 @@ def _add_posts(db: Connection, pictures: Mapping[str, str]) -> None:
         given: list[Verdict] = []
         for row in (row for row in rows if row["scheme"] == name):
             image = pictures.get(row.get("image", ""))
-            posts.add(db, Post(row["id"], row["text"], row["lang"], image, source), by=events.SYSTEM)
+            post = Post(row["id"], row["text"], row["lang"], image, source)
+            key = posts.add(db, post, project=None, by=events.SYSTEM)
             answers = scheme.completed({question: tuple(labels) for question, labels in row["answers"].items()})
-            given += [Verdict(row["id"], question, labels, "published") for question, labels in answers.items()]
+            given += [Verdict(key, question, labels, "published") for question, labels in answers.items()]
         verdicts.add_published(db, given, scheme, by=events.SYSTEM)
 
 

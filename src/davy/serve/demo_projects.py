@@ -79,14 +79,15 @@ _WELCOME = {
 def _work(db: Connection, project: Project, team: list[Member], truth: Mapping[str, Answers], manager: str) -> None:
     """Let the colleagues work: what comes before production in full, of production a part."""
     from davy.annotate import consensus, monitoring
-    from davy.store import items, phases
+    from davy.store import items, phases, posts
 
     chance = random.Random(project.id)  # noqa: S311 — made-up people, not secrets
     for phase in phases.of_project(db, project.id):
         phase = phases.open_phase(db, phase.id, by=manager)
         if phase.behaviour.shared:
+            shown = posts.public_ids(db, [item.post for item in items.of_phase(db, phase.id)])
             for item in items.of_phase(db, phase.id):
-                consensus.save_shared(db, project, phase, item, truth[item.post], "", by=manager)
+                consensus.save_shared(db, project, phase, item, truth[shown[item.post]], "", by=manager)
         # They err more in their first set; in production they have done only a part.
         slips = {"2a": 0.2, "2b": 0.05, "try-out": 0.04}.get(phase.name, 0.15)
         for place, member in enumerate(team):

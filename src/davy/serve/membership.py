@@ -26,6 +26,7 @@ PROJECT_MAY: dict[str, tuple[str, ...]] = {
     "see the project": ("manager", "expert", "annotator", "wellbeing"),
     "label posts": ("annotator", "expert"),
     "settle cases": ("expert",),
+    "browse posts": ("manager", "expert", "annotator"),
     "see verdicts": ("manager", "expert"),
     "watch": ("manager", "expert"),
     "manage": ("manager",),
@@ -42,6 +43,7 @@ PROJECT_MAY: dict[str, tuple[str, ...]] = {
 
 ADMINS_MAY: tuple[str, ...] = (
     "see the project",
+    "browse posts",
     "see verdicts",
     "watch",
     "manage",

@@ -14,6 +14,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "make projects": ("admin", "expert"),
     "score texts": ("admin", "expert", "annotator"),
     "browse posts": ("admin", "expert", "annotator"),
+    "browse the shelf": ("admin", "expert"),
     "change own account": ("admin", "expert", "annotator"),
     "make own keys": ("admin", "expert"),
     "see jobs": ("admin", "expert"),

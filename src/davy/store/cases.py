@@ -170,9 +170,9 @@ def release(db: Connection, project: str, user: str, *, case_id: str | None = No
 
 
 def has_labelled(db: Connection, post: str, user: str) -> bool:
-    """Return whether a person labelled a post, in any project, or wrote it: then they may not settle it."""
+    """Return whether a person labelled a project's post or wrote it: then they may not settle it."""
     labels = select(annotations.c.id).where(annotations.c.post == post, annotations.c.annotator == user)
-    wrote = select(posts.c.id).where(posts.c.id == post, _wrote(user))
+    wrote = select(posts.c.id).where(posts.c.id == post, posts.c.author == user)
     return db.execute(labels.limit(1)).first() is not None or db.execute(wrote).first() is not None
 
 
@@ -251,7 +251,7 @@ def _offered(project: str, user: str, at: datetime, kind: str | None) -> Select[
     decided = type_coerce(cases.c.outcome, Text).contains(f'"by":"{user}"', autoescape=True)
     first = or_(cases.c.outcome.is_(None), ~decided)
     labels = exists().where(annotations.c.post == cases.c.post, annotations.c.annotator == user)
-    wrote = exists().where(posts.c.id == cases.c.post, _wrote(user))
+    wrote = exists().where(posts.c.id == cases.c.post, posts.c.author == user)
     query = select(cases).where(_open(project), free, first, ~labels, ~wrote)
     return query if kind is None else query.where(cases.c.kind == kind)
 
@@ -259,11 +259,6 @@ def _offered(project: str, user: str, at: datetime, kind: str | None) -> Select[
 def _order() -> tuple[ColumnElement[Any], ...]:
     """Disagreements before audits, the most doubtful audit first, then the oldest."""
     return (func.coalesce(cases.c.doubt, 2.0).desc(), cases.c.id)
-
-
-def _wrote(user: str) -> ColumnElement[bool]:
-    # `meta` is JSON text as collected; an id has no character that JSON would write otherwise.
-    return or_(*(posts.c.meta.contains(f'"author":{gap}"{user}"', autoescape=True) for gap in ("", " ")))
 
 
 _COLUMNS = [cases.c[name] for name in AdjudicationCase.__dataclass_fields__]

@@ -146,7 +146,7 @@ def merge(db: Connection, project_id: str, code_id: str, into: str, *, by: str) 
 def put(db: Connection, project_id: str, code_id: str, post: str, *, by: str, note: str | None = None) -> bool:
     """Put a post under a code for a person; return whether that is new."""
     code = get(db, project_id, code_id)
-    if not db.execute(select(posts.c.id).where(posts.c.id == post)).first():
+    if not db.execute(select(posts.c.id).where(posts.c.id == post, posts.c.project == project_id)).first():
         raise UserError("There is no such post in this project.", status=404)
     key = (coded.c.code == code.id, coded.c.post == post, coded.c.by == by)
     if db.execute(select(coded.c.post).where(*key)).first():
@@ -176,25 +176,21 @@ def on_posts(db: Connection, project_id: str, keys: Sequence[str]) -> dict[str, 
 
 
 def posts_under(db: Connection, code_ids: Iterable[str], *, after: str = "", limit: int = 20) -> list[str]:
-    """Return the ids of posts under any of these codes, in order; page on with the last one."""
-    query = select(coded.c.post).where(coded.c.code.in_(list(code_ids)), coded.c.post > after).distinct()
+    """Return the keys of posts under any of these codes, in order; page on with the last one."""
+    query = select(coded.c.post).join(posts, posts.c.id == coded.c.post).where(posts.c.hidden == 0)
+    query = query.where(coded.c.code.in_(list(code_ids)), coded.c.post > after).distinct()
     return list(db.scalars(query.order_by(coded.c.post).limit(limit)))
 
 
 def posts_of_project(db: Connection, project_id: str, *, after: str = "", limit: int = 20) -> list[str]:
-    """Return the ids of a project's posts in order, whichever phase they are in; page on with the last one."""
+    """Return the keys of a project's posts in order, whichever phase they are in; page on with the last one."""
     found: set[str] = set()
     for phase in db.scalars(select(phases.c.id).where(phases.c.project == project_id)):
         # A query a phase: each is a range of the index on (phase, post), where one for all would sort.
-        query = select(items.c.post).where(items.c.phase == phase, items.c.post > after)
+        query = select(items.c.post).join(posts, posts.c.id == items.c.post)
+        query = query.where(items.c.phase == phase, items.c.post > after, posts.c.hidden == 0)
         found.update(db.scalars(query.order_by(items.c.post).limit(limit)))
     return sorted(found)[:limit]
-
-
-def has_post(db: Connection, project_id: str, post: str) -> bool:
-    """Return whether a post is in one of the project's phases."""
-    query = select(items.c.id).join(phases, phases.c.id == items.c.phase)
-    return db.execute(query.where(items.c.post == post, phases.c.project == project_id).limit(1)).first() is not None
 
 
 def coded_by(db: Connection, project_id: str, by: str, keys: Sequence[str]) -> set[str]:

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, exists, select
+from sqlalchemy.engine import Row
 
 from davy.core import POST_COLUMNS, Annotation, Project
 from davy.store.annotations import NONE, current
+from davy.store.posts import COLUMNS
 from davy.store.tables import annotations, answers, items, members, posts, users, verdicts
 
 PAGE = 400
@@ -37,6 +39,7 @@ class ExportedVerdict:
 class ExportedPost:
     """One post as it is kept, by column, with its annotations and verdicts."""
 
+    key: str
     post: dict[str, str | None]
     annotations: list[Annotation]
     verdicts: list[ExportedVerdict]
@@ -47,16 +50,16 @@ def iter_posts(
 ) -> Iterator[ExportedPost]:
     """Yield each post that is an item of these phases, by id, with what was answered in them and what was settled."""
     last = ""
-    while ids := _next_posts(db, phase_ids, last, page):
-        rows = db.execute(select(*(posts.c[name] for name in POST_COLUMNS)).where(posts.c.id.in_(ids))).all()
-        kept = {row[0]: dict(zip(POST_COLUMNS, row, strict=True)) for row in rows}
-        given = _annotations(db, project.id, phase_ids, ids)
-        settled = _verdicts(db, project, ids)
-        for post_id in _dropped(db, phase_ids, ids):
-            settled.pop(post_id, None)
-        for post_id in ids:
-            yield ExportedPost(kept[post_id], given.get(post_id, []), settled.get(post_id, []))
-        last = ids[-1]
+    while rows := _next_posts(db, project.id, phase_ids, last, page):
+        keys = [row[0] for row in rows]
+        given = _annotations(db, project.id, phase_ids, keys)
+        settled = _verdicts(db, project, keys)
+        for key in _dropped(db, phase_ids, keys):
+            settled.pop(key, None)
+        for row in rows:
+            key, post = row[0], {name: row[place] for place, name in enumerate(POST_COLUMNS, 1)}
+            yield ExportedPost(key, post, given.get(key, []), settled.get(key, []))
+        last = rows[-1].public_id
 
 
 def pseudonyms(db: Connection, project_id: str) -> dict[str, str]:
@@ -70,13 +73,11 @@ def account_ids(db: Connection) -> set[str]:
     return set(db.scalars(select(users.c.id)))
 
 
-def _next_posts(db: Connection, phase_ids: Sequence[str], after: str, page: int) -> list[str]:
-    """Return the next posts of the phases. One query a phase, since each then reads its own index in order."""
-    found: set[str] = set()
-    for phase in phase_ids:
-        query = select(items.c.post).where(items.c.phase == phase, items.c.post > after)
-        found.update(db.scalars(query.order_by(items.c.post).limit(page)))
-    return sorted(found)[:page]
+def _next_posts(db: Connection, project_id: str, phase_ids: Sequence[str], after: str, page: int) -> Sequence[Row[Any]]:
+    """Return (key, columns of a post…) of the next posts that are items of the phases, by id."""
+    wanted = exists().where(items.c.post == posts.c.id, items.c.phase.in_(list(phase_ids)))
+    query = select(posts.c.id, *COLUMNS).where(posts.c.project == project_id, posts.c.public_id > after, wanted)
+    return db.execute(query.order_by(posts.c.public_id).limit(page)).all()
 
 
 def _annotations(

@@ -13,12 +13,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, ColumnElement, Connection, Select, func, insert, select, update
+from sqlalchemy import URL, ColumnElement, Connection, func, insert, select, update
 
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.tables import images, items, phases, posts
+from davy.store.tables import images, posts
 from davy.store.url import sqlite_path
 
 CHUNK = 500
@@ -115,7 +115,7 @@ def keys_in_use(db: Connection, keys: Collection[str]) -> set[str]:
 
 def names_wanted(db: Connection, project: str) -> list[str]:
     """Return the images that a project's posts name: keys of pictures, and names of files that are not here yet."""
-    query = select(posts.c.image).where(posts.c.image.is_not(None), posts.c.id.in_(_posts_of(project)))
+    query = select(posts.c.image).where(posts.c.image.is_not(None), posts.c.project == project)
     return sorted(db.scalars(query.distinct()))
 
 
@@ -123,7 +123,7 @@ def link(db: Connection, project: str, keys: Mapping[str, str]) -> int:
     """Give a project's posts that name a file the key of its picture, and return how many; all else in them stays."""
     n = 0
     for name, key in keys.items():
-        named = update(posts).where(posts.c.image == name, posts.c.id.in_(_posts_of(project)))
+        named = update(posts).where(posts.c.image == name, posts.c.project == project)
         n += db.execute(named.values(image=key)).rowcount
     return n
 
@@ -137,10 +137,6 @@ def withdraw(db: Connection, project: str | None, keys: Collection[str], *, by: 
             about = "images" if project is None else f"project {project}"
             events.record(db, by=by, what="pictures withdrawn", about=about, n=n)
     return set(keys) - keys_in_use(db, keys)
-
-
-def _posts_of(project: str) -> Select[tuple[str]]:
-    return select(items.c.post).join(phases, phases.c.id == items.c.phase).where(phases.c.project == project)
 
 
 def _owner(project: str | None) -> ColumnElement[bool]:

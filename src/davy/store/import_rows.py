@@ -13,11 +13,12 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from davy.core import POST_COLUMNS, Annotation, Item, Phase, Scheme, Verdict
+from davy.core import Annotation, Item, Phase, Scheme, Verdict
 from davy.store import events, phases, tallies
 from davy.store.annotations import NONE
 from davy.store.columns import new_id, now
 from davy.store.items import COLUMNS, item_from
+from davy.store.posts import keys_of
 from davy.store.tables import annotations, answers, assignments, items, posts, verdict_annotations, verdicts
 
 
@@ -29,24 +30,18 @@ class IncomingAnswer:
     annotation: Annotation
 
 
-def texts_of(db: Connection, ids: Sequence[str]) -> dict[str, str]:
-    """Return the texts of those posts that are there."""
-    rows = db.execute(select(posts.c.id, posts.c.text).where(posts.c.id.in_(ids)))
-    return {row.id: row.text or "" for row in rows}
+def texts_of(db: Connection, project_id: str, ids: Sequence[str]) -> dict[str, str]:
+    """Return the texts of those posts that the project has, by the ids that people see."""
+    query = select(posts.c.public_id, posts.c.text)
+    rows = db.execute(query.where(posts.c.project == project_id, posts.c.public_id.in_(ids)))
+    return {row.public_id: row.text or "" for row in rows}
 
 
-def add_posts(db: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add posts by their columns; the caller has seen that their ids are new."""
-    blank = dict.fromkeys(POST_COLUMNS)
-    at = now()
-    if rows:
-        db.execute(insert(posts), [{**blank, **row, "added_at": at} for row in rows])
-
-
-def items_of(db: Connection, phase_id: str, ids: Sequence[str]) -> dict[str, Item]:
-    """Return the items that these posts are in a phase, by post."""
-    query = select(*COLUMNS).where(items.c.phase == phase_id, items.c.post.in_(ids))
-    return {row.post: item_from(row) for row in db.execute(query)}
+def items_of(db: Connection, phase: Phase, ids: Sequence[str]) -> dict[str, Item]:
+    """Return the items that these posts of the project are in a phase, by the ids that people see."""
+    query = select(posts.c.public_id, *COLUMNS).join_from(items, posts, posts.c.id == items.c.post)
+    own = (posts.c.project == phase.project, posts.c.public_id.in_(ids))
+    return {row[0]: item_from(row[1:]) for row in db.execute(query.where(items.c.phase == phase.id, *own))}
 
 
 def last_position(db: Connection, phase_id: str) -> int:
@@ -56,12 +51,13 @@ def last_position(db: Connection, phase_id: str) -> int:
 
 
 def add_items(db: Connection, phase: Phase, wanted: Mapping[str, Any], *, after: int) -> None:
-    """Add posts to a phase, in the order of `wanted` (post → gold or None), after a place in its order."""
+    """Add posts to a phase, in the order of `wanted` (id → gold or None), after a place in its order."""
+    keys = keys_of(db, phase.project, list(wanted))
     rows = [
         {
             "id": new_id(),
             "phase": phase.id,
-            "post": post,
+            "post": keys[post],
             "position": after + 1 + number,
             "gold": gold,
             "given": 0,

@@ -2,8 +2,8 @@
 
 Each answers with everything that a page needs (item, post, phase, tally) in one
 round trip. Rows that are about to change are locked; those that someone else
-has locked are passed over, never waited for. SQLite has one writer, so there
-the locks are no words at all.
+has locked are passed over, never waited for. SQLite needs no lock clause: it
+has one writer.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +12,13 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, exists, or_, select, text
 
-from davy.core import POST_COLUMNS, Assignment, Item, Phase, Post
+from davy.core import Assignment, Item, Phase, Post
 from davy.store import tallies
 from davy.store.items import COLUMNS as ITEM
 from davy.store.items import ROOM, item_from
 from davy.store.phases import COLUMNS as PHASE
 from davy.store.phases import phase_from
+from davy.store.posts import COLUMNS as POST
 from davy.store.posts import post_from
 from davy.store.statements import ONE, PreparedStatement
 from davy.store.tables import assignments, items, phases, posts
@@ -36,7 +37,6 @@ class HeldAssignment:
     tally: Tally
 
 
-POST = [posts.c[name] for name in POST_COLUMNS]
 _PARTS = (
     [assignments.c[name] for name in Assignment.__dataclass_fields__],
     ITEM,
@@ -102,7 +102,7 @@ _FRESH = (
     .join(posts, posts.c.id == items.c.post)
     .where(items.c.phase == bindparam("phase"), ROOM, items.c.position > bindparam("place"))
     .where(~exists().where(assignments.c.item == items.c.id, assignments.c.annotator == bindparam("me")))
-    .where(or_(posts.c.meta.is_(None), and_(*(posts.c.meta.not_like(bindparam(f"own{n}")) for n in (1, 2)))))
+    .where(or_(posts.c.author.is_(None), posts.c.author != bindparam("me")))
     .order_by(items.c.position)
     .limit(ONE)
     .with_for_update(of=items, key_share=True, skip_locked=True)
@@ -162,27 +162,13 @@ def find_fresh(db: Connection, tally: Tally, closed: Sequence[str], *, after: in
 
     `closed` names batches that are not theirs.
     """
-    me = tally.annotator
-    values: dict[str, Any] = {"phase": tally.phase, "me": me}
-    # The two ways in which our own code writes JSON; any other way is caught by `is_own`.
-    values |= {"own1": f'%"author": "{me}"%', "own2": f'%"author":"{me}"%'}
-    while row := _fresh(db, {**values, "place": after}, closed):
-        item, post = item_from(row[: len(ITEM)]), post_from(row[len(ITEM) :])
-        if not is_own(post, me):
-            return item, post
-        after = item.position
-    return None
-
-
-def _fresh(db: Connection, values: dict[str, Any], closed: Sequence[str]) -> Sequence[Any] | None:
+    values: dict[str, Any] = {"phase": tally.phase, "me": tally.annotator, "place": after}
+    row: Sequence[Any] | None
     if closed:
-        return db.execute(_FRESH_OF_BATCHES, {**values, "closed": list(closed)}).one_or_none()
-    return _NEXT_FRESH.one(db, values)
-
-
-def is_own(post: Post, annotator: str) -> bool:
-    """Return whether a person wrote this post here: nobody judges their own entry."""
-    return post.meta.get("author") == annotator
+        row = db.execute(_FRESH_OF_BATCHES, {**values, "closed": list(closed)}).one_or_none()
+    else:
+        row = _NEXT_FRESH.one(db, values)
+    return None if row is None else (item_from(row[: len(ITEM)]), post_from(row[len(ITEM) :]))
 
 
 def _held(row: Sequence[Any]) -> HeldAssignment:

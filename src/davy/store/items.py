@@ -15,10 +15,10 @@ from sqlalchemy import Connection, bindparam, func, insert, select, text, update
 
 from davy.core import Item, Phase, UserError
 from davy.core.annotation import Answers
-from davy.store import events, phases
+from davy.store import events, phases, posts
 from davy.store.columns import new_id
 from davy.store.statements import PreparedStatement
-from davy.store.tables import items, posts
+from davy.store.tables import items
 
 CHUNK = 5_000
 _MARK = PreparedStatement(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to")))
@@ -30,7 +30,7 @@ ROOM = text("items.room > 0")
 """Written out, because neither database uses a partial index for a value that it learns only when it runs."""
 
 ItemRow = tuple[str, Answers | None, str | None]
-"""(post id, gold answers or None, batch or None)"""
+"""(id of a post of the project, gold answers or None, batch or None)"""
 
 
 def add(
@@ -58,7 +58,7 @@ def add(
     first = 1 + _last(db, phase.id)
     added = 0
     for part in _parts(rows):
-        _check(db, phase, [post for post, _, _ in part])
+        keys = _keys(db, phase, [post for post, _, _ in part])
         if places is not None and added + len(part) > len(places):
             raise UserError(f"{len(places):,} posts were announced for phase {phase.name!r}, but more came.")
         db.execute(
@@ -67,7 +67,7 @@ def add(
                 {
                     "id": new_id(),
                     "phase": phase.id,
-                    "post": post,
+                    "post": keys[post],
                     "position": first + (added + number if places is None else places[added + number]),
                     "batch": batch or None,
                     "gold": _plain(gold),
@@ -100,9 +100,10 @@ def get(db: Connection, item_id: str) -> Item:
     return item_from(row)
 
 
-def of_post(db: Connection, phase_id: str, post: str) -> Item | None:
-    """Return the item of a post in a phase, or None."""
-    row = db.execute(select(*COLUMNS).where(items.c.phase == phase_id, items.c.post == post)).one_or_none()
+def of_post(db: Connection, phase: Phase, post_id: str) -> Item | None:
+    """Return the item in a phase of the post with this id, or None."""
+    key = posts.keys_of(db, phase.project, [post_id]).get(post_id)
+    row = db.execute(select(*COLUMNS).where(items.c.phase == phase.id, items.c.post == key)).one_or_none()
     return None if row is None else item_from(row)
 
 
@@ -121,15 +122,6 @@ def iter_items(db: Connection, phase_id: str) -> Iterator[Item]:
     while page := of_phase(db, phase_id, after=after, limit=CHUNK):
         yield from page
         after = page[-1].position
-
-
-def set_gold(db: Connection, item_id: str, gold: Answers | None, *, by: str) -> Item:
-    """Say which answers are right for an item, or with None that nobody knows; return it."""
-    was = get(db, item_id)
-    if was.gold != gold:
-        db.execute(update(items).where(items.c.id == item_id).values(gold=_plain(gold)))
-        events.record(db, by=by, what="gold set", about=f"item {item_id}")
-    return get(db, item_id)
 
 
 def lock(db: Connection, item_id: str) -> Item:
@@ -161,16 +153,18 @@ def _last(db: Connection, phase_id: str) -> int:
     return -1 if found is None else int(found)
 
 
-def _check(db: Connection, phase: Phase, ids: list[str]) -> None:
-    """Refuse posts that are not in the database, or in the phase already, or twice in the rows."""
-    known = set(db.scalars(select(posts.c.id).where(posts.c.id.in_(ids))))
-    there = set(db.scalars(select(items.c.post).where(items.c.phase == phase.id, items.c.post.in_(ids))))
+def _keys(db: Connection, phase: Phase, ids: list[str]) -> dict[str, str]:
+    """Return the keys of posts; refuse what is not the project's, in the phase already, or twice in the rows."""
+    keys = posts.keys_of(db, phase.project, ids)
+    wanted = items.c.post.in_(list(keys.values()))
+    there = set(db.scalars(select(items.c.post).where(items.c.phase == phase.id, wanted)))
     for post in ids:
-        if post not in known:
-            raise UserError(f"There is no post {post!r} in this database; nothing was added.", status=404)
-        if post in there:
+        if post not in keys:
+            raise UserError(f"Project {phase.project!r} has no post {post!r}; nothing was added.", status=404)
+        if keys[post] in there:
             raise UserError(f"Post {post!r} is in phase {phase.name!r} twice; nothing was added.", status=409)
-        there.add(post)
+        there.add(keys[post])
+    return keys
 
 
 def _plain(gold: Answers | None) -> dict[str, list[str]] | None:

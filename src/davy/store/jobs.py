@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Row
 
 from davy.core.errors import UserError, nearest
 from davy.store import events
 from davy.store.columns import new_id, new_token, now
-from davy.store.tables import job_log, jobs
+from davy.store.tables import job_log, jobs, members
 
 STATES: tuple[str, ...] = ("waiting", "running", "done", "failed", "cancelled")
 LARGEST = 1_000_000
@@ -61,6 +61,7 @@ class Job:
     checkpoint: Any
     result: Any
     error: str | None
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,12 @@ def enqueue(
     key: str | None = None,
     max_attempts: int = 3,
     after: datetime | None = None,
+    project: str | None = None,
 ) -> Job:
-    """Add a job and return it. Where a job has this `key` already, that one is returned and nothing is added."""
+    """Add a job, for a project where one is named, and return it.
+
+    Where a job has this `key` already, that one is returned and nothing is added.
+    """
     _check_size("arguments", arguments)
     at = now()
     values = {
@@ -97,6 +102,7 @@ def enqueue(
         "attempts": 0,
         "max_attempts": max_attempts,
         "done": 0,
+        "project": project,
     }
     insert_or_skip = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
     db.execute(insert_or_skip(jobs).values(values).on_conflict_do_nothing(index_elements=["key"]))
@@ -241,18 +247,27 @@ def latest(
     *,
     state: str | None = None,
     kind: str | None = None,
-    owner: str | None = None,
+    project: str | None = None,
+    visible_to: str | None = None,
     before: str | None = None,
     limit: int = 50,
 ) -> list[Job]:
-    """Return jobs from newest to oldest; page on with `before` set to the last one's id."""
+    """Return jobs from newest to oldest; page on with `before` set to the last one's id.
+
+    `visible_to` leaves those that an account started, or that work for a project which it manages.
+    """
     if state is not None and state not in STATES:
         hint = nearest(state, list(STATES))
         raise UserError(f"There is no state {state!r}; choose {', '.join(STATES)}.{hint}")
     query = select(jobs).order_by(jobs.c.id.desc()).limit(limit)
-    for column, wanted in ((jobs.c.state, state), (jobs.c.kind, kind), (jobs.c.owner, owner)):
+    for column, wanted in ((jobs.c.state, state), (jobs.c.kind, kind), (jobs.c.project, project)):
         query = query if wanted is None else query.where(column == wanted)
-    return [_job(row) for row in db.execute(query if before is None else query.where(jobs.c.id < before))]
+    query = query if before is None else query.where(jobs.c.id < before)
+    if visible_to is None:
+        return [_job(row) for row in db.execute(query)]
+    # A query for each, since each then reads its own index in order; one for all would sort.
+    found = {row.id: _job(row) for seen in _visible_to(db, visible_to) for row in db.execute(query.where(seen))}
+    return [found[key] for key in sorted(found, reverse=True)[:limit]]
 
 
 def log_lines(db: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[JobLogLine]:
@@ -290,6 +305,18 @@ def _due(kinds: Sequence[str]) -> Select[Any]:
 def _expired(kinds: Sequence[str]) -> Select[Any]:
     query = select(jobs).where(_RUNNING, jobs.c.leased_until <= now(), jobs.c.kind.in_(kinds))
     return query.order_by(jobs.c.leased_until).limit(1)
+
+
+def is_visible(db: Connection, job_id: str, user_id: str) -> bool:
+    """Return whether an account started a job, or manages the project that it works for."""
+    query = select(jobs.c.id).where(jobs.c.id == job_id)
+    return any(db.execute(query.where(seen)).first() for seen in _visible_to(db, user_id))
+
+
+def _visible_to(db: Connection, user_id: str) -> list[ColumnElement[bool]]:
+    own = select(members.c.project, members.c.roles).where(members.c.user_id == user_id, members.c.left_at.is_(None))
+    managed = [row.project for row in db.execute(own) if "manager" in row.roles.split("|")]
+    return [jobs.c.owner == user_id, *(jobs.c.project == project for project in managed)]
 
 
 def _ours(db: Connection, job: Job, **values: Any) -> None:

@@ -149,8 +149,9 @@ def _add(
         raise UserError("The message is empty. Write something first.")
     if len(text) > LONGEST:
         raise UserError(f"A message has at most {LONGEST} characters, this one has {len(text)}.", status=413)
-    if post is not None and not db.execute(select(posts.c.id).where(posts.c.id == post)).first():
-        raise UserError("The post that the question is about is not here any more.", status=404)
+    own = (posts.c.id == post, posts.c.project == project_id)
+    if post is not None and not db.execute(select(posts.c.id).where(*own)).first():
+        raise UserError("The post that the question is about is not in this project.", status=404)
     made = ChannelMessage(new_id(), project_id, kind, by, now(), text, post, replies_to)
     values = {name: getattr(made, name) for name in _OWN}
     db.execute(insert(messages).values(**values))

@@ -17,7 +17,7 @@ from davy.core import UserError
 from davy.store import annotations as annotations_store
 from davy.store import assignments as assignments_store
 from davy.store import cases as cases_store
-from davy.store import events, members, users
+from davy.store import events, members, posts, users
 from davy.store.columns import now
 from davy.store.tables import (
     annotations,
@@ -77,6 +77,8 @@ def export(db: Connection, user_id: str, *, project_id: str | None = None) -> di
     mine = select(codes.c.id) if project_id is None else select(codes.c.id).where(codes.c.project == project_id)
     made["coded"] = _rows(db, coded, coded.c.by == user_id, coded.c.code.in_(mine))
     made["annotations"] = list(_annotations(db, user_id, project_id))
+    for name in ("messages", "cases", "coded", "annotations"):
+        _show_ids(db, made[name])
     return made
 
 
@@ -203,6 +205,15 @@ def _annotations(db: Connection, user_id: str, project_id: str | None) -> Iterab
                 shown = {name: getattr(it, name) for name in it.__dataclass_fields__ if name != "annotator"}
                 yield _values(shown)
         before = page[-1].id
+
+
+def _show_ids(db: Connection, rows: list[dict[str, Any]]) -> None:
+    """Put the ids that people see in the place of posts' keys."""
+    for start in range(0, len(rows), 500):
+        part = rows[start : start + 500]
+        ids = posts.public_ids(db, [row["post"] for row in part if row["post"] is not None])
+        for row in part:
+            row["post"] = ids.get(row["post"])
 
 
 def _rows(db: Connection, table: Table, *where: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Posts as a page shows them: filtered, a screenful at a time, each with the verdicts that count.
+"""Posts of a project, or of the shelf, as a page shows them: filtered, a screenful at a time, with verdicts.
 
 Pages follow the id, so that the thousandth costs as much as the first. Counting
 stops at `MOST`: nobody reads on by number, and a large table should not be
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Text, exists, func, select, type_coerce
 
+from davy.store.posts import owned_by
 from davy.store.tables import posts, verdicts
 from davy.store.verdicts import is_newest
 
@@ -39,34 +40,48 @@ class ListedPost:
     verdicts: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
 
-def page(db: Connection, wanted: PostFilter, *, after: str = "", limit: int = 50) -> list[ListedPost]:
-    """Return posts by id, beginning after the id `after`."""
-    columns = (posts.c.id, posts.c.text, posts.c.lang, posts.c.image)
-    query = select(*columns).where(posts.c.id > after, *_conditions(wanted)).order_by(posts.c.id).limit(limit)
-    rows = db.execute(query).all()
-    given = _verdicts(db, [row.id for row in rows])
-    return [ListedPost(row.id, row.text or "", row.lang, row.image, tuple(given.get(row.id, ()))) for row in rows]
+def page(
+    db: Connection,
+    project: str | None,
+    wanted: PostFilter,
+    *,
+    with_verdicts: bool,
+    hidden: bool = False,
+    after: str = "",
+    limit: int = 50,
+) -> list[ListedPost]:
+    """Return a project's posts, or the shelf's, by id, beginning after the id `after`; `hidden` ones, too."""
+    columns = (posts.c.id, posts.c.public_id, posts.c.text, posts.c.lang, posts.c.image)
+    query = select(*columns).where(posts.c.public_id > after, *_conditions(project, wanted, hidden=hidden))
+    rows = db.execute(query.order_by(posts.c.public_id).limit(limit)).all()
+    given = _verdicts(db, project, [row.id for row in rows]) if with_verdicts else {}
+    return [
+        ListedPost(row.public_id, row.text or "", row.lang, row.image, tuple(given.get(row.id, ()))) for row in rows
+    ]
 
 
-def count(db: Connection, wanted: PostFilter) -> int:
+def count(db: Connection, project: str | None, wanted: PostFilter, *, hidden: bool = False) -> int:
     """Return how many posts match, at most `MOST`."""
-    matching = select(posts.c.id).where(*_conditions(wanted)).limit(MOST).subquery()
+    matching = select(posts.c.id).where(*_conditions(project, wanted, hidden=hidden)).limit(MOST).subquery()
     return db.execute(select(func.count()).select_from(matching)).scalar_one()
 
 
-def languages(db: Connection) -> list[str]:
-    """Return the languages that posts have."""
-    query = select(posts.c.lang).where(posts.c.lang.is_not(None)).distinct().order_by(posts.c.lang)
-    return [str(lang) for lang in db.scalars(query)]
+def languages(db: Connection, project: str | None) -> list[str]:
+    """Return the languages that posts of a project, or of the shelf, have."""
+    query = select(posts.c.lang).where(owned_by(project), posts.c.lang.is_not(None)).distinct()
+    return [str(lang) for lang in db.scalars(query.order_by(posts.c.lang))]
 
 
-def labels(db: Connection) -> list[str]:
-    """Return the labels that verdicts gave, sorted."""
-    return sorted({label for found in db.scalars(select(verdicts.c.labels).distinct()) for label in found})
+def labels(db: Connection, project: str | None) -> list[str]:
+    """Return the labels that a project's verdicts gave, or on the shelf published ones, sorted."""
+    query = select(verdicts.c.labels).where(_given_by(project)).distinct()
+    return sorted({label for found in db.scalars(query) for label in found})
 
 
-def _conditions(wanted: PostFilter) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
+def _conditions(project: str | None, wanted: PostFilter, *, hidden: bool) -> list[ColumnElement[bool]]:
+    found = [owned_by(project)]
+    if not hidden:
+        found.append(posts.c.hidden == 0)
     if wanted.lang:
         found.append(posts.c.lang == wanted.lang)
     if wanted.kind in KINDS:
@@ -74,13 +89,20 @@ def _conditions(wanted: PostFilter) -> list[ColumnElement[bool]]:
     if wanted.label:
         # Labels are a JSON list kept as text: a label is in it with its quotes, so that no part of another matches.
         held = type_coerce(verdicts.c.labels, Text).contains(json.dumps(wanted.label), autoescape=True)
-        found.append(exists().where(verdicts.c.post == posts.c.id, held, is_newest()))
+        found.append(exists().where(verdicts.c.post == posts.c.id, held, _given_by(project), is_newest(project)))
     return found
 
 
-def _verdicts(db: Connection, ids: list[str]) -> dict[str, list[tuple[str, str, tuple[str, ...]]]]:
+def _given_by(project: str | None) -> ColumnElement[bool]:
+    return verdicts.c.project.is_(None) if project is None else verdicts.c.project == project
+
+
+def _verdicts(
+    db: Connection, project: str | None, keys: list[str]
+) -> dict[str, list[tuple[str, str, tuple[str, ...]]]]:
     query = select(verdicts.c.post, verdicts.c.scheme, verdicts.c.question, verdicts.c.labels)
+    query = query.where(verdicts.c.post.in_(keys), _given_by(project), is_newest(project))
     found: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
-    for row in db.execute(query.where(verdicts.c.post.in_(ids), is_newest()).order_by(verdicts.c.id)):
+    for row in db.execute(query.order_by(verdicts.c.id)):
         found.setdefault(row.post, []).append((row.scheme, row.question, tuple(row.labels)))
     return found

@@ -1,78 +1,75 @@
-"""Posts in the store: added in bulk from frames, read back in frames, one by one by id.
+"""Posts in the store: each belongs to a project, or lies on the shelf that all projects share.
 
-A frame's columns beyond `POST_COLUMNS` are not stored here: settled answers go
-to `verdicts`. A post never changes; an id that is there already is refused and
-then nothing of the frame is added.
+Frames come in and go out in bulk; one post is read by its key. People and files know a post by its id, which is unique
+within its project or on the shelf, so that two projects may both have a post `1`. Other tables know it by its key.
+Doors turn an id into a key by `find_key`, which finds nothing of another project.
+
+A frame's columns beyond `POST_COLUMNS` are not stored here: settled answers go to `verdicts`. A post never changes; an
+id that is there already with other words is refused, and then nothing of the frame is added.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from davy.core import POST_COLUMNS, Post, Source, UserError
 from davy.store import events
-from davy.store.columns import now
+from davy.store.columns import new_id, now
 from davy.store.tables import posts
 
 if TYPE_CHECKING:
     import polars as pl
 
 CHUNK = 5_000
+COLUMNS = [posts.c.public_id, *(posts.c[name] for name in POST_COLUMNS if name != "id")]
+"""What makes a `Post`: the id in it is the one that people see."""
 
 
-def add(db: Connection, post: Post, *, by: str) -> None:
-    """Add one post."""
-    if db.execute(select(posts.c.id).where(posts.c.id == post.id)).first():
+def owned_by(project: str | None) -> ColumnElement[bool]:
+    """Return the condition that posts are a project's, or with None that they lie on the shelf."""
+    return posts.c.project.is_(None) if project is None else posts.c.project == project
+
+
+def add(db: Connection, post: Post, *, project: str | None, by: str) -> str:
+    """Add one post to a project, or to the shelf, and return its key."""
+    if db.execute(select(posts.c.id).where(owned_by(project), posts.c.public_id == post.id)).first():
         raise _taken(post.id)
     source = post.source or Source("")
-    db.execute(
-        insert(posts).values(
-            id=post.id,
-            text=post.text,
-            lang=post.lang,
-            image=post.image,
-            source=source.name or None,
-            licence=source.licence,
-            collected_at=source.collected_at.isoformat() if source.collected_at else None,
-            found=source.found,
-            parent=post.parent,
-            meta=json.dumps(dict(post.meta), ensure_ascii=False) if post.meta else None,
-            added_at=now(),
-        )
-    )
+    row = {
+        "id": post.id,
+        "text": post.text,
+        "lang": post.lang,
+        "image": post.image,
+        "source": source.name or None,
+        "licence": source.licence,
+        "collected_at": source.collected_at.isoformat() if source.collected_at else None,
+        "found": source.found,
+        "parent": post.parent,
+        "meta": json.dumps(dict(post.meta), ensure_ascii=False) if post.meta else None,
+    }
+    (key,) = insert_rows(db, [row], project=project)
     events.record(db, by=by, what="posts added", about=f"post {post.id}", n=1)
+    return key
 
 
-def add_frames(db: Connection, frames: Iterable[pl.DataFrame], *, by: str, about: str = "posts") -> int:
-    """Add the posts of frames, such as a file read in parts, and return how many; `about` says where they came from."""
-    n = 0
-    for frame in frames:
-        _check_columns(frame)
-        for part in frame.iter_slices(CHUNK):
-            rows = _rows(part, first=n + 1)
-            _check_new(db, [row["id"] for row in rows])
-            if rows:
-                db.execute(insert(posts), rows)
-            n += len(rows)
-    events.record(db, by=by, what="posts added", about=about, n=n)
-    return n
+def ensure(db: Connection, frame: pl.DataFrame, *, project: str | None, by: str) -> int:
+    """Add the posts of a frame that a project, or the shelf, does not have yet, and return how many.
 
-
-def ensure(db: Connection, frame: pl.DataFrame, *, by: str, about: str = "posts") -> int:
-    """Add the posts of a frame that are not there yet and return how many; one that is there with other words or
-    another image is refused, and then nothing is added."""
+    One that is there with other words or another image is refused, and then nothing is added.
+    """
     _check_columns(frame)
     n = seen = 0
     for part in frame.iter_slices(CHUNK):
         rows = _rows(part, first=seen + 1)
         seen += len(rows)
-        query = select(posts.c.id, posts.c.text, posts.c.image).where(posts.c.id.in_([row["id"] for row in rows]))
-        known = {row.id: (row.text or "", row.image) for row in db.execute(query)}
+        wanted = posts.c.public_id.in_([row["id"] for row in rows])
+        query = select(posts.c.public_id, posts.c.text, posts.c.image).where(owned_by(project), wanted)
+        known = {row.public_id: (row.text or "", row.image) for row in db.execute(query)}
         for row in rows:
             if row["id"] in known and known[row["id"]] != (row["text"] or "", row["image"]):
                 raise UserError(
@@ -80,52 +77,113 @@ def ensure(db: Connection, frame: pl.DataFrame, *, by: str, about: str = "posts"
                     "Give each post an id of its own.",
                     status=409,
                 )
-        fresh = [row for row in rows if row["id"] not in known]
-        if fresh:
-            db.execute(insert(posts), fresh)
-        n += len(fresh)
+        n += len(insert_rows(db, [row for row in rows if row["id"] not in known], project=project))
     if n:
+        about = "posts" if project is None else f"project {project}"
         events.record(db, by=by, what="posts added", about=about, n=n)
     return n
 
 
-def get(db: Connection, post_id: str) -> Post:
-    """Return the post with this id."""
-    columns = (posts.c[name] for name in POST_COLUMNS)
-    row = db.execute(select(*columns).where(posts.c.id == post_id)).one_or_none()
+def insert_rows(db: Connection, rows: Sequence[Mapping[str, Any]], *, project: str | None) -> list[str]:
+    """Add posts by their columns and return their keys; the caller has seen that their ids are new."""
+    blank, at = dict.fromkeys(POST_COLUMNS), now()
+    made = [
+        {
+            **blank,
+            **row,
+            "id": new_id(),
+            "public_id": row["id"],
+            "project": project,
+            "author": _author(row.get("meta")),
+            "hidden": 0,
+            "added_at": at,
+        }
+        for row in rows
+    ]
+    if made:
+        db.execute(insert(posts), made)
+    return [row["id"] for row in made]
+
+
+def find_key(db: Connection, project: str | None, post_id: str) -> str:
+    """Return the key of a project's post, or of the shelf's, by the id that people see; another's is not found."""
+    found = keys_of(db, project, [post_id])
+    if not found:
+        where = "on the shelf" if project is None else "in this project"
+        raise UserError(f"There is no post {post_id[:60]!r} {where}.", status=404)
+    return found[post_id]
+
+
+def keys_of(db: Connection, project: str | None, ids: Sequence[str]) -> dict[str, str]:
+    """Return the keys of those ids that a project, or the shelf, has."""
+    query = select(posts.c.public_id, posts.c.id).where(owned_by(project), posts.c.public_id.in_(ids))
+    return {row.public_id: row.id for row in db.execute(query)} if ids else {}
+
+
+def public_ids(db: Connection, keys: Sequence[str]) -> dict[str, str]:
+    """Return the ids that people see of these keys."""
+    query = select(posts.c.id, posts.c.public_id).where(posts.c.id.in_(keys))
+    return {row.id: row.public_id for row in db.execute(query)} if keys else {}
+
+
+def set_hidden(db: Connection, project: str | None, ids: Sequence[str], *, hidden: bool, by: str) -> int:
+    """Hide posts from all who don't run the project, or show them again; return how many changed.
+
+    Whom a phase gives a hidden post to still sees it there.
+    """
+    n = 0
+    for start in range(0, len(ids), CHUNK):
+        part = list(ids[start : start + CHUNK])
+        missing = set(part) - set(keys_of(db, project, part))
+        if missing:
+            raise UserError(f"There is no post {min(missing)[:60]!r} here; nothing was changed.", status=404)
+        change = update(posts).where(owned_by(project), posts.c.public_id.in_(part), posts.c.hidden != int(hidden))
+        n += db.execute(change.values(hidden=int(hidden))).rowcount
+    about = "posts" if project is None else f"project {project}"
+    events.record(db, by=by, what="posts hidden" if hidden else "posts shown", about=about, n=n)
+    return n
+
+
+def is_hidden(db: Connection, key: str) -> bool:
+    """Return whether a post is hidden from those who don't run its project."""
+    return bool(db.scalar(select(posts.c.hidden).where(posts.c.id == key)))
+
+
+def get(db: Connection, key: str) -> Post:
+    """Return the post with this key."""
+    row = db.execute(select(*COLUMNS).where(posts.c.id == key)).one_or_none()
     if row is None:
-        raise UserError(f"There is no post {post_id!r} in this database.", status=404)
+        raise UserError("This post is not here any more.", status=404)
     return post_from(row)
 
 
 def post_from(values: Sequence[Any]) -> Post:
-    """Return the post of a row that has the columns of `POST_COLUMNS`."""
+    """Return the post of a row that has the columns of `COLUMNS`."""
     id_, text, lang, image, name, licence, collected_at, found, parent, meta = values
     source = Source(name, licence, _moment(collected_at) if collected_at else None, found) if name else None
     return Post(id_, text or "", lang, image, source, parent, json.loads(meta) if meta else {})
 
 
-def count(db: Connection, *, source: str | None = None) -> int:
-    """Return how many posts there are, or how many from one source."""
-    query = select(func.count()).select_from(posts)
-    return db.execute(query if source is None else query.where(posts.c.source == source)).scalar_one()
+def count(db: Connection) -> int:
+    """Return how many posts there are, in all projects and on the shelf."""
+    return db.execute(select(func.count()).select_from(posts)).scalar_one()
 
 
-def frames(db: Connection, *, source: str | None = None, chunk: int = CHUNK) -> Iterator[pl.DataFrame]:
-    """Yield the posts in order of id, `chunk` at a time, each with the columns of `POST_COLUMNS` as text."""
+def frames(db: Connection, *, project: str | None, chunk: int = CHUNK) -> Iterator[pl.DataFrame]:
+    """Yield the posts of a project, or of the shelf, that are not hidden, in order of id, `chunk` at a time.
+
+    Each frame has the columns of `POST_COLUMNS` as text.
+    """
     import polars as pl
 
-    columns = [posts.c[name] for name in POST_COLUMNS]
     last = ""
     while True:
-        query = select(*columns).where(posts.c.id > last).order_by(posts.c.id).limit(chunk)
-        if source is not None:
-            query = query.where(posts.c.source == source)
-        rows = db.execute(query).all()
+        query = select(*COLUMNS).where(owned_by(project), posts.c.public_id > last, posts.c.hidden == 0)
+        rows = db.execute(query.order_by(posts.c.public_id).limit(chunk)).all()
         if not rows:
             return
         yield pl.DataFrame([tuple(row) for row in rows], schema=dict.fromkeys(POST_COLUMNS, pl.String), orient="row")
-        last = rows[-1].id
+        last = rows[-1].public_id
 
 
 def _check_columns(frame: pl.DataFrame) -> None:
@@ -160,8 +218,7 @@ def _rows(part: pl.DataFrame, *, first: int) -> list[dict[str, Any]]:
                 except ValueError as error:
                     raise UserError(f"Post {post_id!r}: {name!r} {error}.") from None
     blank = dict.fromkeys(POST_COLUMNS)
-    at = now()
-    return [{**blank, **row, "added_at": at} for row in part.iter_rows(named=True)]
+    return [{**blank, **row} for row in part.iter_rows(named=True)]
 
 
 def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
@@ -175,15 +232,14 @@ def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
     return pl.col(name).cast(pl.String)
 
 
-def _check_new(db: Connection, ids: list[str]) -> None:
-    known = set(db.scalars(select(posts.c.id).where(posts.c.id.in_(ids)))) if ids else set()
-    for post_id in ids:
-        if post_id in known:
-            raise _taken(post_id)
-
-
 def _taken(post_id: str, how: str = "is there already") -> UserError:
     return UserError(f"Post id {post_id!r} {how}; nothing was added. Give each post an id of its own.", status=409)
+
+
+def _author(meta: str | None) -> str | None:
+    """Return the account that wrote a post here, as its meta names it."""
+    author = json.loads(meta).get("author") if meta and '"author"' in meta else None
+    return author if isinstance(author, str) else None
 
 
 def _moment(value: str) -> datetime:

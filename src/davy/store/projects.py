@@ -13,7 +13,7 @@ from sqlalchemy.engine import Row
 
 from davy.core import Member, Project, UserError
 from davy.core.errors import nearest
-from davy.store import events
+from davy.store import events, guidelines
 from davy.store.columns import now
 from davy.store.members import member_of
 from davy.store.tables import members, projects, schemes
@@ -59,7 +59,9 @@ def create(
     events.record(
         db, by=by, what="project created", about=f"project {id}", scheme=scheme, scheme_version=scheme_version
     )
-    return get(db, id)
+    made = get(db, id)
+    guidelines.copy_from_scheme(db, made)
+    return made
 
 
 def get(db: Connection, project_id: str) -> Project:

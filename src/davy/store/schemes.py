@@ -1,8 +1,8 @@
 """Schemes in the store: each version's YAML as it was given, with its guidelines.
 
-Questions that have answers never change; a new version is made. Guidelines have
-versions of their own and only grow. Reading YAML is not the store's business:
-callers bring the scheme and its text, and get the text back.
+Questions that a project asks never change; a new version is made. Guidelines have versions of their own and only
+grow. A project begins with a copy of its scheme's guidelines (`guidelines`), and what it publishes is its own. Reading
+YAML is not the store's business: callers bring the scheme and its text, and get the text back.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from davy.core import Guideline, Scheme, UserError, Wording
+from davy.core import Guideline, Project, Scheme, UserError
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import now
 from davy.store.statements import ONE, PreparedStatement
-from davy.store.tables import annotations, guidelines, schemes, verdicts
+from davy.store.tables import annotations, guidelines, project_guidelines, projects, schemes, verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,16 @@ class StoredScheme:
 
 
 _NEWEST = (
-    select(guidelines.c.version)
-    .where(guidelines.c.scheme == schemes.c.name, guidelines.c.scheme_version == schemes.c.version)
-    .order_by(guidelines.c.version.desc())
+    select(project_guidelines.c.version)
+    .where(project_guidelines.c.project == bindparam("project"))
+    .order_by(project_guidelines.c.version.desc())
     .limit(ONE)
 )
 _STAMPS = select(
     schemes.c.digest,
     func.length(schemes.c.yaml),
     _NEWEST.scalar_subquery(),
-    _NEWEST.with_only_columns(guidelines.c.digest).scalar_subquery(),
+    _NEWEST.with_only_columns(project_guidelines.c.digest).scalar_subquery(),
 ).where(schemes.c.name == bindparam("name"), schemes.c.version == bindparam("version"))
 _STAMP, _STAMP_LOCKED = (
     PreparedStatement(_STAMPS),
@@ -58,7 +58,10 @@ def digest(scheme: Scheme) -> str:
 
 
 def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
-    """Add a scheme, or change one that has no answers yet, and add its new guidelines; return what is stored."""
+    """Add a scheme, or change one that nobody uses yet, and add its new guidelines; return what is stored.
+
+    The text of a scheme that a project uses stays as it was: one project can't change what another shows.
+    """
     found = _one(db, scheme.name, scheme.version, lock=True)
     new = digest(scheme)
     about = f"scheme {scheme.name} {scheme.version}"
@@ -68,19 +71,19 @@ def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
         db.execute(insert(schemes).values(name=scheme.name, version=scheme.version, **values))
         events.record(db, by=by, what="scheme added", about=about, digest=new)
     elif found.digest != new:
-        if has_answers(db, scheme.name, scheme.version):
+        if has_answers(db, scheme.name, scheme.version) or _has_project(db, scheme):
             raise UserError(
-                f"Scheme {scheme.name!r} version {scheme.version} has answers, so it can't change. "
+                f"Scheme {scheme.name!r} version {scheme.version} is in use, so it can't change. "
                 f"Set its version to {scheme.version + 1}, or copy it: davy scheme copy {scheme.name}",
                 status=409,
             )
         db.execute(update(schemes).where(*key).values(yaml=yaml, digest=new))
         events.record(db, by=by, what="scheme changed", about=about, was=found.digest, digest=new)
-    elif found.yaml != yaml:
+    elif found.yaml != yaml and not _has_project(db, scheme):
         db.execute(update(schemes).where(*key).values(yaml=yaml))
         events.record(db, by=by, what="scheme text changed", about=about)
     for guideline in scheme.guidelines:
-        add_guideline(db, scheme.name, scheme.version, guideline, by=by)
+        _add_guideline(db, scheme, guideline, by=by)
     return get(db, scheme.name, scheme.version)
 
 
@@ -94,19 +97,21 @@ def get(db: Connection, name: str, version: int | None = None) -> StoredScheme:
     return found
 
 
-def ask_stamp(db: Connection, name: str, version: int, *, lock: bool = False) -> Callable[[], tuple[Any, ...]]:
-    """Ask for what differs whenever a scheme or its guidelines do, and return what gives it.
+def ask_stamp(db: Connection, project: Project, *, lock: bool = False) -> Callable[[], tuple[Any, ...]]:
+    """Ask for what differs whenever a project's scheme or its guidelines do, and return what gives it.
 
     What was read under one stamp need not be read again. `lock` holds the scheme against a change of its
     questions until the transaction ends.
     """
-    sent = (_STAMP_LOCKED if lock else _STAMP).send(db, {"name": name, "version": version})
+    values = {"name": project.scheme, "version": project.scheme_version, "project": project.id}
+    sent = (_STAMP_LOCKED if lock else _STAMP).send(db, values)
 
     def found() -> tuple[Any, ...]:
         row = sent.one()
         if row is None:
-            raise UserError(f"This database has no scheme {name!r} version {version}.", status=404)
-        return name, version, *row
+            which = f"{project.scheme!r} version {project.scheme_version}"
+            raise UserError(f"This database has no scheme {which}.", status=404)
+        return project.id, project.scheme, project.scheme_version, *row
 
     return found
 
@@ -125,27 +130,30 @@ def has_answers(db: Connection, name: str, version: int) -> bool:
     )
 
 
-def add_guideline(db: Connection, name: str, version: int, guideline: Guideline, *, by: str) -> bool:
-    """Add a guideline to a version of a scheme; return whether it is new. One with other words is refused."""
+def guideline_content(guideline: Guideline) -> tuple[dict[str, Any], str]:
+    """Return the words of a guideline as they are kept, and their hash."""
     content = {"text": _plain(guideline.text), "notes": _plain(guideline.notes)}
-    new = _hash(content)
-    key = (guidelines.c.scheme == name, guidelines.c.scheme_version == version)
+    return content, _hash(content)
+
+
+def _add_guideline(db: Connection, scheme: Scheme, guideline: Guideline, *, by: str) -> None:
+    """Add a guideline that comes with a scheme; one that is there with other words is refused."""
+    content, new = guideline_content(guideline)
+    key = (guidelines.c.scheme == scheme.name, guidelines.c.scheme_version == scheme.version)
     old = db.scalar(select(guidelines.c.digest).where(*key, guidelines.c.version == guideline.version))
     if old == new:
-        return False
+        return
     newest = db.scalar(select(func.max(guidelines.c.version)).where(*key)) or 0
-    if old is not None:
+    if old is not None or guideline.version < newest:
         raise UserError(
-            f"Guideline {guideline.version} of scheme {name!r} is in use and can't change. "
+            f"Scheme {scheme.name!r} has guideline {newest} already, and its words can't change. "
             f"Add the new words as guideline {newest + 1}.",
             status=409,
         )
-    if guideline.version < newest:
-        raise UserError(f"Scheme {name!r} has guideline {newest} already; a new one is {newest + 1}.", status=409)
     db.execute(
         insert(guidelines).values(
-            scheme=name,
-            scheme_version=version,
+            scheme=scheme.name,
+            scheme_version=scheme.version,
             version=guideline.version,
             content=content,
             digest=new,
@@ -154,22 +162,13 @@ def add_guideline(db: Connection, name: str, version: int, guideline: Guideline,
             added_by=by,
         )
     )
-    events.record(db, by=by, what="guideline added", about=f"scheme {name} {version}", guideline=guideline.version)
-    return True
+    about = f"scheme {scheme.name} {scheme.version}"
+    events.record(db, by=by, what="guideline added", about=about, guideline=guideline.version)
 
 
-def guidelines_of(db: Connection, name: str, version: int) -> list[Guideline]:
-    """Return the guidelines of a version of a scheme, oldest first."""
-    query = select(guidelines).where(guidelines.c.scheme == name, guidelines.c.scheme_version == version)
-    return [
-        Guideline(
-            row.version,
-            Wording(row.content["text"]),
-            {note: Wording(words) for note, words in row.content["notes"].items()},
-            row.changes,
-        )
-        for row in db.execute(query.order_by(guidelines.c.version))
-    ]
+def _has_project(db: Connection, scheme: Scheme) -> bool:
+    key = (projects.c.scheme == scheme.name, projects.c.scheme_version == scheme.version)
+    return db.execute(select(projects.c.id).where(*key).limit(1)).first() is not None
 
 
 def _one(db: Connection, name: str, version: int | None, *, lock: bool = False) -> StoredScheme | None:

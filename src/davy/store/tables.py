@@ -124,6 +124,7 @@ events = Table(
 posts = Table(
     "posts",
     metadata,
+    # The key that other tables point at. It never leaves the store: people see `public_id`.
     Column("id", TextColumn, primary_key=True),
     Column("text", TextColumn),
     Column("lang", TextColumn),
@@ -135,8 +136,16 @@ posts = Table(
     Column("parent", TextColumn),
     Column("meta", TextColumn),
     Column("added_at", TimeColumn, nullable=False),
-    _index("ix_posts_source", "source", "id"),
+    Column("public_id", TextColumn, nullable=False, server_default=""),
+    # Whose it is. Without a project it lies on the shared shelf.
+    Column("project", TextColumn),
+    # The account that wrote it here; nobody judges their own entry.
+    Column("author", TextColumn),
+    # 1: seen by those who run the project, and by whom a phase gives it to.
+    Column("hidden", Integer, nullable=False, server_default="0"),
     _index("ix_posts_parent", "parent", where="parent IS NOT NULL"),
+    _index("uq_posts_project", "project", "public_id", where="project IS NOT NULL", unique=True),
+    _index("uq_posts_shelf", "public_id", where="project IS NULL", unique=True),
 )
 
 schemes = Table(
@@ -251,10 +260,12 @@ jobs = Table(
     Column("checkpoint", JsonColumn),
     Column("result", JsonColumn),
     Column("error", TextColumn),
+    Column("project", TextColumn),
     CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
     _index("ix_jobs_waiting", "run_after", "id", where="state = 'waiting'"),
     _index("ix_jobs_running", "leased_until", where="state = 'running'"),
     _index("ix_jobs_owner", "owner", "id"),
+    _index("ix_jobs_project", "project", "id", where="project IS NOT NULL"),
 )
 
 job_log = Table(
@@ -284,6 +295,18 @@ projects = Table(
     Column("closed_at", TimeColumn),
     CheckConstraint("state IN ('open', 'closed')", name="state"),
     ForeignKeyConstraint(["scheme", "scheme_version"], ["schemes.name", "schemes.version"]),
+)
+
+project_guidelines = Table(
+    "project_guidelines",
+    metadata,
+    Column("project", TextColumn, ForeignKey("projects.id"), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("content", JsonColumn, nullable=False),
+    Column("digest", TextColumn, nullable=False),
+    Column("changes", TextColumn, nullable=False),
+    Column("added_at", TimeColumn, nullable=False),
+    Column("added_by", TextColumn, nullable=False),
 )
 
 members = Table(

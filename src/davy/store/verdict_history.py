@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, Text, func, select, type_coerce
+from sqlalchemy import Connection, Select, Text, exists, func, select, type_coerce
 
 from davy.core import Project
 from davy.store.tables import posts, verdict_annotations, verdicts
@@ -37,6 +37,7 @@ class SettledPost:
     key: str
     """What `before` takes to page on."""
     post: str
+    """The id that people see."""
     text: str
     lang: str | None
     image: str | None
@@ -52,21 +53,22 @@ def page(
     basis: str | None = None,
     before: str | None = None,
     limit: int = 25,
+    hidden: bool = False,
 ) -> list[SettledPost]:
-    """Return the posts whose verdict on a question counts and fits, the newest verdict first."""
+    """Return the posts whose verdict on a question counts and fits, the newest verdict first; `hidden` ones, too."""
     query = _counting(project, question, label, basis)
+    if not hidden:
+        query = query.where(exists().where(posts.c.id == verdicts.c.post, posts.c.hidden == 0))
     query = query if before is None else query.where(verdicts.c.id < before)
     rows = db.execute(query.order_by(verdicts.c.id.desc()).limit(limit)).all()
     turns = _turns(db, project, [row.post for row in rows])
-    shown = select(posts.c.id, posts.c.text, posts.c.lang, posts.c.image).where(
-        posts.c.id.in_([row.post for row in rows])
-    )
+    columns = (posts.c.id, posts.c.public_id, posts.c.text, posts.c.lang, posts.c.image)
+    shown = select(*columns).where(posts.c.id.in_([row.post for row in rows]))
     texts = {row.id: row for row in (db.execute(shown) if rows else ())}
     return [
-        SettledPost(
-            row.id, row.post, texts[row.post].text or "", texts[row.post].lang, texts[row.post].image, turns[row.post]
-        )
+        SettledPost(row.id, post.public_id, post.text or "", post.lang, post.image, turns[row.post])
         for row in rows
+        for post in (texts[row.post],)
     ]
 
 

@@ -145,6 +145,25 @@ def add_published(db: Connection, published: Iterable[Verdict], scheme: Scheme, 
     return n
 
 
+def copy_published(db: Connection, project: str) -> int:
+    """Give a project's posts the published verdicts of the shelf's posts with the same id; return how many.
+
+    For posts that were just copied from the shelf.
+    """
+    shelf, own = posts.alias("shelf"), posts.alias("own")
+    columns = [column for column in verdicts.c if column.name not in ("id", "post")]
+    query = (
+        select(own.c.id.label("post"), *columns)
+        .join_from(verdicts, shelf, shelf.c.id == verdicts.c.post)
+        .join(own, and_(own.c.public_id == shelf.c.public_id, own.c.project == project))
+        .where(verdicts.c.project.is_(None), shelf.c.project.is_(None))
+    )
+    rows = [{**row._mapping, "id": new_id()} for row in db.execute(query)]
+    if rows:
+        db.execute(insert(verdicts), rows)
+    return len(rows)
+
+
 def of_post(db: Connection, post: str, *, scheme: str, version: int, project: str | None = None) -> dict[str, Verdict]:
     """Return a post's verdicts that count, by question."""
     # By post alone: told the scheme too, SQLite reads all of the scheme's verdicts through.

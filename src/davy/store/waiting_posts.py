@@ -4,7 +4,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from davy.core import Phase, UserError
 from davy.store import phases
-from davy.store.tables import items
+from davy.store.tables import items, posts
 
 
 def count_waiting(db: Connection, phase_id: str) -> int:
@@ -18,15 +18,16 @@ def take_out(db: Connection, phase: Phase, n: int) -> list[str]:
     if phase.state != "waiting":
         raise UserError(f"Phase {phase.name!r} is {phase.state}, so its posts stay. Upload others.", status=409)
     rows = db.execute(
-        select(items.c.id, items.c.post)
+        select(items.c.id, posts.c.public_id)
+        .join_from(items, posts, posts.c.id == items.c.post)
         .where(items.c.phase == phase.id)
         .order_by(items.c.position.desc())
         .limit(n)
-        .with_for_update()
+        .with_for_update(of=items)
     ).all()
     if len(rows) < n:
         raise UserError(f"Phase {phase.name!r} has {len(rows):,} posts, and {n:,} were asked for.", status=409)
     for start in range(0, n, 5_000):
         db.execute(delete(items).where(items.c.id.in_([row.id for row in rows[start : start + 5_000]])))
     phases.grow(db, phase.id, -n)
-    return [row.post for row in reversed(rows)]
+    return [row.public_id for row in reversed(rows)]

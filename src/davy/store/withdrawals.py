@@ -3,18 +3,20 @@
 That is: posts derived from them (`parent`), and every row of any table that
 points at one of these, such as annotations with their comments and verdicts with
 their reasons. Only the event stays, so that it is known that something was
-removed, when, by whom and how much; never what it said.
+removed, when, by whom and how much; never what it said. Posts are named by the id
+that people see, and leave every project that has one of that id, unless one is named.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from sqlalchemy import Column, Connection, Table, delete, func, select, text
 
 from davy.store import events
+from davy.store.posts import keys_of, owned_by
 from davy.store.store import Store
-from davy.store.tables import annotations, metadata, posts, verdicts
+from davy.store.tables import annotations, metadata, posts, projects, verdicts
 
 CHUNK = 500
 
@@ -26,48 +28,70 @@ class WithdrawalCounts:
     asked: int
     found: tuple[str, ...] = ()
     derived: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    """The projects that had one of them."""
     rows: dict[str, int] = field(default_factory=dict)
     annotators: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
     """Settled answers that were removed, by scheme and question."""
 
 
-def preview(db: Connection, ids: Iterable[str]) -> WithdrawalCounts:
+def preview(db: Connection, ids: Iterable[str], *, project: str | None = None) -> WithdrawalCounts:
     """Return what a withdrawal of these posts would touch; nothing changes."""
-    wanted = list(dict.fromkeys(ids))
-    found = [key for part in _parts(wanted) for key in db.scalars(select(posts.c.id).where(posts.c.id.in_(part)))]
-    known = set(found)
-    derived: list[str] = []
-    layer = found
-    while layer:
-        query = (select(posts.c.id).where(posts.c.parent.in_(part)) for part in _parts(layer))
-        layer = [key for one in query for key in db.scalars(one) if key not in known]
-        known.update(layer)
-        derived += layer
-    result = WithdrawalCounts(len(wanted), tuple(found), tuple(derived))
-    people: set[str] = set()
-    for part in _parts([*found, *derived]):
-        people.update(db.scalars(select(annotations.c.annotator).where(annotations.c.post.in_(part)).distinct()))
-        query_ = select(verdicts.c.scheme, verdicts.c.question, func.count()).where(verdicts.c.post.in_(part))
-        for scheme, question, n in db.execute(query_.group_by(verdicts.c.scheme, verdicts.c.question)):
-            name = f"{scheme}: {question}"
-            result.verdicts[name] = result.verdicts.get(name, 0) + n
-    result.annotators = len(people)
-    return result
+    return _look(db, ids, project)[0]
 
 
-def withdraw(db: Connection, ids: Iterable[str], *, by: str) -> WithdrawalCounts:
+def withdraw(db: Connection, ids: Iterable[str], *, by: str, project: str | None = None) -> WithdrawalCounts:
     """Remove these posts and all that was derived from them; ids that are not here are passed over."""
-    result = preview(db, ids)
+    result, keys = _look(db, ids, project)
     if db.dialect.name == "sqlite":
         db.execute(text("PRAGMA secure_delete = ON"))  # freed pages are zeroed, not left readable in the file
-    for part in _parts([*reversed(result.derived), *result.found]):
+    for part in _parts(keys):
         _clear(db, posts, posts.c.id, part, result.rows)
-    for key in (*result.found, *result.derived):
-        events.record(db, by=by, what="post withdrawn", about=f"post {key}")
+    for post in (*result.found, *result.derived):
+        events.record(db, by=by, what="post withdrawn", about=f"post {post}")
     if result.found:
         events.record(db, by=by, what="posts withdrawn", about="posts", asked=result.asked, removed=result.rows)
     return result
+
+
+def _look(db: Connection, ids: Iterable[str], project: str | None) -> tuple[WithdrawalCounts, list[str]]:
+    """Return what a withdrawal touches, and the keys of the posts that go: derived ones first."""
+    wanted = list(dict.fromkeys(ids))
+    found: dict[str, str] = {}
+    derived: dict[str, str] = {}
+    owners: list[str] = []
+    # Owner by owner, since an index has ids within a project only.
+    for owner in (None, *db.scalars(select(projects.c.id))) if project is None else (project,):
+        own = {key: post for part in _parts(wanted) for post, key in keys_of(db, owner, part).items()}
+        found |= own
+        derived |= _derived(db, owner, own)
+        owners += [owner] if own and owner is not None else []
+    result = WithdrawalCounts(len(wanted), tuple(found.values()), tuple(derived.values()), tuple(owners))
+    people: set[str] = set()
+    keys = [*reversed(derived), *found]
+    for part in _parts(keys):
+        people.update(db.scalars(select(annotations.c.annotator).where(annotations.c.post.in_(part)).distinct()))
+        query = select(verdicts.c.scheme, verdicts.c.question, func.count()).where(verdicts.c.post.in_(part))
+        for scheme, question, n in db.execute(query.group_by(verdicts.c.scheme, verdicts.c.question)):
+            name = f"{scheme}: {question}"
+            result.verdicts[name] = result.verdicts.get(name, 0) + n
+    result.annotators = len(people)
+    return result, keys
+
+
+def _derived(db: Connection, owner: str | None, found: Mapping[str, str]) -> dict[str, str]:
+    """Return key → id of the posts that an owner derived from these, and from those in turn."""
+    derived: dict[str, str] = {}
+    layer = dict(found)
+    while layer:
+        fresh: dict[str, str] = {}
+        for part in _parts(layer.values()):
+            query = select(posts.c.id, posts.c.public_id).where(posts.c.parent.in_(part), owned_by(owner))
+            fresh |= {row.id: row.public_id for row in db.execute(query) if row.id not in found}
+        layer = {key: post for key, post in fresh.items() if key not in derived}
+        derived |= layer
+    return derived
 
 
 def truncate_log(store: Store) -> None:

@@ -19,7 +19,7 @@ from davy.annotate import adjudicate
 from davy.annotate.exchange.import_checks import ImportPlan, fit_row
 from davy.annotate.exchange.rows import POST_FIELDS, AnsweredPost, GivenAnswer
 from davy.core import Annotation, Item, Phase, UserError, Verdict
-from davy.store import Connection, import_rows
+from davy.store import Connection, import_rows, posts
 from davy.store.columns import new_id, now
 from davy.store.export_rows import IMPORTED
 
@@ -102,7 +102,7 @@ class _Work:
         import_rows.record(self._db, self._plan.project.id, by=self._by, **counts)
 
     def _add_posts(self, part: list[AnsweredPost], done: ImportSummary) -> None:
-        known = import_rows.texts_of(self._db, [row.id for row in part])
+        known = import_rows.texts_of(self._db, self._plan.project.id, [row.id for row in part])
         fresh: dict[str, AnsweredPost] = {}
         for row in part:
             there = known.get(row.id, fresh[row.id].text if row.id in fresh else None)
@@ -115,7 +115,7 @@ class _Work:
                     f"{row.place}: post {row.id[:60]!r} is there already, with another text. Add --prefix NEW-",
                     status=409,
                 )
-        import_rows.add_posts(self._db, [_columns(row) for row in fresh.values()])
+        posts.insert_rows(self._db, [_columns(row) for row in fresh.values()], project=self._plan.project.id)
         done.posts += len(fresh)
         done.known += len({row.id for row in part}) - len(fresh)
 
@@ -134,14 +134,14 @@ class _Work:
 
     def _add_items(self, phase: Phase, wanted: list[AnsweredPost]) -> dict[str, Item]:
         ids = list(dict.fromkeys(row.id for row in wanted))
-        there = import_rows.items_of(self._db, phase.id, ids)
+        there = import_rows.items_of(self._db, phase, ids)
         gold = {row.id: _gold(row) for row in wanted} if phase.behaviour.needs_gold else {}
         fresh = {post: gold.get(post) for post in ids if post not in there}
         if phase.name not in self._after:
             self._after[phase.name] = import_rows.last_position(self._db, phase.id)
         import_rows.add_items(self._db, phase, fresh, after=self._after[phase.name])
         self._after[phase.name] += len(fresh)
-        return import_rows.items_of(self._db, phase.id, ids) if fresh else there
+        return import_rows.items_of(self._db, phase, ids) if fresh else there
 
     def _add_answers(
         self, phase: Phase, wanted: list[AnsweredPost], found: dict[str, Item], done: ImportSummary
@@ -154,7 +154,7 @@ class _Work:
         for row in wanted:
             item = found[row.id]
             for given in row.given:
-                annotation = self._annotation(row, given, phase)
+                annotation = self._annotation(item.post, given, phase)
                 if (item.id, annotation.annotator) in taken:
                     raise UserError(
                         f"{row.place}: {given.annotator!r} has answered post {row.id[:60]!r} in phase {phase.name!r} "
@@ -177,11 +177,11 @@ class _Work:
         done.answers += len(incoming)
         return made
 
-    def _annotation(self, row: AnsweredPost, given: GivenAnswer, phase: Phase) -> Annotation:
+    def _annotation(self, post: str, given: GivenAnswer, phase: Phase) -> Annotation:
         versions = {guideline.version for guideline in self._plan.scheme.guidelines}
         return Annotation(
             id=new_id(),
-            post=row.id,
+            post=post,
             annotator=IMPORTED + given.annotator,
             scheme=self._plan.scheme.name,
             scheme_version=self._plan.scheme.version,
@@ -217,8 +217,8 @@ class _Work:
         if phase.behaviour.needs_gold or not phase.in_corpus:
             return
         full = import_rows.close_full(self._db, phase, [found[row.id].id for row in wanted])
-        told = {row.id: row for row in wanted if row.settled}
-        found_verdicts = [it for row in told.values() for it in _verdicts(row, made.get(row.id, ()))]
+        told = {found[row.id].post: row for row in wanted if row.settled}
+        found_verdicts = [it for key, row in told.items() for it in _verdicts(key, row, made.get(row.id, ()))]
         import_rows.add_verdicts(self._db, self._plan.project.id, self._plan.scheme, found_verdicts, by=self._by)
         done.settled += len(found_verdicts)
         import_rows.mark_settled(self._db, [item.id for item in full if item.post in told])
@@ -227,12 +227,12 @@ class _Work:
                 adjudicate.settle_item(self._db, self._plan.project, phase, item, self._plan.scheme)
 
 
-def _verdicts(row: AnsweredPost, made: Sequence[Annotation]) -> Iterator[Verdict]:
+def _verdicts(post: str, row: AnsweredPost, made: Sequence[Annotation]) -> Iterator[Verdict]:
     for name, settled in row.settled.items():
         rests_on = tuple(it.id for it in made if name in it.answers)
         shared = settled.basis in ("unanimous", "majority")
         basis = "published" if shared and len(rests_on) < 2 else settled.basis
-        yield Verdict(row.id, name, settled.labels, basis, rests_on if shared else (), settled.reason)
+        yield Verdict(post, name, settled.labels, basis, rests_on if shared else (), settled.reason)
 
 
 def _gold(row: AnsweredPost) -> dict[str, list[str]] | None:

@@ -19,7 +19,7 @@ from davy.serve.context import Context, context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, check_rate, field
-from davy.store import Connection, codes, members, messages, posts
+from davy.store import Connection, members, messages, posts
 from davy.store.columns import now
 from davy.store.messages import ChannelMessage, ChannelThread
 
@@ -52,7 +52,7 @@ def show(request: Request, place: Here, post: str = "", before: str = "", show: 
     wanted = show if show in FILTERS else "all"
     kind = {"open": "question", "announcements": "announcement"}.get(wanted)
     with context.store.read() as db:
-        about = _post(db, context, place, post) if post else None
+        about = _shown_post(db, context, place, posts.find_key(db, place.project.id, post)) if post else None
         found = messages.threads(
             db, place.project.id, before=before or None, limit=PAGE + 1, kind=kind, open_only=wanted == "open"
         )
@@ -92,9 +92,8 @@ def ask(request: Request, place: Writes, form: Form) -> Response:
     """Ask the team something, about a post of the project where one is named."""
     text, post = _text(request, place, form), field(form, "post", most=300)
     with context_of(request).store.write() as db:
-        if post and not codes.has_post(db, place.project.id, post):
-            raise LocalizedError("no_such", status=404)
-        messages.ask(db, place.project.id, text, by=place.account.id, post=post or None)
+        about = posts.find_key(db, place.project.id, post) if post else None
+        messages.ask(db, place.project.id, text, by=place.account.id, post=about)
     return render.redirect(request, f"{place.address}/channel", "asked")
 
 
@@ -133,7 +132,7 @@ def _thread(
     since = place.member.read_until if place.member else now()
     everything = (thread.first, *thread.answers)
     return {
-        "first": _said(context, place, thread.first, who, _shown_post(db, context, thread.first.post)),
+        "first": _said(context, place, thread.first, who, _shown_post(db, context, place, thread.first.post)),
         "answers": [_said(context, place, it, who) for it in thread.answers],
         "unread": any(it.by != place.account.id and (since is None or it.at > since) for it in everything),
         "may_answer": place.may("answer questions") or thread.first.by == place.account.id,
@@ -159,15 +158,10 @@ def _said(
     )
 
 
-def _post(db: Connection, context: Context, place: Place, post_id: str) -> dict[str, Any] | None:
-    """Return a post of the project as a page shows it; another's is not found."""
-    if not codes.has_post(db, place.project.id, post_id):
-        raise LocalizedError("no_such", status=404)
-    return _shown_post(db, context, post_id)
-
-
-def _shown_post(db: Connection, context: Context, post_id: str | None) -> dict[str, Any] | None:
-    if post_id is None:
+def _shown_post(db: Connection, context: Context, place: Place, key: str | None) -> dict[str, Any] | None:
+    """Return the post that a question is about; the words of a hidden one are for those who run the project."""
+    if key is None:
         return None
-    found = posts.get(db, post_id)
-    return {"id": found.id, "text": found.text, "masked": context.mask(found.text), "lang": found.lang or ""}
+    found = posts.get(db, key)
+    text = found.text if place.may("manage") or not posts.is_hidden(db, key) else ""
+    return {"id": found.id, "text": text, "masked": context.mask(text), "lang": found.lang or ""}

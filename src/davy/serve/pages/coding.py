@@ -78,11 +78,14 @@ def show(
 @router.post("/projects/{project_id}/coding/posts")
 def change_post(request: Request, place: Codes, form: Form) -> Response:
     """Put a post under a code by its name, or take your own code off it again."""
-    post, name, code = field(form, "post", most=300), field(form, "name", most=200), field(form, "code", most=40)
+    post_id, name, code = field(form, "post", most=300), field(form, "name", most=200), field(form, "code", most=40)
     context = context_of(request)
     if not name and not code:
         raise LocalizedError("code_empty", status=422)
     with context.store.write() as db:
+        post = posts.find_key(db, place.project.id, post_id)
+        if posts.is_hidden(db, post):
+            raise LocalizedError("no_such", status=404)
         if code:
             codes.take(db, place.project.id, code, post, by=place.account.id)
         else:
@@ -92,7 +95,7 @@ def change_post(request: Request, place: Codes, form: Form) -> Response:
             shown = _posts(db, context, place, [post], found, others=field(form, "others") == "yes")
             book = _book(db, context, place, found)
     if not is_htmx(request):
-        return render.redirect(request, _back(form, place) + f"#{_key(post)}")
+        return render.redirect(request, _back(form, place) + f"#{_anchor(post_id)}")
     return render.page(
         request, "parts/coded_post.html", place=place, one=shown[0], book=book, back=_back(form, place),
         others=field(form, "others") == "yes", swapped=True, here_id="",
@@ -155,23 +158,23 @@ def draft(request: Request, place: Codes) -> Response:
 
 
 def _posts(
-    db: Connection, context: Context, place: Place, ids: Sequence[str], found: Sequence[Code], *, others: bool
+    db: Connection, context: Context, place: Place, keys: Sequence[str], found: Sequence[Code], *, others: bool
 ) -> list[dict[str, Any]]:
-    on = codes.on_posts(db, place.project.id, ids)
+    on = codes.on_posts(db, place.project.id, keys)
     names = {it.id: context.mask(it.name) for it in found}
     made = []
-    for post_id in ids:
-        post = posts.get(db, post_id)
-        mine = {it.code for it in on[post_id] if it.by == place.account.id}
+    for key in keys:
+        post = posts.get(db, key)
+        mine = {it.code for it in on[key] if it.by == place.account.id}
         made.append(
             {
                 "id": post.id,
-                "key": _key(post.id),
+                "anchor": _anchor(post.id),
                 "text": post.text,
                 "masked": context.mask(post.text),
                 "lang": post.lang or "",
                 "mine": [{"id": code, "name": names[code]} for code in names if code in mine],
-                "theirs": _theirs(on[post_id], mine, names, place.account.id) if others or mine else None,
+                "theirs": _theirs(on[key], mine, names, place.account.id) if others or mine else None,
             }
         )
     return made
@@ -217,6 +220,6 @@ def _back(form: Any, place: Place) -> str:
     return wanted if wanted.startswith(f"{place.address}/coding") else f"{place.address}/coding"
 
 
-def _key(post: str) -> str:
+def _anchor(post_id: str) -> str:
     """Return an id for a post's place on the page: ids of posts may hold anything."""
-    return "p" + hashlib.sha256(post.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return "p" + hashlib.sha256(post_id.encode("utf-8", "surrogatepass")).hexdigest()[:12]

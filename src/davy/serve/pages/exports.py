@@ -7,6 +7,7 @@ shown, whatever they hold; every fetch is an event.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,7 +99,7 @@ def ask(request: Request, place: Exports, form: Form) -> Response:
     # A form that is sent twice asks once.
     key = f"export {place.project.id} {field(form, 'once', most=40) or new_id()}"
     with context.store.write() as db:
-        jobs.enqueue(db, EXPORT, arguments, owner=place.account.id, key=key)
+        jobs.enqueue(db, EXPORT, arguments, owner=place.account.id, key=key, project=place.project.id)
     return render.redirect(request, f"{place.address}/exports", "export_asked")
 
 
@@ -177,7 +178,9 @@ def _receive(request: Request, place: Place, form: FormData) -> Response:
             "upload": upload_id,
         }
         with context.store.write() as db:
-            jobs.enqueue(db, IMPORT, arguments, owner=place.account.id, key=f"import {upload_id}", max_attempts=3)
+            jobs.enqueue(
+                db, IMPORT, arguments, owner=place.account.id, key=f"import {upload_id}", project=place.project.id
+            )
     except BaseException:
         job_files.discard(folder, upload_id)
         raise
@@ -228,10 +231,9 @@ def _questions(request: Request, place: Place) -> list[str]:
 def _lines(request: Request, db: Connection, place: Place) -> list[ExportRow]:
     """Return the newest exports and imports of a project."""
     folder = job_files.folder_of(context_of(request).settings)
-    found = [job for kind in (EXPORT, IMPORT) for job in jobs.latest(db, kind=kind, limit=500)]
-    mine = [job for job in found if job.arguments.get("project") == place.project.id]
+    mine = (jobs.latest(db, kind=kind, project=place.project.id, limit=SHOWN) for kind in (EXPORT, IMPORT))
     lines = []
-    for job in sorted(mine, key=lambda it: it.id, reverse=True)[:SHOWN]:
+    for job in sorted(chain.from_iterable(mine), key=lambda it: it.id, reverse=True)[:SHOWN]:
         made = job.kind == EXPORT and job.state == "done"
         ready = made and job_files.find_file(folder, job.id, job.result["file"]) is not None
         size = _size(request, int(job.result["size"])) if ready else ""
@@ -250,6 +252,6 @@ def _own(db: Connection, place: Place, job_id: str, *kinds: str) -> Job:
         job = jobs.get(db, job_id)
     except UserError:
         raise LocalizedError("no_such", status=404) from None
-    if job.kind not in kinds or job.arguments.get("project") != place.project.id:
+    if job.kind not in kinds or job.project != place.project.id:
         raise LocalizedError("no_such", status=404)
     return job

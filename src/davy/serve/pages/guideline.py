@@ -23,7 +23,8 @@ from davy.serve.labelling.questions import question_views
 from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
-from davy.store import messages, schemes
+from davy.store import guidelines as project_guidelines
+from davy.store import messages
 
 router = APIRouter(include_in_schema=False)
 
@@ -108,7 +109,7 @@ def _begun(request: Request, place: Place, message: str) -> dict[str, object]:
 def _page(request: Request, place: Place, version: int | None) -> Response:
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
-        every = schemes.guidelines_of(db, place.project.scheme, place.project.scheme_version)
+        every = project_guidelines.of_project(db, place.project.id)
         scheme = scheme_of(db, place.project)
     shown = next((it for it in every if it.version == version), every[-1] if every else None)
     if version is not None and (shown is None or shown.version != version):

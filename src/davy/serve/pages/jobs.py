@@ -1,4 +1,4 @@
-"""Background jobs: which there are, how far they are, their log, and a way to stop one.
+"""Background jobs: your own and those of projects you manage; how far they are, their log, and a way to stop one.
 
 With scripts the page asks for its own part every two seconds while something runs.
 """
@@ -14,9 +14,10 @@ from starlette.responses import Response
 
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.errors import is_htmx
+from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.visitor import Form, allowed, key_or_session
-from davy.store import jobs, users
+from davy.store import Connection, jobs, users
+from davy.store.jobs import Job
 from davy.store.users import User
 
 router = APIRouter()
@@ -29,8 +30,8 @@ Sees = Annotated[User, Depends(allowed("see jobs"))]
 def all_jobs(request: Request, who: Sees) -> Response:
     """Return the newest jobs; for htmx only their table."""
     with context_of(request).store.read() as db:
-        found = jobs.latest(db)
-        names = {user.id: user.name for user in users.list_users(db)}
+        found = jobs.latest(db, visible_to=_whose(who))
+        names = {user.id: user.name for user in users.list_users(db)} if who.role == "admin" else {who.id: who.name}
     live = any(job.state in _LIVE for job in found)
     template = "parts/jobs.html" if is_htmx(request) else "jobs.html"
     return render.page(request, template, jobs=found, names=names, live=live)
@@ -40,7 +41,7 @@ def all_jobs(request: Request, who: Sees) -> Response:
 def one_job(request: Request, job_id: str, who: Sees) -> Response:
     """Return one job with its log; for htmx only what changes."""
     with context_of(request).store.read() as db:
-        job = jobs.get(db, job_id)
+        job = _visible(db, job_id, who)
         lines = jobs.log_lines(db, job_id)
     template = "parts/job.html" if is_htmx(request) else "job.html"
     return render.page(request, template, job=job, lines=lines, live=job.state in _LIVE)
@@ -52,7 +53,7 @@ def cancel(
 ) -> Response:
     """Ask a job to stop."""
     with context_of(request).store.write() as db:
-        jobs.ask_cancel(db, job_id, by=who.id)
+        jobs.ask_cancel(db, _visible(db, job_id, who).id, by=who.id)
     return render.redirect(request, f"/jobs/{job_id}", "cancelled")
 
 
@@ -62,6 +63,18 @@ def jobs_json(
 ) -> list[dict[str, Any]]:
     """Return the newest jobs as JSON."""
     with context_of(request).store.read() as db:
-        found = jobs.latest(db)
+        found = jobs.latest(db, visible_to=_whose(who))
     shown = ("id", "kind", "state", "owner", "created_at", "finished_at", "done", "total", "note", "error", "result")
     return [{name: getattr(job, name) for name in shown} for job in found]
+
+
+def _whose(who: User) -> str | None:
+    """Return whose jobs a person sees: their own and those of projects they manage; admins see all."""
+    return None if who.role == "admin" else who.id
+
+
+def _visible(db: Connection, job_id: str, who: User) -> Job:
+    """Return a job that this person may see; another's is answered like one that there isn't."""
+    if who.role == "admin" or jobs.is_visible(db, job_id, who.id):
+        return jobs.get(db, job_id)
+    raise LocalizedError("no_such", status=404)

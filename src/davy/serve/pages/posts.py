@@ -1,8 +1,12 @@
-"""Browse posts: filtered by language, label and kind; words masked and pictures blurred until asked for."""
-# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+"""Browse the posts of a project, or of the shelf that all share; words masked and pictures blurred until asked for.
+
+Who sees which posts follows membership; annotators see no verdicts, those who run a project its hidden posts, too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -14,8 +18,11 @@ from starlette.responses import Response
 from davy.schemes import parse
 from davy.serve import render
 from davy.serve.context import Context, context_of
+from davy.serve.errors import LocalizedError
+from davy.serve.membership import Place
+from davy.serve.permissions import may
 from davy.serve.visitor import allowed
-from davy.store import post_pages, schemes
+from davy.store import Connection, post_pages, projects, schemes
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -25,24 +32,82 @@ Short = Annotated[str, Query(max_length=300)]
 _PAGE = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Posts that a person may browse: a project's, or with None the shared ones; and what they see of them."""
+
+    project: str | None
+    title: str
+    verdicts: bool
+    """Annotators see none: they would know the answer before they give theirs."""
+    hidden: bool
+
+
 @router.get("/posts")
 def posts(
-    request: Request, who: Browses, lang: Short = "", label: Short = "", kind: Short = "", after: Short = ""
+    request: Request,
+    who: Browses,
+    project: Short = "",
+    lang: Short = "",
+    label: Short = "",
+    kind: Short = "",
+    after: Short = "",
 ) -> Response:
-    """Return one page of the posts that match."""
-    context = context_of(request)
-    wanted = post_pages.PostFilter(lang or None, label or None, kind or None)
+    """Return one page of the posts that match: of a project, or without one of the shared shelf."""
+    context, words = context_of(request), render.translator_of(request)
     with context.store.read() as db:
-        found = post_pages.page(db, wanted, after=after, limit=_PAGE)
-        total = post_pages.count(db, wanted)
-        langs, labels = post_pages.languages(db), post_pages.labels(db)
+        shelves = shelves_of(db, who, words("posts.shelf"))
+        shelf = next((it for it in shelves if it.project == (project or None)), None)
+        if shelf is None and project:
+            raise LocalizedError("not_in_project", status=403)
+        shelf = shelf or next(iter(shelves), None)
+        if shelf is None:
+            return _page(request, [], shelves, None, {"lang": "", "kind": ""})
+        wanted = post_pages.PostFilter(lang or None, (label or None) if shelf.verdicts else None, kind or None)
+        seen = {"with_verdicts": shelf.verdicts, "hidden": shelf.hidden}
+        found = post_pages.page(db, shelf.project, wanted, **seen, after=after, limit=_PAGE)
+        total = post_pages.count(db, shelf.project, wanted, hidden=shelf.hidden)
+        langs = post_pages.languages(db, shelf.project)
+        labels = post_pages.labels(db, shelf.project) if shelf.verdicts else []
         asked = {scheme.name: question_names(scheme.yaml) for scheme in schemes.list_schemes(db)}
-    chosen = {"lang": lang, "label": label, "kind": kind}
+    chosen = {"project": shelf.project or "", "lang": lang, "label": label, "kind": kind}
     older = "/posts?" + urlencode({**chosen, "after": found[-1].id}) if len(found) == _PAGE else None
+    shown = [_shown(context, post, asked) for post in found]
+    return _page(request, shown, shelves, shelf, chosen, total=total, langs=langs, labels=labels, older=older)
+
+
+def shelves_of(db: Connection, who: User, shared: str) -> list[Shelf]:
+    """Return what a person may browse: the shared shelf where their role may, and the projects they work in."""
+    found = []
+    if may(who.role, "browse the shelf"):
+        found.append(Shelf(None, shared, verdicts=True, hidden=who.role == "admin"))
+    mine = {project.id: Place(project, member, who) for project, member in projects.of_user(db, who.id)}
+    every = projects.list_projects(db) if who.role == "admin" else [place.project for place in mine.values()]
+    for place in (mine.get(project.id) or Place(project, None, who) for project in every):
+        if place.may("browse posts"):
+            sees, runs = place.may("see verdicts"), place.may("manage")
+            found.append(Shelf(place.project.id, place.project.title, verdicts=sees, hidden=runs))
+    return found
+
+
+def _page(
+    request: Request,
+    found: list[dict[str, Any]],
+    shelves: list[Shelf],
+    shelf: Shelf | None,
+    chosen: dict[str, str],
+    *,
+    total: int = 0,
+    langs: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    older: str | None = None,
+) -> Response:
     return render.page(
         request,
         "posts.html",
-        posts=[_shown(context, post, asked) for post in found],
+        posts=found,
+        shelves=shelves,
+        shelf=shelf,
         total=total,
         many=total == post_pages.MOST,
         langs=langs,

@@ -25,7 +25,7 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.upload_form import UploadForm, credit_in, pictures_in, read_posts
 from davy.serve.visitor import allowed, field
-from davy.store import members, phases, post_pages, posts, projects, schemes
+from davy.store import members, phases, post_pages, posts, projects, schemes, verdicts
 from davy.store.users import User
 
 if TYPE_CHECKING:
@@ -107,15 +107,17 @@ def _make(
             pool = _from_store(db, typed["lang"])
         made = project_creation.create_project(db, plan, by=who.id, posts_in=pool)
         images.add_pictures(db, made.project.id, pictures, by=who.id)
+        if typed["posts"] == "store":
+            verdicts.copy_published(db, made.project.id)
         return made
 
 
 def _from_store(db: Any, lang: str) -> list[pl.DataFrame]:
-    """Return the store's posts in a language, or all of them."""
+    """Return the posts of the shared shelf in a language, or all of them."""
     import polars as pl
 
     found, n = [], 0
-    for frame in posts.frames(db):
+    for frame in posts.frames(db, project=None):
         part = frame.filter(pl.col("lang") == lang) if lang else frame
         n += part.height
         if n > MOST_FROM_STORE:
@@ -167,7 +169,7 @@ def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: i
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
         stored = {it.name for it in schemes.list_schemes(db)}
-        langs = post_pages.languages(db)
+        langs = post_pages.languages(db, None)
     chosen = [it for it in project_file.preset_names() if typed.get("start") == f"preset:{it}"]
     titles = dict(_titles(lang))
     return render.page(

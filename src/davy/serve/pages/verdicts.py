@@ -55,6 +55,7 @@ def verdicts(
             label=label or None,
             basis=chosen["basis"] or None,
             before=before or None,
+            hidden=place.may("manage"),
             limit=PAGE,
         )
         bases = verdict_history.count_bases(db, place.project, asked.name)

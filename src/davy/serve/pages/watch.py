@@ -93,7 +93,14 @@ def measure_now(request: Request, place: Watches, form: Form) -> Response:
             continue
         key = "measuring"
         with store.write() as db:
-            jobs.enqueue(db, KIND, {"phase": phase.id}, owner=place.account.id, key=monitoring.state_key(phase, mine))
+            jobs.enqueue(
+                db,
+                KIND,
+                {"phase": phase.id},
+                owner=place.account.id,
+                key=monitoring.state_key(phase, mine),
+                project=place.project.id,
+            )
     return render.redirect(request, f"{place.address}/watch", key)
 
 
