@@ -14,7 +14,8 @@ import random
 from pathlib import Path
 
 import polars as pl
-import yaml
+
+from davy.files.yaml_nodes import load_values
 
 BOARDS = Path(__file__).parent.parent / "src" / "davy" / "plans" / "sampling" / "edos.yaml"
 
@@ -30,7 +31,7 @@ def main() -> None:
     with lzma.open(args.texts, "rt", encoding="utf-8") if args.texts.suffix == ".xz" else args.texts.open() as file:
         texts = [line.strip() for line in file if line.strip()][: args.posts]
     chance = random.Random(args.seed)
-    categories = yaml.safe_load(BOARDS.read_text(encoding="utf-8"))["pools"]["reddit"]["categories"]
+    categories = load_values(BOARDS, str(BOARDS))["pools"]["reddit"]["categories"]
     boards = [board for category in categories.values() for board in category]
     platforms = [chance.choice(("gab", "reddit")) for _ in texts]
     frame = pl.DataFrame(

@@ -151,7 +151,7 @@ def parse_plan(raw: bytes, file: str) -> ProjectPlan:
     own = yaml_objects.read_root(raw, problems, KEYS)
     root, preset = _on_preset(own, problems)
     plan = _plan(root, preset, problems)
-    yaml_objects.raise_first(problems)
+    problems.raise_first()
     assert plan is not None  # without one a problem was noted, and raised
     return plan
 
@@ -160,7 +160,7 @@ def parse_settings(raw: bytes, file: str) -> ProjectSettings:
     """Return the settings of a file that has only those: what a project's settings page sends."""
     problems = Problems(file, what="project's settings", example="docs/project/projects.md")
     settings = _settings(yaml_objects.read_root(raw, problems, SETTINGS), problems)
-    yaml_objects.raise_first(problems)
+    problems.raise_first()
     assert settings is not None  # without them a problem was noted, and raised
     return settings
 
@@ -175,7 +175,7 @@ def _on_preset(own: YamlMap, problems: Problems) -> tuple[YamlMap, str | None]:
         problems.add(
             own.line_of("preset"), f"There is no preset {str(name)!r}; Davy has {', '.join(preset_names())}.{hint}"
         )
-        yaml_objects.raise_first(problems)
+        problems.raise_first()
     base = yaml_objects.read_root(
         yaml_objects.read_shipped_or_file(str(name), PACKAGE, "preset"), Problems(f"preset {name}"), KEYS
     )

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
-
-import yaml
 
 from davy.check import metrics
 from davy.check.fairness import Fairness
 from davy.check.run import SuiteRun
 from davy.core import Metric, Suite
+from davy.files.yaml_nodes import load_shipped
 from davy.measure.classification import confusion, f1
 from davy.measure.intervals import proportion
 from davy.report import Column, Table
@@ -36,8 +34,7 @@ class HatemojiMetrics:
 
 def load_published() -> dict[str, Any]:
     """Return the paper's figures."""
-    text = resources.files("davy.check").joinpath("hatemoji.yaml").read_text("utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
+    found: dict[str, Any] = load_shipped("davy.check", "hatemoji.yaml")
     return found
 
 

@@ -55,7 +55,7 @@ def parse(raw: bytes, file: str) -> CleaningRecipe:
     if not isinstance(listed, YamlList) or not listed:
         raise UserError(f"{file}:{root.line_of('steps')}: A recipe needs `steps:`, a list with at least one step.")
     steps = [yaml_objects.build_part(node, STEPS, "step", problems, root.line_of("steps")) for node in listed]
-    yaml_objects.raise_first(problems)
+    problems.raise_first()
     told = {key: str(root.get(key) or "") for key in ("name", "version", "title", "source")}
     return CleaningRecipe(told["name"] or file, tuple(steps), told["version"] or "1", told["title"], told["source"])
 

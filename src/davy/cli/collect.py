@@ -90,6 +90,7 @@ def read(
     from davy.collect.gather import GatherSettings, gather
     from davy.collect.platforms import canonical_name
     from davy.collect.records import AccountHasher
+    from davy.files.atomic import read_text
 
     if rule is not None and rule_file is not None:
         raise UserError("--rule and --rule-file both give a rule. Give one.")
@@ -105,7 +106,7 @@ def read(
         skip_bad,
         fresh,
     )
-    ways = _ways(strategies, rule if rule_file is None else _file(rule_file), profiles, since, until, cap)
+    ways = _ways(strategies, rule if rule_file is None else read_text(rule_file, "rule"), profiles, since, until, cap)
     with console.progress("Reading archives") as advance:
         done = gather(archives, out, ways, settings, progress=advance)
     if json:
@@ -129,13 +130,6 @@ def _ways(
     made = FilterRule.of(rule) if rule is not None else None
     name = kind if made or listed or start or end else "everything"
     return [strategies.Strategy(name, kind, made, cap, listed, start, end)]
-
-
-def _file(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"Can't read the rule {path}: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
 
 
 def _print(done: CollectCounts, ways: list[Strategy], out: Path) -> None:

@@ -19,6 +19,7 @@ from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
 from davy.files import post_columns as columns_of
 from davy.files import tables
+from davy.files.atomic import read_text
 from davy.files.file_table import require_column, translate_errors
 
 
@@ -32,7 +33,9 @@ def choose_posts(strategy: Strategy, *, collected_at: str) -> pl.DataFrame:
         given = [str(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
         rows = rows.filter(pl.col(column).cast(pl.String).is_in(given))
     if about.get("ids"):
-        listed = {line.strip() for line in _lines(Path(about["path"]).parent / str(about["ids"]), where)}
+        listed = {
+            line.strip() for line in read_text(Path(about["path"]).parent / str(about["ids"]), "ids").splitlines()
+        }
         rows = rows.filter(pl.col("id").is_in(list(listed)))
     golds = _golds(rows, _mapping(about.get("labels"), f"{where}, labels"), f"{about['path']} ({where}, labels)")
     rows = rows.with_columns(golds)
@@ -125,10 +128,3 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UserError(f"{where} is not a mapping. Write `name: value` lines under it.")
     return {str(key): inner for key, inner in value.items()}
-
-
-def _lines(path: Path, where: str) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{where}: can't read the ids {path}: {getattr(error, 'strerror', 'not UTF-8')}.") from None

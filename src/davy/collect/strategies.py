@@ -9,16 +9,18 @@ corpus, see earlier.py).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import yaml
 
 from davy.collect.rule import FilterRule
 from davy.core.errors import UserError, nearest
+from davy.files.atomic import read_text
+from davy.files.yaml_nodes import Problems, YamlList, YamlMap, file_text, line_at, parse_node, plain_values
 
 KINDS: tuple[str, ...] = ("search", "profiles", "trend", "corpus")
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -83,21 +85,18 @@ EVERYTHING = Strategy("everything", "search")
 
 
 def read(path: Path) -> list[Strategy]:
-    """Return the strategies of a YAML file, in their order."""
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"Can't read the strategies {path}: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise UserError(f"{path}{where}: this is not YAML ({getattr(error, 'problem', 'unreadable')}).") from None
-    listed = raw.get("strategies") if isinstance(raw, dict) else raw
-    if not isinstance(listed, list) or not listed:
+    """Return the strategies of a YAML file, in their order; every value is the text that the author typed."""
+    problems = Problems(str(path), what="file of strategies", example="docs/data/collecting.md")
+    text = file_text(path, problems)
+    root = parse_node(text, problems) if text is not None else None
+    problems.raise_first()
+    listed = root.get("strategies") if isinstance(root, YamlMap) else root
+    if not isinstance(listed, YamlList) or not listed:
         raise UserError(f"{path} has no list of strategies. Write `strategies:` and one item for each.")
-    found = [_strategy(entry, f"{path}, strategy {number}", path.parent) for number, entry in enumerate(listed, 1)]
+    found = [
+        _strategy(plain_values(entry, numbers=False), f"{path}:{line_at(entry, 1)}, strategy {number}", path.parent)
+        for number, entry in enumerate(listed, 1)
+    ]
     names = [strategy.name for strategy in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"{path}: two strategies are called {twice!r}. Give each a name of its own.")
@@ -129,17 +128,18 @@ def _strategy(entry: Any, where: str, folder: Path) -> Strategy:
                 f"{where}: {kind} has no {name!r}; it has {', '.join(known)}.{nearest(str(name), list(known))}"
             )
     cap = entry.get("cap")
-    if cap is not None and (not isinstance(cap, int) or isinstance(cap, bool) or cap < 1):
+    if cap is not None and not (isinstance(cap, str) and re.fullmatch(r"[1-9][0-9]{0,11}", cap)):
         raise UserError(f"{where}: cap is {cap!r}; give a whole number from 1 on.")
     needed = {"search": "rule", "profiles": "profiles", "trend": "terms", "corpus": "path"}[kind]
     if not entry.get(needed):
         raise UserError(f"{where}: a strategy of kind {kind} needs {needed!r}.")
-    since, until = parse_span(_text(entry.get("from")), _text(entry.get("until")), where)
+    first, last = (None if entry.get(name) is None else str(entry[name]) for name in ("from", "until"))
+    since, until = parse_span(first, last, where)
     corpus = {name: entry[name] for name in _FIELDS["corpus"] if name in entry} if kind == "corpus" else {}
     if corpus:
         corpus["path"] = folder / str(corpus["path"])
     return Strategy(
-        str(entry.get("name") or kind), kind, _rule(entry, where), cap,
+        str(entry.get("name") or kind), kind, _rule(entry, where), None if cap is None else int(cap),
         _profiles(entry.get("profiles"), folder, where), since, until, corpus,
     )  # fmt: skip
 
@@ -172,10 +172,7 @@ def _profiles(given: Any, folder: Path, where: str) -> frozenset[str]:
 
 def read_accounts(path: Path, where: str) -> frozenset[str]:
     """Return the accounts of a text file, one a line; `#` starts a comment."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{where}: can't read the list {path}: {getattr(error, 'strerror', 'not UTF-8')}.") from None
+    lines = read_text(path, "list of accounts").splitlines()
     found = account_names(line for line in lines if not line.lstrip().startswith("#"))
     if not found:
         raise UserError(f"{where}: {path} lists no accounts. Write one a line.")
@@ -187,12 +184,6 @@ def _day(moment: str | None, back: int) -> str:
     if moment is None:
         return "…"
     return (datetime.fromisoformat(moment) - timedelta(seconds=back)).strftime("%Y-%m-%d")
-
-
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    return value.isoformat() if isinstance(value, date | datetime) else str(value)
 
 
 def _moment(value: str | None, where: str, *, last: bool) -> str | None:

@@ -20,7 +20,7 @@ from davy.collect.platforms import bluesky, canonical_name, mastodon
 from davy.core.errors import UserError
 from davy.files import post_columns as columns_of
 from davy.files import tables
-from davy.files.atomic import atomic_path, write_bytes
+from davy.files.atomic import atomic_path, read_text, write_bytes
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, format_of
 from davy.files.output_file import sink
@@ -43,10 +43,7 @@ def withdrawn_ids(given: Sequence[str], platform: str | None = None) -> list[str
         if one == STDIO:
             found += sys.stdin.read().splitlines()
         elif Path(one).is_file():
-            try:
-                found += Path(one).read_text(encoding="utf-8").splitlines()
-            except (OSError, UnicodeDecodeError) as error:
-                raise UserError(f"Can't read the ids {one}: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
+            found += read_text(one, "ids").splitlines()
         else:
             found.append(one)
     ids = [

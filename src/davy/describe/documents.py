@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -17,9 +16,10 @@ from typing import Any
 import yaml
 
 from davy import __version__
-from davy.core.errors import UserError, nearest
+from davy.core.errors import nearest
 from davy.describe.describe import CorpusStatistics
 from davy.describe.facts import facts
+from davy.files.yaml_nodes import Problems, YamlText, line_at, load_shipped, read_file
 from davy.text.mask import mask
 
 OPEN = "**OPEN**"
@@ -67,24 +67,20 @@ def questions() -> dict[str, str]:
 
 def read_about(path: Path) -> dict[str, str]:
     """Return the answers of a YAML file, `id: answer`; an unknown id is an error."""
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"Can't read the answers {path}: {error.strerror}.") from None
-    except (UnicodeDecodeError, yaml.YAMLError):
-        raise UserError(f"{path} is not YAML in UTF-8. Write one `id: answer` a line.") from None
-    if not isinstance(raw, dict):
-        raise UserError(f"{path} holds no answers. Write one `id: answer` a line, such as `purpose: …`.")
+    problems = Problems(str(path), what="file of answers", example="docs/data/describing.md")
+    root = read_file(path, problems)
     known = questions()
-    for key in raw:
+    for key, answer in (root or {}).items():
         if str(key) not in known:
-            raise UserError(f"{path}: there is no question {str(key)!r}.{nearest(str(key), list(known))}")
-    return {str(key): str(value) for key, value in raw.items() if value not in (None, "")}
+            problems.add(line_at(key, 1), f"There is no question {str(key)!r}.{nearest(str(key), list(known))}")
+        elif answer is not None and not isinstance(answer, YamlText):
+            problems.add(line_at(key, 1), f"The answer to {str(key)!r} must be one text.")
+    problems.raise_first()
+    return {str(key): str(answer) for key, answer in (root or {}).items() if answer}
 
 
 def _form(name: str) -> dict[str, Any]:
-    text = resources.files("davy.describe.forms").joinpath(f"{name}.yaml").read_text("utf-8")
-    form: dict[str, Any] = yaml.safe_load(text)
+    form: dict[str, Any] = load_shipped("davy.describe.forms", f"{name}.yaml")
     return form
 
 

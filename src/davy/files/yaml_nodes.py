@@ -1,23 +1,32 @@
-"""Safe YAML with line numbers: text in, a tree of nodes out, or the problems that keep it from being one.
+"""The one reader of YAML: text in, a tree of nodes with line numbers out, or the problems that keep it from being one.
 
-Nothing is turned into Python objects here: a scalar stays the text that the
-author typed, so a label called `no` or a code `1.10` means what it says. What
-could blow up (anchors, deep nesting, very large files) is refused while the
-text is still a stream of events.
+A scalar stays the text that the author typed, so a label called `no` or a code
+`1.10` means what it says. What could blow up (anchors, deep nesting, very large
+files) is refused while the text is still a stream of events. Who wants numbers
+asks for them with `plain_values`, which follows YAML 1.2: `true` and `false` are
+the only words that are no words.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import yaml
+
+from davy.core.errors import UserError
 
 LARGEST = 256 * 1024
 DEEPEST = 12
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_FLAGS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +60,19 @@ class Problems:
         """Return the problems from the top of the file to its end."""
         return sorted(self.found, key=lambda problem: problem.line)
 
+    def raise_first(self) -> None:
+        """Raise the first problem in the file, with how many more there are; nothing where there is none."""
+        if self.found:
+            first, *more = self.sorted()
+            rest = f" ({len(more)} more problem{'s' * (len(more) > 1)} after it)" if more else ""
+            raise UserError(f"{first}{rest}")
+
 
 class YamlText(str):
-    """A scalar as it was typed, with its line."""
+    """A scalar as it was typed, with its line; `quoted` says whether it stood in quotes or in a block."""
 
     line: int = 1
+    quoted: bool = False
 
 
 class YamlList(list["YamlNode"]):
@@ -99,8 +116,23 @@ def decode(raw: bytes, problems: Problems) -> str | None:
         return None
 
 
-def parse_tree(text: str, problems: Problems) -> YamlMap | None:
-    """Return the root mapping of a YAML text, or None with the problems noted."""
+def read_file(path: Path, problems: Problems) -> YamlMap | None:
+    """Return the root mapping of a YAML file, or None with the problems noted."""
+    text = file_text(path, problems)
+    return parse_tree(text, problems) if text is not None else None
+
+
+def file_text(path: Path, problems: Problems) -> str | None:
+    """Return the text of a file that may be YAML, or None with a problem noted; a file that can't be read raises."""
+    try:
+        with path.open("rb") as file:
+            return decode(file.read(LARGEST + 1), problems)
+    except OSError as error:
+        raise UserError(f"The {problems.what} {path} can't be read: {error.strerror}.") from None
+
+
+def parse_node(text: str, problems: Problems) -> YamlNode:
+    """Return the root of a YAML text, whatever it is; None where it is empty or a problem was noted."""
     try:
         if not _harmless(text, problems):
             return None
@@ -108,7 +140,45 @@ def parse_tree(text: str, problems: Problems) -> YamlMap | None:
     except yaml.YAMLError as error:
         problems.add(*_syntax(text, error))
         return None
-    value = None if root is None else _unfold(root, problems)
+    return None if root is None else _unfold(root, problems)
+
+
+def load_values(source: str | Path, name: str, what: str = "file") -> Any:
+    """Return a YAML text, or the file at a path, as plain values; the first problem in it is raised with its line."""
+    problems = Problems(name, what=what)
+    text = file_text(source, problems) if isinstance(source, Path) else source
+    node = parse_node(text, problems) if text is not None else None
+    problems.raise_first()
+    return plain_values(node)
+
+
+def load_shipped(package: str, name: str) -> Any:
+    """Return the plain values of a YAML file in a package of ours."""
+    return load_values((resources.files(package) / name).read_text("utf-8"), name)
+
+
+def plain_values(node: YamlNode, *, numbers: bool = True) -> Any:
+    """Return a node as Python's own dicts, lists and texts, and with `numbers` also as numbers, true and false."""
+    if isinstance(node, YamlMap):
+        return {str(key): plain_values(item, numbers=numbers) for key, item in node.items()}
+    if isinstance(node, YamlList):
+        return [plain_values(item, numbers=numbers) for item in node]
+    if node is None:
+        return None
+    text = str(node)
+    if not numbers or node.quoted:
+        return text
+    if text in _FLAGS:
+        return _FLAGS[text]
+    return int(text) if _INTEGER.fullmatch(text) else float(text) if _NUMBER.fullmatch(text) else text
+
+
+def parse_tree(text: str, problems: Problems) -> YamlMap | None:
+    """Return the root mapping of a YAML text, or None with the problems noted."""
+    before = len(problems.found)
+    value = parse_node(text, problems)
+    if value is None and len(problems.found) > before:
+        return None
     if not value:
         problems.add(1, f"The file is empty. Look at a shipped {problems.what} first: {problems.example}")
         return None
@@ -126,6 +196,7 @@ def _unfold(node: yaml.Node, problems: Problems) -> YamlNode:
         if node.tag == "tag:yaml.org,2002:null":
             return None
         value = YamlText(node.value.strip())
+        value.quoted = bool(node.style) and node.style in "'\"|>"
         if _CONTROL.search(value):  # they could rewrite a terminal that shows the text
             problems.add(node.start_mark.line + 1, "The text here has an escaped control character. Remove it.")
     elif isinstance(node, yaml.SequenceNode):

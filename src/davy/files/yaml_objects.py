@@ -63,17 +63,9 @@ def read_root(raw: bytes, problems: Problems, allowed: tuple[str, ...]) -> YamlM
                 problems.add(
                     line_at(key, root.line), f"{str(key)!r} is not known here; known: {', '.join(allowed)}.{hint}"
                 )
-    raise_first(problems)
+    problems.raise_first()
     assert root is not None  # without one a problem was noted, and raised
     return root
-
-
-def raise_first(problems: Problems) -> None:
-    """Raise the first problem in the file, with how many more there are."""
-    if problems.found:
-        first, *more = problems.sorted()
-        rest = f" ({len(more)} more problem{'s' * (len(more) > 1)} after it)" if more else ""
-        raise UserError(f"{first}{rest}")
 
 
 def build_part(node: YamlNode, known: Mapping[str, type], what: str, problems: Problems, where: int) -> Any:

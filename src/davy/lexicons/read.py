@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 from davy.core.errors import UserError, nearest
+from davy.files.atomic import read_text
 
 SHIPPED: tuple[str, ...] = ("en", "de")
 KINDS: tuple[str, ...] = ("slur", "profanity", "sexual", "insult", "harmless", "term")
@@ -123,14 +124,9 @@ def _weight(cell: str, where: str) -> float:
 
 
 def _lines(path: Path) -> Iterable[str]:
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise UserError(f"{path} has {path.stat().st_size} bytes; a word list has at most {LARGEST_FILE}.")
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise UserError(f"Can't read the word list {path}: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8 and try again.") from None
+    if path.is_file() and path.stat().st_size > LARGEST_FILE:
+        raise UserError(f"{path} has {path.stat().st_size} bytes; a word list has at most {LARGEST_FILE}.")
+    text = read_text(path, "word list")
     if "\0" in text:
         raise UserError(f"{path} holds NUL bytes, so it is not a text file. Give one term a line.")
     return text.splitlines()

@@ -85,7 +85,7 @@ def parse(raw: bytes, file: str, folder: Path | None = None) -> SamplingPlan:
         inner = node if isinstance(node, YamlMap) else YamlMap()
         pools[str(name)] = yaml_objects.build(Pool, inner, f"pool {str(name)!r}", problems, root.line_of("pools"))
     judges = {str(name): str(model) for name, model in _map(root, "judges", problems).items()}
-    yaml_objects.raise_first(problems)
+    problems.raise_first()
     by = root.get("by")
     return SamplingPlan(
         str(root.get("name") or file),

@@ -19,13 +19,13 @@ from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
 from davy.files import yaml_nodes
 from davy.files.yaml_nodes import LARGEST, Problem, Problems, YamlMap
+from davy.files.yaml_objects import shipped_names
 from davy.schemes import build, rules, scheme_fields
 
 
 def names() -> list[str]:
     """Return the names of the schemes that ship with Davy."""
-    shipped = resources.files("davy.schemes")
-    return sorted(file.name.removesuffix(".yaml") for file in shipped.iterdir() if file.name.endswith(".yaml"))
+    return shipped_names("davy.schemes")
 
 
 def load(name_or_path: str | Path) -> Scheme:

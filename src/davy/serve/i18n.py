@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from importlib import resources
 from types import MappingProxyType
 
-import yaml
+from davy.files.yaml_nodes import load_shipped
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch"})
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -23,8 +22,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 @cache
 def catalogue(lang: str) -> Mapping[str, str]:
     """Return one language's sentences by key."""
-    text = resources.files("davy.serve").joinpath(f"locale/{lang}.yaml").read_text(encoding="utf-8")
-    return MappingProxyType(yaml.safe_load(text))
+    return MappingProxyType(load_shipped("davy.serve", f"locale/{lang}.yaml"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def parse(raw: bytes, file: str) -> SplitPlan:
                 problems.add(composed.line, f"composition names the part {name!r}; the parts are {', '.join(parts)}.")
     options = YamlMap({key: root[key] for key in ("stratify", "groups", "near-duplicates") if key in root})
     made = yaml_objects.build(_Options, options, "the plan", problems, root.line)
-    yaml_objects.raise_first(problems)
+    problems.raise_first()
     return SplitPlan(
         _checked(parts, file),
         str(root.get("name") or file),

@@ -16,7 +16,8 @@ from davy.core.errors import UserError, nearest
 from davy.core.scheme import Question
 from davy.core.suite import Case, Suite
 from davy.files import yaml_nodes
-from davy.files.yaml_nodes import LARGEST, Problem, Problems, YamlMap
+from davy.files.yaml_nodes import Problem, Problems, YamlMap
+from davy.files.yaml_objects import shipped_names
 from davy.suites import case_counts, expansion, slot_entries
 from davy.suites.expansion import ExpansionError, TemplateVersion
 from davy.suites.file_fields import check_fields
@@ -36,8 +37,7 @@ class SuiteReading:
 
 def names() -> list[str]:
     """Return the names of the suites that ship with Davy."""
-    shipped = resources.files("davy.suites")
-    return sorted(file.name.removesuffix(".yaml") for file in shipped.iterdir() if file.name.endswith(".yaml"))
+    return shipped_names("davy.suites")
 
 
 def load(name_or_path: str | Path) -> Suite:
@@ -54,12 +54,7 @@ def read(name_or_path: str | Path) -> SuiteReading:
     """Return a suite's file as far as it can be read, with all its problems from top to end."""
     path = path_of(name_or_path)
     problems = Problems(str(name_or_path), what="suite", example="davy suite show emoji-en --source")
-    try:
-        with path.open("rb") as file:
-            text = yaml_nodes.decode(file.read(LARGEST + 1), problems)
-    except OSError as error:
-        raise UserError(f"{path} can't be read: {error.strerror}.") from None
-    root = yaml_nodes.parse_tree(text, problems) if text is not None else None
+    root = yaml_nodes.read_file(path, problems)
     suite = None if root is None else _suite(check_fields(root, problems), path, problems)
     return SuiteReading(suite, tuple(problems.sorted()))
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError, nearest
+from davy.files.yaml_nodes import load_values
+from davy.files.yaml_objects import YES_NO
 
 FOLDER = Path(__file__).parent / "configs"
 EMOJI: tuple[str, ...] = ("tokens", "names", "leave")
@@ -102,8 +104,6 @@ def config_names() -> list[str]:
 
 def load_config(name_or_path: str, changes: Mapping[str, str] | None = None) -> Config:
     """Return a config by name or file, with changes given as text."""
-    import yaml
-
     path = FOLDER / f"{name_or_path}.yaml"
     if not path.is_file():
         path = Path(name_or_path).expanduser()
@@ -112,10 +112,7 @@ def load_config(name_or_path: str, changes: Mapping[str, str] | None = None) -> 
             f"There is no config {name_or_path!r}: no file, and the names are {', '.join(config_names())}."
             f"{nearest(name_or_path, config_names())}"
         )
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not YAML: {str(error).splitlines()[0]}.") from error
+    values = load_values(path, str(path), "config") or {}
     if not isinstance(values, dict):
         raise UserError(f"{path} must hold fields and values, such as `epochs: 3`.")
     return with_changes(from_values(values, str(path)), changes or {})
@@ -132,17 +129,12 @@ def from_values(values: Mapping[str, Any], where: str) -> Config:
 
 def with_changes(config: Config, changes: Mapping[str, str]) -> Config:
     """Return the config with some fields set from text, read as YAML."""
-    import yaml
-
     known = [it.name for it in fields(Config)]
     values = {}
     for name, text in changes.items():
         if name not in known:
             raise UserError(f"There is no field {name!r} to set.{nearest(name, known)} Known: {', '.join(known)}.")
-        try:
-            values[name] = _kind(name, yaml.safe_load(text), "--set")
-        except yaml.YAMLError as error:
-            raise UserError(f"--set {name}: {text!r} is not a value.") from error
+        values[name] = _kind(name, load_values(text, f"--set {name}", "value"), "--set")
     return replace(config, **values)
 
 
@@ -151,16 +143,14 @@ def _listed(value: Any) -> list[Any] | tuple[Any, ...]:
 
 
 def _kind(name: str, value: Any, where: str) -> Any:
-    """Return a value as its field wants it: YAML reads 2e-5 as text, and lists are tuples here."""
+    """Return a value as its field wants it; lists are tuples here."""
     known = [it.name for it in fields(Config)]
     if name not in known:
         raise UserError(f"{where}: grid names {name!r}, which is no field.{nearest(name, known)}")
     default = getattr(Config(), name)
     try:
         if isinstance(default, bool):
-            if not isinstance(value, bool):
-                raise TypeError
-            return value
+            return value if isinstance(value, bool) else YES_NO[str(value).lower()]
         if isinstance(default, tuple):
             kind = int if name == "seeds" else str
             return tuple(kind(it) for it in _listed(value))
@@ -172,5 +162,5 @@ def _kind(name: str, value: Any, where: str) -> Any:
         if value is None or default is None:
             return None if value is None else (int(value) if name == "patience" else float(value))
         return type(default)(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, KeyError) as error:
         raise UserError(f"{where}: {name} is {value!r}; it wants something like {default!r}.") from error

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any
 
-import yaml
-
 from davy.core.errors import UserError, nearest
+from davy.files.yaml_nodes import load_shipped
+from davy.files.yaml_objects import shipped_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,7 @@ class CorpusDescription:
 
 def names() -> list[str]:
     """Return the names of the corpora that can be read."""
-    files = resources.files("davy.collect.corpora").iterdir()
-    return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
+    return shipped_names("davy.collect.corpora")
 
 
 def describe(name: str) -> CorpusDescription:
@@ -81,7 +79,7 @@ def describe(name: str) -> CorpusDescription:
     known = names()
     if name not in known:
         raise UserError(f"There is no corpus {name!r}; Davy reads {', '.join(known)}.{nearest(name, known)}")
-    raw: dict[str, Any] = yaml.safe_load((resources.files("davy.collect.corpora") / f"{name}.yaml").read_text("utf-8"))
+    raw: dict[str, Any] = load_shipped("davy.collect.corpora", f"{name}.yaml")
     raw["labels"] = {question: _labels(entry) for question, entry in raw["labels"].items()}
     if "parent" in raw:
         entry = raw["parent"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 
-import yaml
+from davy.files.yaml_nodes import load_shipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,6 @@ class PublishedFigures:
 
 def load_published(paper: str) -> PublishedFigures:
     """Return the table of a paper that `davy reproduce` sets ours beside."""
-    raw = yaml.safe_load((resources.files("davy.compare.papers") / "published.yaml").read_text("utf-8"))[paper]
+    raw = load_shipped("davy.compare.papers", "published.yaml")[paper]
     what = {row: str(entry.pop("what")) for row, entry in raw["rows"].items()}
     return PublishedFigures(raw["cite"], raw["table"], raw["split"], raw["digits"], what, raw["rows"])
