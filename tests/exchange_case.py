@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from davy import schemes as scheme_files
+from davy.actions.exchange import about_files
 from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
 from davy.core import Annotation, Label, Phase, Project, Question, Scheme, Verdict, Wording
-from davy.serve.exchange import about_files
 from davy.store import Store, annotations, items, members, phases, posts, projects, schemes, users, verdicts
 
 AT = datetime(2026, 5, 1, 12, 30, 15, 123456, UTC)

@@ -31,8 +31,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{stage: {"core", "files", "store", "models"} | SHARED for stage in STAGES},
     "actions": {"core", "files", "store", "models"} | SHARED | STAGES,
     "library": {"actions", "core", "files", "models"} | SHARED | STAGES,
-    "serve": {"actions", "core", "files", "store", "models"} | SHARED | STAGES,
-    "cli": {"actions", "core", "files", "store", "models", "serve"} | SHARED | STAGES,
+    "jobs": {"core", "files", "store", "models", "actions"} | SHARED | STAGES,
+    "serve": {"core", "files", "store", "models", "actions", "jobs"} | SHARED | STAGES,
+    "cli": {"core", "files", "store", "models", "actions", "jobs", "serve"} | SHARED | STAGES,
 }
 
 HEAVY = {"torch": {"models", "train"}, "sqlalchemy": {"store"}, "fastapi": {"serve"}, "typer": {"cli"}}

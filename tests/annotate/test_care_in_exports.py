@@ -5,8 +5,8 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+from davy.actions.exchange import ExportRequest, export_project
 from davy.annotate.exchange.formats import FORMATS
-from davy.serve.exchange import ExportRequest, export_project
 from davy.store import check_ins, members, messages, responses, sittings, users
 from davy.store.columns import now
 from exchange_case import fill, written

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import func, select
 
 from davy import schemes as scheme_files
+from davy.actions.exchange import ExportRequest, ImportRequest, export_project, import_file
 from davy.annotate.exchange.formats import FORMATS, find_format
 from davy.annotate.exchange.rows import AnsweredPost
 from davy.core import Post, UserError
-from davy.serve.exchange import ExportRequest, ImportRequest, export_project, import_file
 from davy.store import items, members, phases, projects, schemes, tallies, users
 from davy.store import posts as stored_posts
 from davy.store.tables import annotations, assignments, posts, verdicts

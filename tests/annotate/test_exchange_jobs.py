@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from davy.annotate.exchange.formats import find_format
-from davy.serve import exchange_jobs, job_files
-from davy.serve.jobs import JobWorker
+from davy.jobs import job_files, kinds
+from davy.jobs.worker import JobWorker
 from davy.store import jobs, phases
 from exchange_case import about, fill, rows
 
@@ -39,9 +39,9 @@ def test_a_job_makes_the_file_and_another_brings_one_in(store, tmp_path):
     told = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "upload1"}
     wish = {"project": "tea-1", "format": "label-studio", "phases": ["3"], "file": "tea.json"}
     with store.write() as db:
-        going_in = jobs.enqueue(db, exchange_jobs.IMPORT, told, owner="x")
-        going_out = jobs.enqueue(db, exchange_jobs.EXPORT, wish, owner="x")
-    with JobWorker(store, exchange_jobs.job_kinds(folder), poll_seconds=0.05):
+        going_in = jobs.enqueue(db, kinds.IMPORT, told, owner="x")
+        going_out = jobs.enqueue(db, kinds.EXPORT, wish, owner="x")
+    with JobWorker(store, kinds.QUICK, files=folder, poll_seconds=0.05):
         came, went = settled(store, going_in.id), settled(store, going_out.id)
     assert (came.state, came.result["answers"]) == ("done", 1), came.error
     assert (went.state, went.result["posts"]) == ("done", len(rows()) + 1), went.error
@@ -55,9 +55,9 @@ def test_an_upload_that_is_gone_and_a_project_that_is_not_there_fail_at_once(sto
     told = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "nothing"}
     wish = {"project": "nowhere", "format": "long", "file": "x.csv"}
     with store.write() as db:
-        first = jobs.enqueue(db, exchange_jobs.IMPORT, told, owner="x")
-        second = jobs.enqueue(db, exchange_jobs.EXPORT, wish, owner="x")
-    with JobWorker(store, exchange_jobs.job_kinds(tmp_path / "kept"), poll_seconds=0.05):
+        first = jobs.enqueue(db, kinds.IMPORT, told, owner="x")
+        second = jobs.enqueue(db, kinds.EXPORT, wish, owner="x")
+    with JobWorker(store, kinds.QUICK, files=tmp_path / "kept", poll_seconds=0.05):
         gone, missing = settled(store, first.id), settled(store, second.id)
     assert (gone.state, gone.attempts) == ("failed", 1)
     assert "no longer here" in gone.error
@@ -83,9 +83,9 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(tmp_path, sqlite_template, o
 import resource, signal
 from pathlib import Path
 from davy.core import UserError
-from davy.serve.exchange import ExportRequest, export_project
+from davy.actions.exchange import ExportRequest, export_project
 from davy.store import open_store
-import davy.files.output_file, davy.annotate.exchange.row_export, davy.serve.statement, polars
+import davy.files.output_file, davy.annotate.exchange.row_export, davy.actions.data_statement, polars
 store = open_store("sqlite:///{tmp_path / "davy.sqlite"}")
 with store.read() as db:
     db.exec_driver_sql("SELECT 1 FROM posts").all()

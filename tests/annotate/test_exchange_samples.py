@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from davy.actions.exchange import ExportRequest, export_project
 from davy.annotate.exchange.formats import FORMATS, find_format
 from davy.core import UserError
-from davy.serve.exchange import ExportRequest, export_project
 from exchange_case import about, fill, rows, scheme
 
 LABEL_STUDIO = [

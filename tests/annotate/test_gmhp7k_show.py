@@ -10,9 +10,9 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
+from davy.actions.exchange import ExportRequest, export_project
 from davy.annotate import agreement, consensus, monitoring, phase_gates
 from davy.cli.app import run
-from davy.serve.exchange import ExportRequest, export_project
 from davy.store import items, open_store, phases, posts
 from simulated_people import SAID, gmhp7k, label, truth_of
 

@@ -138,7 +138,7 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(davy, tiny, words, tmp_path):
     for arguments, said in (
         (("check", "emoji-em"), "Did you mean 'emoji-en'?"),
         (("check", tiny, "--model", "keyword:x"), "keyword"),
-        (("check", tiny, "--model", model, "--model", model), "is there twice"),
+        (("check", tiny, "--model", model, "--model", model), "is named twice"),
         (("check", tiny, "--model", model, "--gate", tmp_path / "no.yaml"), "can't be read"),
         (("check", tiny, "--model", model, "--baseline", tmp_path / "no.json"), "no earlier run"),
         (("check", tiny, "--model", model, "--question", "sexist"), "does not answer 'sexist'"),

@@ -79,7 +79,8 @@ def live(settings: ServerSettings, empty_database: Path) -> Iterator[Live]:
     until = time.monotonic() + 10
     while not server.started and time.monotonic() < until:
         time.sleep(0.02)
-    yield Live(url, site)
+    with site.working():
+        yield Live(url, site)
     server.should_exit = True
     thread.join(10)
     listening.close()

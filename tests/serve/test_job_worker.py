@@ -14,7 +14,7 @@ from datetime import timedelta
 import pytest
 
 from davy.core import UserError
-from davy.serve.jobs import JobContext, JobWorker
+from davy.jobs.worker import JobContext, JobWorker
 from davy.store import Store, columns, events, jobs
 
 
@@ -189,7 +189,7 @@ def test_a_dead_workers_lease_ends_even_when_the_clock_was_set_back(store, monke
 
 CHILD = """
 import sys, time
-from davy.serve.jobs import JobWorker
+from davy.jobs.worker import JobWorker
 from davy.store import events, open_store
 
 def steps(context):

@@ -10,8 +10,9 @@ import pytest
 from web_site import Site, post, token_in
 
 import exchange_case
-from davy.serve import exchange_jobs, job_files
-from davy.serve.jobs import JobWorker
+from davy.actions import exchange as action
+from davy.jobs import exchange, job_files, kinds
+from davy.jobs.worker import JobWorker
 from davy.store import jobs, members, phases
 
 EXPORTS = "/projects/tea-1/exports"
@@ -27,7 +28,7 @@ def tea(site: Site) -> Site:
     return site
 
 
-def newest(site: Site, kind: str = exchange_jobs.EXPORT) -> jobs.Job:
+def newest(site: Site, kind: str = kinds.EXPORT) -> jobs.Job:
     with site.store.read() as db:
         return jobs.latest(db, kind=kind)[0]
 
@@ -60,7 +61,7 @@ def test_a_manager_asks_for_an_export_and_fetches_it(tea):
     assert answer.status_code == 303
     post(client, EXPORTS, {"format": "long", "table": "csv", "phases": ["3"], "once": "abc"}, page=EXPORTS)
     with tea.store.read() as db:
-        assert len(jobs.latest(db, kind=exchange_jobs.EXPORT)) == 1  # the form was sent twice
+        assert len(jobs.latest(db, kind=kinds.EXPORT)) == 1  # the form was sent twice
     job = settled(tea, newest(tea).id)
     assert (job.state, job.result["answers"]) == ("done", 3 * len(exchange_case.rows()))
     page = client.get(EXPORTS).text
@@ -72,7 +73,7 @@ def test_a_manager_asks_for_an_export_and_fetches_it(tea):
     assert got.headers["x-content-type-options"] == "nosniff"
     assert got.headers["cache-control"] == "no-store"
     assert got.text.startswith("item,annotator,phase,hate,")
-    statement = client.get(f"{EXPORTS}/{job.id}/{exchange_jobs.STATEMENT}")
+    statement = client.get(f"{EXPORTS}/{job.id}/{exchange.STATEMENT}")
     assert "# Data statement: Tea talk" in statement.text
     assert "Secret" not in statement.text
     assert tea.as_("admin").get(address).status_code == 200
@@ -113,7 +114,7 @@ def test_files_go_when_removed_and_after_a_week(tea):
     client = tea.as_("expert")
     post(client, EXPORTS, {"format": "huggingface", "phases": ["3", "training"]}, page=EXPORTS)
     job = settled(tea, newest(tea).id)
-    folder = job_files.folder_of(tea.settings)
+    folder = tea.settings.files_folder
     assert folder.stat().st_mode & 0o077 == 0
     address = f"{EXPORTS}/{job.id}/{job.result['file']}"
     assert client.get(address).content.startswith(b"PK")
@@ -140,10 +141,10 @@ def test_an_upload_comes_in_under_its_own_names(tea):
     content = "".join(json.dumps(line) + "\n" for line in lines).encode()
     answer = send(client, content, "../../evil<b>.jsonl", format="doccano", phase="3")
     assert answer.status_code == 303, answer.text
-    job = settled(tea, newest(tea, exchange_jobs.IMPORT).id)
+    job = settled(tea, newest(tea, kinds.IMPORT).id)
     assert (job.state, job.result["posts"], job.result["answers"], job.result["people"]) == ("done", 3, 6, 2)
     assert job.arguments["file"] == "evilb.jsonl"
-    assert not list((job_files.folder_of(tea.settings)).glob("*/evil*"))
+    assert not list((tea.settings.files_folder).glob("*/evil*"))
     with tea.store.read() as db:
         phase = phases.by_name(db, "tea-1", "3")
     assert phase.size == len(exchange_case.rows()) + 3
@@ -165,7 +166,7 @@ def test_an_upload_comes_in_under_its_own_names(tea):
 def test_an_upload_of_the_wrong_kind_is_refused_and_leaves_no_file(tea, content, name, format, status):
     client = tea.as_("expert")
     assert send(client, content, name, format=format).status_code == status
-    folder = job_files.folder_of(tea.settings)
+    folder = tea.settings.files_folder
     assert not folder.exists() or not list(folder.iterdir())
     assert (
         tea.as_("annotator").post("/projects/tea-1/imports/upload", files={"file": ("a.csv", b"x")}).status_code == 403
@@ -178,7 +179,7 @@ def test_a_file_with_a_mistake_says_where_and_changes_nothing(tea):
     client = tea.as_("expert")
     tasks = [{"data": {"text": "x", "item": "n1"}, "annotations": [{"completed_by": 1, "result": [_choice("lovely")]}]}]
     assert send(client, json.dumps(tasks).encode(), "tasks.json", format="label-studio", phase="3").status_code == 303
-    job = settled(tea, newest(tea, exchange_jobs.IMPORT).id)
+    job = settled(tea, newest(tea, kinds.IMPORT).id)
     assert job.state == "failed"
     assert job.error.startswith("tasks.json: task 1: 'lovely' is not a label of 'hate'")
     assert "tasks.json: task 1" in client.get(EXPORTS).text
@@ -205,12 +206,11 @@ def test_a_cancelled_export_leaves_nothing(tea, tmp_path, monkeypatch):
             progress(1, 2)
             time.sleep(0.02)
 
-    monkeypatch.setattr(exchange_jobs, "export_project", held)
+    monkeypatch.setattr(action, "export_project", held)
     with tea.store.write() as db:
         arguments = {"project": "tea-1", "format": "long", "file": "tea.csv", "phases": ["3"]}
         job = jobs.enqueue(db, "slow export", arguments, owner="x")
-    kinds = {"slow export": exchange_jobs.job_kinds(folder)[exchange_jobs.EXPORT]}
-    with JobWorker(tea.store, kinds, poll_seconds=0.05):
+    with JobWorker(tea.store, {"slow export": exchange.export_project}, files=folder, poll_seconds=0.05):
         assert reached.wait(10)
         with tea.store.write() as db:
             jobs.ask_cancel(db, job.id, by="x")
@@ -228,17 +228,16 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
     stale = job_files.make_folder(folder, job.id)
     (stale / ".tea.csv.half.part").write_text("half")
     assert dead is not None
-    kinds = exchange_jobs.job_kinds(folder)
-    with JobWorker(tea.store, {"test export": kinds[exchange_jobs.EXPORT]}, poll_seconds=0.05):
+    with JobWorker(tea.store, {"test export": exchange.export_project}, files=folder, poll_seconds=0.05):
         assert settled(tea, job.id).state == "done"
-    assert sorted(it.name for it in stale.iterdir()) == [exchange_jobs.STATEMENT, "tea.csv"]
+    assert sorted(it.name for it in stale.iterdir()) == [exchange.STATEMENT, "tea.csv"]
 
     source = job_files.make_folder(folder, "upload1")
     (source / "new.jsonl").write_text(json.dumps({"id": "n1", "text": "x", "label": ["hateful"], "annotator": "w"}))
     arguments = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "upload1"}
     with tea.store.write() as db:
         job = jobs.enqueue(db, "test import", arguments, owner="x")
-    with JobWorker(tea.store, {"test import": kinds[exchange_jobs.IMPORT]}, poll_seconds=0.05):
+    with JobWorker(tea.store, {"test import": exchange.import_file}, files=folder, poll_seconds=0.05):
         first = settled(tea, job.id)
         assert first.state == "done", first.error
     with tea.store.write() as db:  # as if the worker had died between the import and the word that it is done
@@ -247,7 +246,7 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
         from davy.store.tables import jobs as table
 
         db.execute(update(table).where(table.c.id == job.id).values(state="waiting", result=None))
-    with JobWorker(tea.store, {"test import": kinds[exchange_jobs.IMPORT]}, poll_seconds=0.05):
+    with JobWorker(tea.store, {"test import": exchange.import_file}, files=folder, poll_seconds=0.05):
         again = settled(tea, job.id)
     assert (again.state, again.result) == ("done", first.result)
 
@@ -255,7 +254,7 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
 def test_without_a_folder_for_files_the_page_says_what_to_do(tea, monkeypatch):
     from davy.serve.pages import exports
 
-    monkeypatch.setattr(exports.job_files, "folder_of", lambda _: None)
+    monkeypatch.setattr(exports.job_files, "files_folder", lambda *_: None)
     client = tea.as_("expert")
     assert "davy serve --files" in client.get(EXPORTS).text
     assert post(client, EXPORTS, {"format": "long", "phases": ["3"]}, page="/account").status_code == 409

@@ -11,7 +11,8 @@ from web_site import Site, post
 
 from davy.annotate import disagreements, monitoring
 from davy.annotate.agreement import scheme_of
-from davy.serve.agreement_watcher import KIND, AgreementWatcher, enqueue_due_phases
+from davy.jobs.agreement import AgreementWatcher, enqueue_due_phases
+from davy.jobs.kinds import MEASURE_AGREEMENT as KIND
 from davy.store import agreements, events, items, jobs, members, messages, phase_answers, phases
 from simulated_people import SAID, Person, careful, gmhp7k, label, truth_of
 

@@ -13,8 +13,9 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from davy.actions.file_checks import UploadLimits
 from davy.core import UserError
-from davy.serve.uploads import Upload, UploadLimits, neutral_cell, neutral_frame, receive, receive_async, safe_name
+from davy.serve.uploads import Upload, neutral_cell, neutral_frame, receive, receive_async, safe_name
 
 SMALL = UploadLimits(size=3_000_000, unpacked=40_000_000, ratio=100, members=50, columns=100, line=100_000)
 

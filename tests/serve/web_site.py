@@ -13,6 +13,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from davy.jobs import kinds
+from davy.jobs.worker import JobWorker
 from davy.serve.app import create_app
 from davy.serve.settings import ServerSettings
 from davy.store import Store, events, sessions, users
@@ -40,10 +42,14 @@ class Site:
 
     @contextmanager
     def started(self) -> Iterator[Site]:
-        """Start the app; clients made meanwhile share its event loop, as they do with a real server."""
-        with TestClient(self.app, base_url=self.settings.base_url) as self.running:
+        """Start the app and a worker; clients made meanwhile share its event loop, as they do with a real server."""
+        with TestClient(self.app, base_url=self.settings.base_url) as self.running, self.working():
             yield self
         self.running = None
+
+    def working(self) -> JobWorker:
+        """Return a worker for quick jobs, which runs within a block."""
+        return JobWorker(self.store, kinds.QUICK, files=self.settings.files_folder, poll_seconds=0.05)
 
     def visitor(self, **headers: str) -> TestClient:
         """Return a browser-like client that is not signed in."""

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from davy.actions.posts import hold_out
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.train import note_epoch, step_reporter
 
@@ -47,7 +48,7 @@ def fine_tune(
 
     # Undersampling is the row's business: it comes with posts that are cut already.
     config = replace(load_config(recipe, changes), encoder=encoder, under={}, seeds=(seed,))
-    learn, judge = (train, choose) if choose is not None else _hold_out(train, seed)
+    learn, judge = (train, choose) if choose is not None else hold_out(train, CHOOSE, seed)
     asked = [question.name for question in questions]
     folder = cache_path("models", row, _settings(config), _hash(learn, asked), _hash(judge, asked), asked)
     if not (folder / "model" / "manifest.json").is_file():
@@ -92,14 +93,6 @@ def cache_path(kind: str, row: str, *depends: Any) -> Path:
 
     digest = hashlib.sha256(json.dumps([row, *depends], sort_keys=True, default=str).encode()).hexdigest()
     return cache_folder() / "reproduce" / kind / digest[:16]
-
-
-def _hold_out(train: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    import numpy as np
-    import polars as pl
-
-    chosen = pl.Series(np.random.default_rng(seed).random(len(train)) < CHOOSE)
-    return train.filter(~chosen), train.filter(chosen)
 
 
 def _settings(config: Config) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from davy.actions.reporter import SILENT, Reporter
@@ -115,6 +116,12 @@ def select_split(posts: pl.DataFrame, split: str | None, reporter: Reporter = SI
     if name not in counts:
         raise UserError(f"There is no split {name!r} in column {column!r}; it has {', '.join(counts)}.")
     return posts.filter(pl.col(column).cast(pl.String) == name), name
+
+
+def hold_out(posts: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the posts without a random share of them, and that share."""
+    chosen = pl.Series(np.random.default_rng(seed).random(len(posts)) < share)
+    return posts.filter(~chosen), posts.filter(chosen)
 
 
 def _from_frame(posts: pl.DataFrame) -> LoadedPosts:

@@ -22,7 +22,7 @@ from davy.actions.posts import Posts, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError, nearest
 from davy.core.gold import gold_questions, targets
-from davy.core.scheme import Scheme
+from davy.core.scheme import Question, Scheme
 from davy.files.atomic import check_folder, make_folder, write_text
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
@@ -32,7 +32,6 @@ from davy.train.run_record import History
 from davy.train.search import Trial, best_of, trials, write_search
 
 if TYPE_CHECKING:
-    from davy.core.scheme import Question
     from davy.core.scorer import Scorer
 
 KINDS: tuple[str, ...] = ("transformer", "tfidf", "xgboost")
@@ -119,6 +118,17 @@ def make_config(
     if seeds:
         given["seeds"] = tuple(seeds)
     return replace(chosen, **given)
+
+
+def parse_changes(given: Sequence[str]) -> dict[str, str]:
+    """Return what `FIELD=VALUE` texts say, field by field."""
+    changes = {}
+    for entry in given:
+        name, equals, value = entry.partition("=")
+        if not equals:
+            raise UserError(f"--set takes FIELD=VALUE, got {entry!r}, such as --set epochs=5.")
+        changes[name.strip()] = value
+    return changes
 
 
 def questions_to_train(config: Config, posts: pl.DataFrame, scheme: Scheme | None = None) -> tuple[Question, ...]:
@@ -244,9 +254,9 @@ class _Training:
         if self.kind == "transformer":
             from davy.train.trainer import train as fine_tune
 
-            history = fine_tune(
-                *parts, seed=seed, tell=note_epoch(self.reporter), on_step=step_reporter(self.reporter)
-            ).history
+            on_step = step_reporter(self.reporter)
+            history = fine_tune(*parts, seed=seed, tell=note_epoch(self.reporter), on_step=on_step).history
+            on_step(1.0)
         else:
             history = fit_baseline(self.kind, *parts, seed=seed)
         self.reporter.end()

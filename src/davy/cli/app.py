@@ -45,6 +45,7 @@ from davy.cli import (
     suite,
     train,
     user,
+    work,
 )
 from davy.core.errors import UserError
 
@@ -105,6 +106,7 @@ def run(arguments: list[str]) -> int:
 # One line a command; groups are `add_typer(module.app, name=…)`, single verbs `command()(module.verb)`.
 app.add_typer(scheme.app, name="scheme")
 app.command()(serve.serve)
+app.command()(work.work)
 app.command()(convert.convert)
 app.add_typer(corpus.app, name="corpus")
 app.command()(agree.agree)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from davy.cli import console
-from davy.core.errors import UserError
 
 if TYPE_CHECKING:
-    from davy.check.changes import OutcomeChange
-    from davy.check.fairness import Fairness
-    from davy.check.gates import GateResult, Gates
-    from davy.check.run import SuiteRun
+    from collections.abc import Sequence
+
+    from davy.check.gates import GateResult
+    from davy.check.report.page import CheckReport
     from davy.core import Suite
 
 
@@ -61,102 +59,37 @@ def check(
 
         davy check robustness:posts.csv --label hate --model embedded --out checks/robust
     """
-    from davy.check import changes as compare
-    from davy.check import gates as gating
-    from davy.check.fairness import measure_fairness
-    from davy.check.report.page import CheckReport
-    from davy.check.report.summary import summarise
-    from davy.cli.suite_source import RobustnessSample, load_suite
-    from davy.files.atomic import make_folder
+    from davy.actions import check as action
+    from davy.actions.suite_source import RobustnessSample
     from davy.measure.intervals import Bootstrap
 
-    limits = gating.read_gates(gate) if gate is not None else None
-    if out is not None:
-        make_folder(out)  # before anything is scored: no pass is wasted on a place that can't be written to
-    tests = load_suite(suite, RobustnessSample(question or "hate", label, most, seed))
-    for missing in tests.missing:
-        console.note(f"Problem in the suite: {missing}")
-    bootstrap = Bootstrap(resamples, seed)
-    runs = _runs(tests, model or ["embedded"], question, cache, batch)
-    fair = [measure_fairness(tests, run, bootstrap=bootstrap) for run in runs]
-    settings = {"seed": seed, "resamples": resamples, "level": bootstrap.level, "question": question or tests.question}
-    made = summarise(tests, runs, fair, settings)
-    changed = _changes(made, tests, _earlier(baseline, limits, out))
-    made["changes"] = [compare.change_record(one) for one in changed]
-    results = gating.judge_gates(limits, made, made["changes"]) if limits is not None else []
-    made["gates"] = [result.to_dict() for result in results]
-    if out is not None:
-        from davy.check.report.files import write_report
-
-        command = " ".join(["davy", *sys.argv[1:]])
-        write_report(
-            CheckReport(
-                tests, tuple(runs), tuple(fair), made, tuple(changed), tuple(results), limits is not None, command
-            ),
-            out,
+    with console.ShellReporter() as reporter:
+        report = action.check(
+            suite,
+            model or ["embedded"],
+            out=out,
+            gates=gate,
+            baseline=baseline,
+            question=question,
+            sample=RobustnessSample(question or "hate", label, most, seed),
+            cached=cache,
+            batch=batch,
+            bootstrap=Bootstrap(resamples, seed),
+            command=" ".join(console.command_line()),
+            reporter=reporter,
         )
     if json:
-        console.json({**made, "models": [{k: v for k, v in one.items() if k != "outcomes"} for one in made["models"]]})
+        models = [{k: v for k, v in one.items() if k != "outcomes"} for one in report.summary["models"]]
+        console.json({**report.summary, "models": models})
     else:
-        _show(tests, made, runs, fair, changed)
+        _show(report)
     if out is not None:
         console.note(f"Wrote {out / 'report.html'}, report.json, cells.csv, cases.csv, junit.xml")
-    return _count_decided(results)
+    return _count_decided(report.results)
 
 
-def _runs(suite: Suite, models: list[str], question: str, cached: bool, batch: int) -> list[SuiteRun]:
-    from davy.check.answer_cache import AnswerCache
-    from davy.check.run import run_suite
-    from davy.files import tables
-    from davy.models.load import load
-
-    twice = [name for name in models if models.count(name) > 1]
-    if twice:
-        raise UserError(f"--model {twice[0]!r} is there twice. Name each detector once.")
-    scorers = [(name, load(name, read=tables.batches)) for name in models]
-    runs = []
-    for name, scorer in scorers:
-        with console.progress(name, len(suite.cases)) as done:
-            runs.append(
-                run_suite(
-                    suite,
-                    scorer,
-                    name=name,
-                    question=question,
-                    cache=AnswerCache.default() if cached else None,
-                    batch=batch,
-                    progress=done,
-                )
-            )
-    return runs
-
-
-def _earlier(baseline: Path | None, limits: Gates | None, out: Path | None) -> dict[str, Any] | None:
-    """Return the run to compare with: the one named, the gates' own, else the last one in the folder."""
-    from davy.check import changes as compare
-
-    named = baseline or (limits.baseline if limits is not None else None)
-    if named is not None:
-        return compare.read_summary(named)
-    if out is not None and (out / "report.json").is_file():
-        try:
-            return compare.read_summary(out)
-        except UserError as error:  # nobody asked for this comparison, so it must not stop the check
-            console.note(f"Not compared with the last run: {error.message}")
-    return None
-
-
-def _changes(made: dict[str, Any], suite: Suite, earlier: dict[str, Any] | None) -> list[OutcomeChange]:
-    from davy.check import changes as compare
-
-    if earlier is None:
-        return []
-    return compare.find_changes(made, earlier, {case.id: case.functionality for case in suite.cases})
-
-
-def _show(
-    suite: Suite, made: dict[str, Any], runs: list[SuiteRun], fair: list[Fairness | None], changed: list[OutcomeChange]
-) -> None:
+def _show(report: CheckReport) -> None:
+    suite, runs, fair, made = report.suite, report.runs, report.fair, report.summary
     names = [run.model for run in runs]
     right = ["n", *names]
     console.table(["accuracy", *right], _overall(suite, made), right=right, title=f"{suite.name} {suite.version}")
@@ -167,7 +100,7 @@ def _show(
         if one is not None:
             ratios = ", ".join(f"{key.replace('_', ' ')} {one.between[key]}" for key in one.between if "ratio" in key)
             print(f"{run.model}: {ratios}")
-    for change in changed:
+    for change in report.changes:
         print(
             f"{change.model}: {len(change.fixed)} cases fixed, {len(change.broken)} broken since the last run "
             f"({change.difference.value:+.3f}, p = {change.p:.3f})"
@@ -226,7 +159,7 @@ def _short(metric: dict[str, Any] | None) -> str:
     )
 
 
-def _count_decided(results: list[GateResult]) -> int:
+def _count_decided(results: Sequence[GateResult]) -> int:
     """Print the gates that failed and return the exit code."""
     failed = [result for result in results if not result.passed]
     for result in failed:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from davy.cli import console
-from davy.cli.train import parse_changes
 
 
 def distil(
@@ -36,6 +35,7 @@ def distil(
       --encoder ./minilm --dev dev.csv --out runs/student --set epochs=8 --set rate=3e-4
     """
     from davy.actions import distil as action
+    from davy.actions.train import parse_changes
 
     with console.ShellReporter() as reporter:
         run = action.distil(
@@ -46,7 +46,7 @@ def distil(
             dev=dev,
             hard_share=hard,
             seed=seed,
-            changes=parse_changes(set_),
+            changes=parse_changes(set_ or ()),
             command=console.command_line(),
             reporter=reporter,
         )

@@ -1,4 +1,4 @@
-"""`davy job`: look at background jobs, stop them, run them again."""
+"""`davy job`: start background jobs, look at them, stop them, run them again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Look at background jobs, stop them, run them again.\n\nJobs run inside `davy serve`.",
+    help="Start background jobs, look at them, stop them, run them again.\n\n"
+    "`davy work` runs them, and `davy serve` starts one such worker.",
 )
+
+WAITS = "It waits for a worker; `davy work` or `davy serve` runs one."
 
 Id = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, as `davy job list` shows it.")]
 
@@ -89,6 +92,43 @@ def show(job: Id, database: Database = None, json: Json = False) -> None:
 
 
 @app.command()
+def start(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="train, score, evaluate, check, or an export's name.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE…", help="What the job is to do; a list names it twice.")
+    ] = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Add a job to the queue: a training, a scoring, an evaluation, a check, an export or an import.
+
+    A job's arguments are written NAME=VALUE; a wrong name lists those that there are. Paths are those of the machine
+    where the worker runs. Without out=, a trained model lies in the server's folder for files.
+
+    Examples:
+
+        davy job start train project=pilot kind=tfidf name=pilot-1
+
+        davy job start train posts=train.csv scheme=edos kind=transformer encoder=./minilm out=runs/edos
+
+        davy job start score file=posts.csv model=embedded out=scored.csv
+
+        davy job start "export project" project=pilot format=corpus file=pilot.parquet
+    """
+    from davy.jobs.arguments import parse_arguments
+    from davy.store import events, jobs, open_store
+
+    wanted = parse_arguments(kind, arguments or [])
+    with open_store(database) as store, store.write() as db:
+        job = jobs.enqueue(db, kind, wanted, owner=events.SHELL)
+    if json:
+        console.json(_plain(job))
+    else:
+        typer.echo(job.id)
+        console.note(WAITS)
+
+
+@app.command()
 def cancel(job: Id, database: Database = None) -> None:
     """Cancel a job. A running one stops at its next step.
 
@@ -115,7 +155,7 @@ def retry(job: Id, database: Database = None) -> None:
 
     with open_store(database) as store, store.write() as db:
         jobs.retry(db, job, by=events.SHELL)
-    console.note("It waits for a worker; `davy serve` runs one.")
+    console.note(WAITS)
 
 
 def _progress(job: Job) -> str:

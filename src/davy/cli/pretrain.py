@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from davy.cli import console
-from davy.cli.train import parse_changes
 
 
 def pretrain(
@@ -33,6 +32,7 @@ def pretrain(
       davy train train.csv --encoder runs/minilm-reddit --scheme edos --out runs/edos
     """
     from davy.actions import distil as action
+    from davy.actions.train import parse_changes
 
     with console.ShellReporter() as reporter:
         record = action.pretrain(
@@ -41,7 +41,7 @@ def pretrain(
             out,
             hide=hide,
             seed=seed,
-            changes=parse_changes(set_),
+            changes=parse_changes(set_ or ()),
             command=console.command_line(),
             reporter=reporter,
         )

@@ -52,8 +52,8 @@ def export(
 
         davy project export pilot --format huggingface --out corpus
     """
-    from davy.serve.exchange import ExportRequest
-    from davy.serve.exchange import export_project as write
+    from davy.actions.exchange import ExportRequest
+    from davy.actions.exchange import export_project as write
     from davy.store import open_store
 
     wish = ExportRequest(project, format, phases, question, raw, comments)
@@ -126,7 +126,7 @@ def import_(
 
         davy project import pilot corpus --format huggingface --posts-only --phase 3 --prefix new-
     """
-    from davy.serve.exchange import ImportRequest, import_file
+    from davy.actions.exchange import ImportRequest, import_file
     from davy.store import events, open_store
 
     wish = ImportRequest(project, format, phase, question, prefix, posts_only, raw)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from davy.cli import console
-from davy.cli.train import parse_changes
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -112,6 +111,7 @@ def _reproduce(
 ) -> None:
     """Print a paper's table; `short` leaves out figures that only --json and --out have."""
     from davy.actions import reproduce as action
+    from davy.actions.train import parse_changes
     from davy.compare.papers.gmhp7k import SHORT
     from davy.compare.papers.paper_table import reasons, record, tables
     from davy.files.atomic import check_folder
@@ -122,7 +122,7 @@ def _reproduce(
             paper,
             data,
             encoders=encoders or [],
-            changes=parse_changes(changes),
+            changes=parse_changes(changes or ()),
             unlabelled=unlabelled,
             models=models or [],
             fresh=fresh,

@@ -83,7 +83,7 @@ def hatemoji(
 
 def _suite(data: Path | None) -> tuple[Suite, bool]:
     """Return HatemojiCheck where the folder has it, else our own suite, and whether it is the paper's."""
-    from davy.cli.suite_source import load_suite
+    from davy.actions.suite_source import load_suite
 
     file = _file(data, "hatemojicheck")
     return (load_suite(f"hatemojicheck:{file}"), True) if file else (load_suite("emoji-en"), False)
@@ -99,9 +99,9 @@ def _file(data: Path | None, corpus: str) -> Path | None:
 
 def _others(data: Path, names: list[str], scorers: list[Scorer], cache: Any) -> dict[str, list[HatemojiMetrics | None]]:
     """Return the figures on the other test sets of Table 8 that the folder holds."""
+    from davy.actions.suite_source import load_suite
     from davy.check import hatemoji as paper
     from davy.check.run import run_suite
-    from davy.cli.suite_source import load_suite
 
     results: dict[str, list[HatemojiMetrics | None]] = {}
     file = _file(data, "hatecheck")

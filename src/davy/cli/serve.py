@@ -33,6 +33,10 @@ def serve(
     workers: Annotated[
         int, typer.Option(help="Processes that answer requests; 2 for a team of 50 at once.", min=1, max=64)
     ] = 1,
+    job_workers: Annotated[
+        int,
+        typer.Option(help="Processes that work on background jobs; 0 where davy work runs elsewhere.", min=0, max=64),
+    ] = 1,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every request (never its content).")] = False,
 ) -> None:
     """Serve the web workbench and the API.
@@ -65,6 +69,7 @@ def serve(
             allow_hosts=tuple(allow_host or ()),
             files=files,
             workers=workers,
+            job_workers=job_workers,
             verbose=verbose,
         )
     )

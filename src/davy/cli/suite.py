@@ -39,7 +39,7 @@ def list_(json: Json = False) -> None:
         davy suite list --json
     """
     from davy import suites
-    from davy.cli.suite_source import FROM_FILES
+    from davy.actions.suite_source import FROM_FILES
 
     found = [suites.load(name) for name in suites.names()]
     if json:
@@ -75,7 +75,7 @@ def show(
         davy suite show emoji-en --source > mine.yaml
     """
     from davy import suites
-    from davy.cli.suite_source import load_suite
+    from davy.actions.suite_source import load_suite
 
     if source:
         print(suites.path_of(name).read_text("utf-8"), end="")
@@ -115,7 +115,7 @@ def build(
         davy suite build emoji-en --out emoji-en.csv
     """
     from davy import suites
-    from davy.cli.suite_source import load_suite
+    from davy.actions.suite_source import load_suite
     from davy.files import tables
 
     suite = load_suite(name)

@@ -40,8 +40,8 @@ def issue(
 
         davy suite issue mine.yaml --annotator ann --answers round-1/ann.csv --out round-2
     """
+    from davy.actions.suite_source import load_suite
     from davy.check import validation
-    from davy.cli.suite_source import load_suite
     from davy.files import tables
 
     suite = load_suite(name)
@@ -82,8 +82,8 @@ def review(
 
         davy suite review mine.yaml round-1/*.csv round-2/*.csv --decisions review.csv --out review-2.csv
     """
+    from davy.actions.suite_source import load_suite
     from davy.check import validation
-    from davy.cli.suite_source import load_suite
     from davy.measure.intervals import Bootstrap
     from davy.measure.verbal_scales import verbal_labels
 

@@ -9,7 +9,6 @@ import typer
 
 from davy.cli import console
 from davy.cli.options import Corpus
-from davy.core.errors import UserError
 
 if TYPE_CHECKING:
     from davy.actions.train import TrainingRun
@@ -71,7 +70,7 @@ def train(
             out,
             kind=kind,
             config=config,
-            changes=parse_changes(set_),
+            changes=action.parse_changes(set_ or ()),
             encoder=encoder,
             scheme=scheme,
             seeds=seed or (),
@@ -101,14 +100,3 @@ def _show(run: TrainingRun, out: Path) -> None:
         rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in figures]
         console.table(["figure on dev", "mean", "sd", "seeds"], rows, right=["mean", "sd", "seeds"])
     console.note(f"Written: {run.folder}/run.json, curves.svg, and the models in seed-N/model")
-
-
-def parse_changes(given: list[str] | None) -> dict[str, str]:
-    """Return what --set says, field by field."""
-    found = {}
-    for entry in given or []:
-        name, equals, value = entry.partition("=")
-        if not equals:
-            raise UserError(f"--set takes FIELD=VALUE, got {entry!r}, such as --set epochs=5.")
-        found[name.strip()] = value
-    return found

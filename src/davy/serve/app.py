@@ -17,14 +17,11 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from davy import __version__
-from davy.serve import demo, error_pages, exchange_jobs, job_files, render
-from davy.serve.agreement_watcher import KIND as MEASURE_AGREEMENT
-from davy.serve.agreement_watcher import AgreementWatcher, measure_agreement
+from davy.serve import demo, error_pages, render
 from davy.serve.context import Context
 from davy.serve.detector import Detector
 from davy.serve.detectors import Detectors
 from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
-from davy.serve.jobs import JobFunction, JobWorker
 from davy.serve.limits import Limiter
 from davy.serve.metrics import Metrics
 from davy.serve.pages import ROUTERS
@@ -33,9 +30,6 @@ from davy.serve.settings import ServerSettings
 from davy.serve.shared import SharedFile
 from davy.store import open_store
 from davy.store.passwords import check_password
-
-JOB_KINDS: dict[str, JobFunction] = {MEASURE_AGREEMENT: measure_agreement}
-"""What runs in the background; stages that have long work add their function here by name."""
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
@@ -82,16 +76,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await to_thread.run_sync(_warm_up)
     await context.detectors.start()
     flusher = asyncio.create_task(_flush_metrics(context.metrics), name="metrics")
-    kinds = {**JOB_KINDS, **exchange_jobs.job_kinds(job_files.folder_of(context.settings))}
-    worker = JobWorker(context.store, kinds).start() if kinds else None
-    watcher = AgreementWatcher(context.store).start()
     try:
         yield
     finally:
         flusher.cancel()
-        await to_thread.run_sync(watcher.stop)
-        if worker:
-            await to_thread.run_sync(worker.stop)
         await context.detectors.stop()
         context.metrics.flush()
         context.store.close()

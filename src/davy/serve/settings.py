@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from davy.core.errors import UserError
+from davy.jobs import job_files
 from davy.store.url import parse_url, sqlite_path
 
 LOOPBACK_NAMES: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
@@ -58,6 +59,11 @@ class ServerSettings:
     def https(self) -> bool:
         """Whether people reach the server through TLS, so that cookies can insist on it."""
         return self.base_url.startswith("https://")
+
+    @property
+    def files_folder(self) -> Path | None:
+        """Where exports, uploads and trained models are kept; None where nobody has named a place."""
+        return job_files.files_folder(self.database, self.files)
 
     @property
     def allowed_hosts(self) -> frozenset[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import logging
 import multiprocessing
 import os
 import signal
@@ -18,13 +17,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError
+from davy.jobs.processes import WorkerProcesses, set_up_logging
 from davy.serve import demo as demo_room
 from davy.serve.settings import ServerSettings, bracketed, is_loopback, secret_key_for
 from davy.serve.shared import SharedFile
@@ -49,6 +49,7 @@ class ServeOptions:
     allow_hosts: tuple[str, ...] = ()
     files: Path | None = None
     workers: int = 1
+    job_workers: int = 1
     verbose: bool = False
 
 
@@ -66,12 +67,22 @@ def run(asked: ServeOptions) -> None:
         if asked.workers > 1:
             shared = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-shared-"))
             settings = replace(settings, shared=Path(shared) / "shared.sqlite")
-        _set_up_logging(verbose=asked.verbose)
+        set_up_logging(verbose=asked.verbose)
         try:
-            with _others(asked, settings, listening):
+            with _job_processes(asked, settings), _others(asked, settings, listening):
                 _serve(asked, settings, listening)
         except KeyboardInterrupt:
             print("Stopped.", flush=True)
+
+
+def _job_processes(asked: ServeOptions, settings: ServerSettings) -> AbstractContextManager[object]:
+    """Return the block within which processes work on background jobs; an empty one where none are wanted."""
+    if not asked.job_workers:
+        return nullcontext()
+    from davy.store import open_store
+
+    open_store(settings.database, create=True).close()  # a worker does not make a database
+    return WorkerProcesses(asked.job_workers, settings.database, settings.files, verbose=asked.verbose)
 
 
 @contextmanager
@@ -108,7 +119,7 @@ def _worker(asked: ServeOptions, settings: ServerSettings, listening: socket.soc
 
     threading.Thread(target=watch, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to the first process, which ends us in order
-    _set_up_logging(verbose=asked.verbose)
+    set_up_logging(verbose=asked.verbose)
     _serve(asked, settings, listening, leads=False)
 
 
@@ -233,13 +244,3 @@ def first_admin_link(settings: ServerSettings, store: Store) -> str | None:
                 invitations.revoke(db, old.id, by=events.SYSTEM)
         _, token = invitations.create(db, role="admin", by=events.SYSTEM, lasts=timedelta(days=1))
     return f"{settings.base_url.rstrip('/')}/invitation/{token}"
-
-
-def _set_up_logging(*, verbose: bool) -> None:
-    from davy.text.mask import MaskFilter
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
-    handler.addFilter(MaskFilter())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("davy.access").setLevel(logging.INFO if verbose else logging.WARNING)

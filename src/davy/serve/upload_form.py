@@ -17,6 +17,7 @@ from fastapi import Depends
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
+from davy.actions.file_checks import UploadLimits
 from davy.annotate import images
 from davy.annotate.images import PictureFiles
 from davy.core.errors import UserError
@@ -46,7 +47,7 @@ async def read_posts(request: Request, form: FormData, name: str = "file") -> pl
     file = form.get(name)
     if not isinstance(file, UploadFile) or not (file.filename or file.size):
         return None
-    limits = uploads.UploadLimits(size=context_of(request).settings.max_upload)
+    limits = UploadLimits(size=context_of(request).settings.max_upload)
     kinds = (*uploads.TEXT_KINDS, "parquet")
     upload = await uploads.receive_async(_chunks(file), file.filename or "upload", kinds=kinds, limits=limits)
     try:
@@ -59,7 +60,7 @@ async def read_posts(request: Request, form: FormData, name: str = "file") -> pl
 async def pictures_in(request: Request, form: FormData, name: str = "pictures") -> AsyncIterator[PictureFiles | None]:
     """Yield the pictures in a form, single files or zips, or None where none was chosen; then they are gone."""
     chosen = [it for it in form.getlist(name) if isinstance(it, UploadFile) and (it.filename or it.size)]
-    limits = uploads.UploadLimits(size=context_of(request).settings.max_upload)
+    limits = UploadLimits(size=context_of(request).settings.max_upload)
     received: list[uploads.Upload] = []
     try:
         for file in chosen:

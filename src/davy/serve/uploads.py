@@ -18,20 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from davy.actions.file_checks import UploadLimits, check_contents, megabytes
 from davy.core.errors import UserError
-
-
-@dataclass(frozen=True, slots=True)
-class UploadLimits:
-    """How much is too much. Sizes are bytes; unpacked sizes count what an archive would grow to."""
-
-    size: int = 200_000_000
-    unpacked: int = 2_000_000_000
-    ratio: int = 200
-    """How many times larger than packed an archive may get, once past 10 MB."""
-    members: int = 10_000
-    columns: int = 1_000
-    line: int = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +110,6 @@ def _kept_when_good(folder: Path | None) -> Iterator[Path]:
 
 
 def _checked(receiver: _Receiver, name: str, kinds: tuple[str, ...]) -> Upload:
-    from davy.serve.upload_checks import check_contents
-
     if not receiver.size:
         raise UserError("The upload is empty. Choose a file with content.", status=422)
     clean = safe_name(name)
@@ -167,8 +153,3 @@ def neutral_frame(frame: Any) -> Any:
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     cells = [frame[name].map_elements(neutral_cell, return_dtype=pl.String) for name in texts]
     return frame.with_columns(cells).rename({name: str(neutral_cell(name)) for name in frame.columns})
-
-
-def megabytes(size: int) -> str:
-    """Return a size for people."""
-    return f"{size / 1_000_000:,.0f} MB" if size >= 1_000_000 else f"{size:,} bytes"

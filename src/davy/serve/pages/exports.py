@@ -17,14 +17,17 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from davy.actions.file_checks import UploadLimits
 from davy.annotate.exchange.formats import FORMATS, ExchangeFormat, find_format
 from davy.annotate.project_scheme import scheme_of
 from davy.core import Phase
 from davy.core.errors import UserError
-from davy.serve import csrf, job_files, render, uploads
+from davy.jobs import job_files
+from davy.jobs.exchange import STATEMENT
+from davy.jobs.kinds import EXPORT, IMPORT
+from davy.serve import csrf, render, uploads
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, is_htmx
-from davy.serve.exchange_jobs import EXPORT, IMPORT, STATEMENT
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
 from davy.store import Connection, events, jobs, phases
@@ -69,7 +72,7 @@ def show(request: Request, place: Exports) -> Response:
         tables=TABLES,
         phases=found,
         questions=_questions(request, place),
-        can=job_files.folder_of(context_of(request).settings) is not None,
+        can=context_of(request).settings.files_folder is not None,
         once=new_id(),
         kept=job_files.KEPT.days,
         **values,
@@ -80,7 +83,7 @@ def show(request: Request, place: Exports) -> Response:
 def ask(request: Request, place: Exports, form: Form) -> Response:
     """Queue an export."""
     context = context_of(request)
-    if job_files.folder_of(context.settings) is None:
+    if context.settings.files_folder is None:
         raise LocalizedError("no_files_folder", status=409)
     format = find_format(field(form, "format") or "long")
     with context.store.read() as db:
@@ -111,7 +114,7 @@ def fetch(request: Request, place: Exports, job_id: str, name: str) -> Response:
         job = _own(db, place, job_id, EXPORT)
     if job.state != "done" or name not in (job.result["file"], STATEMENT):
         raise LocalizedError("no_such", status=404)
-    path = job_files.find_file(job_files.folder_of(context.settings), job.id, name)
+    path = job_files.find_file(context.settings.files_folder, job.id, name)
     if path is None:
         raise LocalizedError("export_gone", status=410, days=job_files.KEPT.days)
     with context.store.write() as db:
@@ -136,7 +139,7 @@ def change(request: Request, place: Exports, job_id: str, act: str, form: Form) 
         else:
             about = f"project {place.project.id}"
             events.record(db, by=place.account.id, what="export removed", about=about, job=job.id)
-    folder = job_files.folder_of(context.settings)
+    folder = context.settings.files_folder
     if act == "remove" and folder is not None:
         job_files.discard(folder, job.id)
     return render.redirect(request, f"{place.address}/exports", f"export_{act}")
@@ -153,7 +156,7 @@ async def upload(request: Request, place: Exports) -> Response:
 
 def _receive(request: Request, place: Place, form: FormData) -> Response:
     context = context_of(request)
-    folder = job_files.folder_of(context.settings)
+    folder = context.settings.files_folder
     if folder is None:
         raise LocalizedError("no_files_folder", status=409)
     sent = form.get("file")
@@ -190,7 +193,7 @@ def _receive(request: Request, place: Place, form: FormData) -> Response:
 def _checked(sent: UploadFile, format: ExchangeFormat, own: Path) -> str:
     """Keep an upload under its own name once its content is what the format takes; return the name."""
     expected = _kinds(format)
-    limits = uploads.UploadLimits(line=200_000_000) if "json" in expected else uploads.UploadLimits()
+    limits = UploadLimits(line=200_000_000) if "json" in expected else UploadLimits()
     chunks = iter(lambda: sent.file.read(1 << 20), b"")
     got = uploads.receive(chunks, sent.filename or "", kinds=expected, limits=limits, folder=own)
     name = got.name
@@ -230,7 +233,7 @@ def _questions(request: Request, place: Place) -> list[str]:
 
 def _lines(request: Request, db: Connection, place: Place) -> list[ExportRow]:
     """Return the newest exports and imports of a project."""
-    folder = job_files.folder_of(context_of(request).settings)
+    folder = context_of(request).settings.files_folder
     mine = (jobs.latest(db, kind=kind, project=place.project.id, limit=SHOWN) for kind in (EXPORT, IMPORT))
     lines = []
     for job in sorted(chain.from_iterable(mine), key=lambda it: it.id, reverse=True)[:SHOWN]:

@@ -18,8 +18,8 @@ from starlette.responses import Response
 
 from davy.annotate import agreement, monitoring
 from davy.core import Phase, Scheme
+from davy.jobs.kinds import MEASURE_AGREEMENT
 from davy.serve import charts, render
-from davy.serve.agreement_watcher import KIND
 from davy.serve.context import context_of
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form
@@ -95,7 +95,7 @@ def measure_now(request: Request, place: Watches, form: Form) -> Response:
         with store.write() as db:
             jobs.enqueue(
                 db,
-                KIND,
+                MEASURE_AGREEMENT,
                 {"phase": phase.id},
                 owner=place.account.id,
                 key=monitoring.state_key(phase, mine),

@@ -12,19 +12,19 @@ from datetime import timedelta
 from pathlib import Path
 
 from davy.core.errors import UserError
-from davy.serve.settings import ServerSettings
+from davy.store.url import parse_url, sqlite_path
 
 KEPT = timedelta(days=7)
 """How long an export waits to be fetched."""
+MODELS = "models"
+"""The folder of trained models, which stay."""
 
 
-def folder_of(settings: ServerSettings) -> Path | None:
-    """Return the folder for files, or None where nobody has named one."""
-    if settings.files is not None:
-        return settings.files
-    from davy.store.url import parse_url, sqlite_path
-
-    url = parse_url(settings.database)
+def files_folder(database: str, files: Path | None = None) -> Path | None:
+    """Return the folder for files: the one that was named, else beside the SQLite file, else None."""
+    if files is not None:
+        return files
+    url = parse_url(database)
     if url.get_backend_name() != "sqlite":
         return None
     path = sqlite_path(url)
@@ -61,7 +61,7 @@ def sweep(folder: Path, *, now: float | None = None) -> int:
     oldest = (time.time() if now is None else now) - KEPT.total_seconds()
     gone = 0
     for own in folder.iterdir() if folder.is_dir() else ():
-        if own.is_dir() and own.stat().st_mtime < oldest:
+        if own.name != MODELS and own.is_dir() and own.stat().st_mtime < oldest:
             shutil.rmtree(own, ignore_errors=True)
             gone += 1
     return gone

@@ -1,7 +1,7 @@
-"""A project into a file and a file into a project, whole or not at all: what the shell and the web pages share.
+"""Export a project into a file, import a file into a project: whole or not at all.
 
-The stage that makes rows and formats must not read or write tables itself
-(stages don't import each other), so this door hands it `collect.files`.
+A store and a request in, a summary out. Formats and rows are the business of
+`annotate.exchange`; files are unpacked, checked and written here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from davy.actions.data_statement import DataStatement
+from davy.actions.file_checks import UploadLimits, check_contents
 from davy.annotate.exchange.formats import ExchangeFormat, ending_of, find_format
 from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext
 from davy.core.errors import UserError
@@ -78,7 +80,6 @@ def export_project(
     """
     from davy.annotate.exchange.row_export import choose_phases, gather_rows, size_of
     from davy.annotate.project_scheme import scheme_of
-    from davy.serve.statement import DataStatement
     from davy.store import projects
 
     format = find_format(wish.format)
@@ -160,9 +161,6 @@ def _plan(
 @contextmanager
 def _unpacked(format: ExchangeFormat, file: Path) -> Iterator[Path]:
     """Yield what a format reads: the file itself, or the folder that a zip holds."""
-    from davy.serve.upload_checks import check_contents
-    from davy.serve.uploads import UploadLimits
-
     if not file.exists():
         raise UserError(f"{file} does not exist.")
     zipped = file.is_file() and file.suffix.lower() == ".zip"

@@ -1,4 +1,4 @@
-"""The worker: runs background jobs from the store in threads of this process.
+"""The worker: leases jobs from the store and runs them in threads of this process.
 
 A kind of job is a function that takes a `JobContext` and returns what JSON can
 hold. It should look at `context.checkpoint` first, go on from there, and call
@@ -15,9 +15,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError
+from davy.jobs.kinds import load_object
 from davy.store import Connection, Store, jobs
 
 logger = logging.getLogger(__name__)
@@ -37,8 +39,9 @@ class JobStopped(Exception):
 class JobContext:
     """What a job's function gets: its arguments, where it left off, and ways to say how far it is."""
 
-    def __init__(self, store: Store, job: jobs.Job, stopping: threading.Event) -> None:
+    def __init__(self, store: Store, job: jobs.Job, stopping: threading.Event, files: Path | None = None) -> None:
         self.store = store
+        self.files = files
         self.job = job
         self.arguments: Mapping[str, Any] = job.arguments
         self.checkpoint: Any = job.checkpoint
@@ -56,6 +59,18 @@ class JobContext:
             raise JobCancelled
         if self._stopping.is_set():
             raise JobStopped
+
+    def require_files(self) -> Path:
+        """Return the folder for files; a worker that was told of none can't run this job."""
+        if self.files is None:
+            raise UserError("The worker has no folder for files. Start it with --files FOLDER.", status=503)
+        return self.files
+
+    def begin(self, note: str, total: int | None) -> None:
+        """Say that a new part of the job begins, with its own count."""
+        self.check()
+        self._progress = (0, total, note)
+        self.flush()
 
     def progress(self, done: int, total: int | None = None, note: str | None = None) -> None:
         """Say how far the job is. Cheap: at most two writes a second reach the store."""
@@ -115,23 +130,29 @@ class JobContext:
 
 
 JobFunction = Callable[[JobContext], Any]
+Kinds = Mapping[str, "JobFunction | str"]
+"""Names of kinds, and the function of each: itself, or `module:name`, imported when the first job of it runs."""
 
 
 class JobWorker:
-    """Threads that lease jobs of the given kinds and run them until `stop`."""
+    """Threads that lease jobs of the given kinds and run them until `stop`; with `once`, until none is due."""
 
     def __init__(
         self,
         store: Store,
-        kinds: Mapping[str, JobFunction],
+        kinds: Kinds,
         *,
+        files: Path | None = None,
         threads: int = 1,
+        once: bool = False,
         lease_seconds: float = 60,
         poll_seconds: float = 1,
         retry_seconds: float = 10,
     ) -> None:
         self.store = store
         self.kinds = dict(kinds)
+        self.files = files
+        self.once = once
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.lease_seconds = lease_seconds
         self.poll_seconds = poll_seconds
@@ -168,6 +189,11 @@ class JobWorker:
                 thread.join(max(0, until - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
+    def join(self) -> None:
+        """Wait until the threads end."""
+        for thread in self._threads:
+            thread.join()
+
     def __enter__(self) -> JobWorker:
         return self.start()
 
@@ -180,6 +206,8 @@ class JobWorker:
             if job is not None:
                 self._run(job)
                 continue
+            if self.once:
+                return
             self._wake.wait(self.poll_seconds)
             self._wake.clear()
 
@@ -196,7 +224,7 @@ class JobWorker:
             return None
 
     def _run(self, job: jobs.Job) -> None:
-        context = JobContext(self.store, job, self._stopping)
+        context = JobContext(self.store, job, self._stopping, self.files)
         self._running[job.id] = context
         try:
             self._settle(context)
@@ -211,7 +239,8 @@ class JobWorker:
         """Run a job's function and write how it ended."""
         job = context.job
         try:
-            result = self.kinds[job.kind](context)
+            function = self.kinds[job.kind]
+            result = (load_object(function) if isinstance(function, str) else function)(context)
             context.flush()
             with self.store.write() as db:
                 jobs.finish(db, job, result)

@@ -1,7 +1,7 @@
-"""The watcher: looks once a minute whether a phase should be measured again, and makes a job of it.
+"""Agreement of the phases, measured in the background: once a minute a thread adds a job for each phase that is due.
 
-The job's key names the state of the phase, so that two servers over one database
-make one job. Measuring itself is `annotate.watch.take`, which runs in the worker.
+The job's key names the state of the phase, so that two workers over one database
+make one job.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import threading
 from typing import Any
 
 from davy.annotate import monitoring
-from davy.serve.jobs import JobContext
+from davy.jobs.kinds import MEASURE_AGREEMENT
+from davy.jobs.worker import JobContext
 from davy.store import Store, events, jobs, phase_answers
 
 logger = logging.getLogger(__name__)
 
-KIND = "measure agreement"
 EVERY_SECONDS = 60.0
 
 
@@ -34,7 +34,9 @@ def enqueue_due_phases(store: Store) -> int:
         with store.write() as db:
             for phase, tallies in found:
                 key = monitoring.state_key(phase, tallies)
-                jobs.enqueue(db, KIND, {"phase": phase.id}, owner=events.SYSTEM, key=key, project=phase.project)
+                jobs.enqueue(
+                    db, MEASURE_AGREEMENT, {"phase": phase.id}, owner=events.SYSTEM, key=key, project=phase.project
+                )
     return len(found)
 
 

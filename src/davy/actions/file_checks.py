@@ -10,15 +10,28 @@ import gzip
 import json
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from davy.core.errors import UserError
-from davy.serve.uploads import UploadLimits, megabytes
 
 CHUNK = 1 << 20
 _BINARY = frozenset(range(32)) - {9, 10, 12, 13, 27}
 RATIO_FROM = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class UploadLimits:
+    """How much is too much. Sizes are bytes; unpacked sizes count what an archive would grow to."""
+
+    size: int = 200_000_000
+    unpacked: int = 2_000_000_000
+    ratio: int = 200
+    """How many times larger than packed an archive may get, once past 10 MB."""
+    members: int = 10_000
+    columns: int = 1_000
+    line: int = 10_000_000
 
 
 def check_contents(path: Path, name: str, limits: UploadLimits) -> tuple[str, bool]:
@@ -195,3 +208,8 @@ def _text_kind(first: bytes, name: str, limits: UploadLimits) -> str:
     tab = name.lower().endswith((".tsv", ".tab")) or line.count("\t") > line.count(",")
     _check_columns(line.count("\t" if tab else ",") + 1, limits)
     return "tsv" if tab else "csv"
+
+
+def megabytes(size: int) -> str:
+    """Return a size for people."""
+    return f"{size / 1_000_000:,.0f} MB" if size >= 1_000_000 else f"{size:,} bytes"

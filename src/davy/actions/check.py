@@ -1,0 +1,110 @@
+"""Check: functional tests on one or more detectors, side by side.
+
+A suite and detectors in, a `CheckReport` out: every outcome, fairness ratios, what
+changed since an earlier run, and which gates failed. Answers are cached by model
+version and suite, so that a second check is quick.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.scorers import Models, load_scorers
+from davy.actions.suite_source import RobustnessSample, load_suite
+from davy.check.answer_cache import AnswerCache
+from davy.check.changes import OutcomeChange, change_record, find_changes, read_summary
+from davy.check.fairness import measure_fairness
+from davy.check.gates import Gates, judge_gates, read_gates
+from davy.check.report.files import write_report
+from davy.check.report.page import CheckReport
+from davy.check.report.summary import summarise
+from davy.check.run import SuiteRun, run_suite
+from davy.core.errors import UserError
+from davy.files.atomic import make_folder
+from davy.measure.intervals import Bootstrap
+
+if TYPE_CHECKING:
+    from davy.core import Suite
+
+
+def check(
+    suite: str | Suite,
+    models: Models = ("embedded",),
+    *,
+    out: Path | None = None,
+    gates: Path | Gates | None = None,
+    baseline: Path | None = None,
+    question: str = "",
+    sample: RobustnessSample | None = None,
+    cached: bool = True,
+    batch: int = 256,
+    bootstrap: Bootstrap | None = None,
+    command: str = "",
+    reporter: Reporter = SILENT,
+) -> CheckReport:
+    """Run a suite on every detector, write the report to `out` and return it.
+
+    `gates` are limits, `baseline` an earlier run to compare with (else the last one in `out`), `question` the
+    detectors' question where it is not called as the suite's, `sample` how robustness tests are drawn from a file.
+    """
+    limits = read_gates(gates) if isinstance(gates, Path) else gates
+    if out is not None:
+        make_folder(out)
+    tests = load_suite(suite, sample) if isinstance(suite, str) else suite
+    for problem in tests.missing:
+        reporter.note(f"Problem in the suite: {problem}")
+    drawn = bootstrap or Bootstrap()
+    runs = _runs(tests, models, question, cached, batch, reporter)
+    fair = [measure_fairness(tests, run, bootstrap=drawn) for run in runs]
+    settings = {
+        "seed": drawn.seed,
+        "resamples": drawn.resamples,
+        "level": drawn.level,
+        "question": question or tests.question,
+    }
+    summary = summarise(tests, runs, fair, settings)
+    changes = _changes(summary, tests, _earlier(baseline, limits, out, reporter))
+    summary["changes"] = [change_record(change) for change in changes]
+    results = judge_gates(limits, summary, summary["changes"]) if limits is not None else []
+    summary["gates"] = [result.to_dict() for result in results]
+    report = CheckReport(
+        tests, tuple(runs), tuple(fair), summary, tuple(changes), tuple(results), limits is not None, command
+    )
+    if out is not None:
+        write_report(report, out)
+    return report
+
+
+def _runs(suite: Suite, models: Models, question: str, cached: bool, batch: int, reporter: Reporter) -> list[SuiteRun]:
+    cache = AnswerCache.default() if cached else None
+    runs = []
+    for name, scorer in load_scorers(models).items():
+        reporter.begin(name, len(suite.cases))
+        runs.append(
+            run_suite(suite, scorer, name=name, question=question, cache=cache, batch=batch, progress=reporter.advance)
+        )
+        reporter.end()
+    return runs
+
+
+def _earlier(
+    baseline: Path | None, limits: Gates | None, out: Path | None, reporter: Reporter
+) -> dict[str, Any] | None:
+    """Return the run to compare with: the one named, the gates' own, else the last one in the folder."""
+    named = baseline or (limits.baseline if limits is not None else None)
+    if named is not None:
+        return read_summary(named)
+    if out is not None and (out / "report.json").is_file():
+        try:
+            return read_summary(out)
+        except UserError as error:  # nobody asked for this comparison, so it must not stop the check
+            reporter.note(f"Not compared with the last run: {error.message}")
+    return None
+
+
+def _changes(summary: dict[str, Any], suite: Suite, earlier: dict[str, Any] | None) -> list[OutcomeChange]:
+    if earlier is None:
+        return []
+    return find_changes(summary, earlier, {case.id: case.functionality for case in suite.cases})

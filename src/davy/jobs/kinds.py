@@ -1,0 +1,55 @@
+"""Kinds of background job: what each is called, and where its function is, which is imported when a job runs.
+
+Long kinds take minutes to days, quick ones seconds to minutes. A worker process has
+threads for each, so that a training never holds up an export.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from davy.core.errors import UserError, nearest
+
+EXPORT = "export project"
+IMPORT = "import into project"
+MEASURE_AGREEMENT = "measure agreement"
+TRAIN = "train"
+
+QUICK: Mapping[str, str] = {
+    EXPORT: "davy.jobs.exchange:export_project",
+    IMPORT: "davy.jobs.exchange:import_file",
+    MEASURE_AGREEMENT: "davy.jobs.agreement:measure_agreement",
+}
+LONG: Mapping[str, str] = {
+    TRAIN: "davy.jobs.tasks:train",
+    "score": "davy.jobs.tasks:score",
+    "evaluate": "davy.jobs.tasks:evaluate",
+    "check": "davy.jobs.tasks:check",
+}
+ALL: Mapping[str, str] = {**QUICK, **LONG}
+
+ARGUMENTS: Mapping[str, str] = {
+    EXPORT: "davy.jobs.exchange:ExportArguments",
+    IMPORT: "davy.jobs.exchange:ImportArguments",
+    TRAIN: "davy.jobs.tasks:TrainArguments",
+    "score": "davy.jobs.tasks:ScoreArguments",
+    "evaluate": "davy.jobs.tasks:EvaluateArguments",
+    "check": "davy.jobs.tasks:CheckArguments",
+}
+"""The dataclass of the arguments of each kind that a person may start."""
+
+
+def load_object(target: str) -> Any:
+    """Return what `module:name` stands for."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def check_kinds(names: list[str]) -> list[str]:
+    """Return the kinds; one that there isn't is an error."""
+    for name in names:
+        if name not in ALL:
+            raise UserError(f"There is no kind of job {name!r}; there are {', '.join(ALL)}.{nearest(name, list(ALL))}")
+    return names

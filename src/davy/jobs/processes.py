@@ -1,0 +1,136 @@
+"""The worker as a process: `davy work` runs one, and a server starts some of its own and keeps them alive.
+
+A process has one thread for long jobs and two for quick ones, so that neither a
+training nor one project's import holds up another project's export.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from davy.jobs import kinds as known
+from davy.jobs.agreement import AgreementWatcher
+from davy.jobs.job_files import files_folder
+from davy.jobs.worker import JobWorker
+from davy.store import default_url, open_store
+from davy.text.mask import MaskFilter
+
+logger = logging.getLogger(__name__)
+
+QUICK_THREADS = 2
+STOP_SECONDS = 15
+"""How long a worker may take to reach a job's next step before it is ended; the job's lease then lapses."""
+
+
+def work(
+    database: str | None = None,
+    files: Path | None = None,
+    *,
+    kinds: Sequence[str] = (),
+    once: bool = False,
+    with_parent: bool = False,
+    lease_seconds: float = 60,
+) -> None:
+    """Run jobs until SIGTERM or Ctrl+C; with `once`, until none is due.
+
+    `kinds` leaves only some kinds. `with_parent` ends the process when the one that started it is gone.
+    """
+    chosen = known.check_kinds(list(kinds)) or list(known.ALL)
+    url = database or default_url()
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN if with_parent else lambda *_: stop.set())
+    with open_store(url) as store, ExitStack() as stack:
+        folder = files_folder(url, files)
+        workers = [
+            JobWorker(store, mine, files=folder, threads=threads, once=once, lease_seconds=lease_seconds)
+            for table, threads in ((known.LONG, 1), (known.QUICK, QUICK_THREADS))
+            if (mine := {kind: target for kind, target in table.items() if kind in chosen})
+        ]
+        for worker in workers:
+            worker.start()
+        if once:
+            for worker in workers:
+                worker.join()
+            return
+        if known.MEASURE_AGREEMENT in chosen:
+            stack.callback(AgreementWatcher(store).start().stop)
+        parent = os.getppid()
+        while not stop.wait(0.5):
+            if with_parent and os.getppid() != parent:
+                logger.warning("the server is gone, so this worker ends")
+                break
+        for worker in workers:  # all first, so that they stop side by side
+            threading.Thread(target=worker.stop, daemon=True).start()
+        for worker in workers:
+            worker.stop(STOP_SECONDS)
+
+
+class WorkerProcesses:
+    """Worker processes of a server: started with the block, started again when one dies, stopped at its end."""
+
+    def __init__(self, count: int, database: str, files: Path | None = None, *, verbose: bool = False) -> None:
+        self._command = [sys.executable, "-m", "davy", "work", "--with-parent", *(["--verbose"] if verbose else [])]
+        # In the environment, not in the command, which every account of the machine may read.
+        self._environment = {**os.environ, "DAVY_DATABASE": database}
+        if files is not None:
+            self._environment["DAVY_FILES"] = str(files)
+        self._count = count
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._stopping = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="davy-workers", daemon=True)
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the workers."""
+        return [process.pid for process in self._processes]
+
+    def __enter__(self) -> WorkerProcesses:
+        self._processes = [self._start() for _ in range(self._count)]
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._watcher.join()
+        for process in self._processes:
+            process.terminate()
+        until = time.monotonic() + STOP_SECONDS + 2
+        for process in self._processes:
+            try:
+                process.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self._command, env=self._environment, stdin=subprocess.DEVNULL)
+
+    def _watch(self) -> None:
+        """Start a worker again when it died; one that dies at once waits longer each time."""
+        wait = 1.0
+        while not self._stopping.wait(wait):
+            dead = [place for place, process in enumerate(self._processes) if process.poll() is not None]
+            for place in dead:
+                logger.warning("a worker ended with code %s; starting another", self._processes[place].returncode)
+                self._processes[place] = self._start()
+            wait = min(60.0, wait * 2) if dead else 1.0
+
+
+def set_up_logging(*, verbose: bool) -> None:
+    """Log warnings to stderr with hurtful words masked; `verbose` logs requests and jobs too."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    handler.addFilter(MaskFilter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in ("davy.access", "davy.jobs"):
+        logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)
