@@ -13,6 +13,7 @@ CATEGORY = Question("category", (Label("a"), Label("b")), under=("sexist", ("yes
 VECTOR = Question("vector", (Label("a1", under=("a",)), Label("b1", under=("b",))), under=("category", ("a", "b")))
 THREAT = Question("threat", (Label("no"), Label("yes")), positive="yes", under=("category", ("b",)))
 TARGET = Question("target", (Label("women"), Label("men")), kind="many", open=True, absent=("none",))
+GROUPS = Question("groups", (Label("women"), Label("men")), kind="many")
 QUESTIONS = (SEXIST, CATEGORY, VECTOR, THREAT)
 
 
@@ -31,6 +32,7 @@ QUESTIONS = (SEXIST, CATEGORY, VECTOR, THREAT)
         ("women|none", TARGET, ("women",)),
         ("women|robots", TARGET, ("women",)),
         ("robots", TARGET, ()),
+        ("none", GROUPS, ()),
     ],
 )
 def test_a_cell_is_its_labels_in_the_schemes_names(cell, question, labels):

@@ -38,11 +38,6 @@ def judged_cases(suite: Suite, run: SuiteRun) -> list[Judged]:
     return [(case, out) for case, out in zip(suite.cases, run.outcomes, strict=True) if out.applies]
 
 
-def case_accuracy(pairs: Sequence[Judged], name: str = "accuracy") -> Metric:
-    """Return the share of cases that are right, with Wilson's interval."""
-    return proportion(name, sum(bool(out.correct) for _, out in pairs), len(pairs), undefined="no case applies")
-
-
 def cells(suite: Suite, run: SuiteRun, parts: Sequence[str] = PARTS) -> Iterator[Cell]:
     """Yield the accuracy of every cell that has cases, for all splits by these parts, the whole first."""
     right: Counter[tuple[str, ...]] = Counter()

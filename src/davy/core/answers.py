@@ -15,6 +15,9 @@ GOLD = ".gold"
 SEPARATOR = "|"
 """Joins several labels in one cell."""
 
+NONE = "none"
+"""A cell that says "none of these" to a `many` question, unless the scheme gives the word another meaning."""
+
 Answer = tuple[str, ...] | None
 """The labels of one post; empty where a `many` question got none of its labels, None where there is no answer."""
 
@@ -53,7 +56,7 @@ def parse_cell(cell: str | None, question: Question, *, keep_unlisted: bool = Fa
         try:
             labels.append(question.label(part).name)
         except KeyError:
-            if question.is_absent(part):
+            if question.is_absent(part) or parts == (NONE,):
                 continue
             if not question.open:
                 raise UnknownLabel(part, question) from None

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from davy.core.answers import GOLD
+
 if TYPE_CHECKING:
     import polars as pl
-
-SETTLED = ".gold"
 
 
 def data_hash(posts: pl.DataFrame, answers: Mapping[str, str] | None = None, *, ordered: bool = False) -> str:
@@ -27,8 +27,8 @@ def data_hash(posts: pl.DataFrame, answers: Mapping[str, str] | None = None, *, 
     `answers` names the column of each question whose answers are not in `Q.gold`. Ids do not count: a file without
     ids gets them from its name and its rows. `ordered` is for what depends on the order, such as checkpoints.
     """
-    columns = {name: name for name in posts.columns if name in ("text", "image") or name.endswith(SETTLED)}
-    columns |= {f"{question}{SETTLED}": column for question, column in (answers or {}).items()}
+    columns = {name: name for name in posts.columns if name in ("text", "image") or name.endswith(GOLD)}
+    columns |= {f"{question}{GOLD}": column for question, column in (answers or {}).items()}
     return rows_hash(posts.select(posts[column].alias(name) for name, column in columns.items()), ordered=ordered)
 
 

@@ -74,10 +74,11 @@ def _post(cells: dict[str, Any], about: ExchangeContext, place: str) -> Answered
         if labels is not None:
             basis = check_basis(cells.get(f"{question.name}.basis"), place)
             settled[question.name] = SettledAnswer(labels, basis)
+    fields: dict[str, Any] = {name: cells.get(name) for name in POST_FIELDS}
     return AnsweredPost(
         id=str(cells["id"]),
         text=cells.get("text"),
-        **{name: cells.get(name) for name in POST_FIELDS},
+        **fields,
         meta=read_meta(cells.get("meta"), place),
         settled=settled,
         place=place,

@@ -12,12 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from davy.core import Question, UserError
-from davy.core.answers import SEPARATOR
+from davy.core.answers import NONE, SEPARATOR
 
 if TYPE_CHECKING:
     import polars as pl
 
-NONE = "none"
 
 _RISKY = "=+-@\t\r\n|%＝＋－＠"
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
