@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import polars as pl
 import pytest
 
 from davy.annotate import images as pictures
 from davy.annotate import project_creation, project_file
 from davy.core import UserError
-from davy.store import images, items, phases, posts
+from davy.image.image_folder import ImageFolder
+from davy.store import images, items, open_store, phases, posts
+from davy.store.backup import write_backup
+from davy.store.restore import restore
 from drawn_memes import draw, folder_of, zip_of
 
 PLAN = b"{name: memes, title: Memes, preset: hateful-memes, phases: {rating: {answers: 2}}}"
@@ -133,8 +138,46 @@ def test_a_later_file_of_posts_may_name_pictures_that_are_there(store, tmp_path)
 
 @pytest.mark.postgres
 def test_without_a_place_for_pictures_the_error_says_what_to_set(postgres_url, monkeypatch):
-    from davy.store import open_store
-
     monkeypatch.delenv("DAVY_IMAGES")
     with open_store(postgres_url, create=True) as store, pytest.raises(UserError, match="DAVY_IMAGES"):
         pictures.folder_of(store)
+
+
+def test_pictures_are_in_a_backup_and_come_back_with_it(store, tmp_path):
+    files = pictures.pictures_in_folder(folder_of(tmp_path / "in", {"a.png": draw(1), "b.png": draw(2)}))
+    make_project(store, ("a.png", "b.png"))
+    add(store, files)
+    kept = pictures.folder_of(store)
+    lost, held = sorted(kept.keys())
+    kept.remove(lost)
+    made = write_backup(store, tmp_path / "b.davy", images=kept)
+    assert (made.images, made.missing_images) == (1, 1)
+    target = ImageFolder(tmp_path / "elsewhere")
+    url = f"sqlite:///{tmp_path / 'new.sqlite'}"
+    with pytest.raises(UserError, match="DAVY_IMAGES"):
+        restore(tmp_path / "b.davy", url)
+    back, _ = restore(tmp_path / "b.davy", url, images=target)
+    assert (back.images, list(target.keys())) == (1, [held])
+    assert target.find(held).read_bytes() == kept.find(held).read_bytes()
+    assert target.preview(held) is not None
+    with open_store(url) as other, other.read() as db:
+        assert {it.key for it in images.of_project(db, "memes")} == {lost, held}
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("0" * 64, b"\x89PNG\r\n\x1a\nnot it"), ("../evil", b"x"), ("x" * 64, b"x")]
+)
+def test_a_backup_with_a_picture_that_is_not_what_it_says_is_refused(store, tmp_path, name, data):
+    write_backup(store, tmp_path / "b.davy", images=pictures.folder_of(store))
+    with zipfile.ZipFile(tmp_path / "b.davy") as old, zipfile.ZipFile(tmp_path / "evil.davy", "w") as new:
+        for member in old.namelist():
+            content = old.read(member)
+            if member == "manifest.json":
+                content = content.replace(b'"files": 0', b'"files": 1')
+            new.writestr(member, content)
+        new.writestr(f"images/{name}", data)
+    target = ImageFolder(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=r"can't be restored|damaged"):
+        restore(tmp_path / "evil.davy", f"sqlite:///{tmp_path / 'new.sqlite'}", images=target)
+    assert list(target.keys()) == []
+    assert not (tmp_path / "new.sqlite").exists()

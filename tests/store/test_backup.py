@@ -23,7 +23,9 @@ from davy.store import (
     cases,
     check_ins,
     codes,
+    detectors,
     events,
+    images,
     invitations,
     items,
     jobs,
@@ -76,6 +78,7 @@ def fill(store: Store) -> dict[str, str]:
         job = jobs.lease(db, ["count"], worker="w", seconds=60)
         jobs.log(db, job, "a line")
         jobs.save_checkpoint(db, job, {"at": 2**40})
+        detectors.add(db, name="words", version="1", source="keywords:w.txt", questions=["grumpy"], by=ada.id)
         fill_project(db, ada.id)
     return {"session": session, "key": key, "invitation": invitation}
 
@@ -104,6 +107,8 @@ def fill_project(db: Connection, ada: str) -> None:
     responses.put(db, "pilot", ada, "survey", {"clarity": 4})
     code = codes.create(db, "pilot", "Soße", by=ada)
     codes.put(db, "pilot", code.id, held.item.post, by=ada, note="n")
+    picture = images.StoredImage("0" * 64, "lampe ß.png", 3, 2, 70, "image/png", "CC0-1.0", "Łu")
+    images.add(db, "pilot", [picture], by=ada)
 
 
 def everything(store: Store) -> dict[str, list]:

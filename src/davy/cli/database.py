@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from davy.cli import console
+
+if TYPE_CHECKING:
+    from davy.image.image_folder import ImageFolder
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -102,7 +105,7 @@ def backup(
     """Write everything into one file, while people go on working.
 
     The file restores into SQLite and PostgreSQL alike. It holds password
-    hashes and all posts in clear, so keep it where only you can read it.
+    hashes, all posts in clear and all pictures, so keep it where only you can read it.
 
     Examples:
 
@@ -118,9 +121,19 @@ def backup(
         with store.read() as db:
             total = sum(row_counts(db).values())
         with console.progress("Backing up", total) as advance:
-            made = write_backup(store, file, progress=advance)
-        about = {"database": str(store), "file": str(file), "version": made.database_version, "rows": made.rows}
-        _say(about, f"{file} holds {made.total:,} rows of {store}.", json=json)
+            made = write_backup(store, file, images=_image_folder(database), progress=advance)
+        about = {
+            "database": str(store),
+            "file": str(file),
+            "version": made.database_version,
+            "rows": made.rows,
+            "images": made.images,
+            "missing_images": made.missing_images,
+        }
+        with_images = f" and {made.images:,} pictures" if made.images else ""
+        _say(about, f"{file} holds {made.total:,} rows{with_images} of {store}.", json=json)
+        if made.missing_images:
+            console.note(f"The files of {made.missing_images:,} pictures are gone, so they are not in it.")
 
 
 @app.command()
@@ -150,10 +163,26 @@ def restore(
     with BackupFile(file) as found:
         total = found.backup.total
     with console.progress("Restoring", total) as advance:
-        made, aside = restore_file(file, database or default_url(), replace=replace, progress=advance)
-    about = {"file": str(file), "made_at": made.made_at.isoformat(), "rows": made.rows, "old": aside}
+        images = _image_folder(database)
+        made, aside = restore_file(file, database or default_url(), replace=replace, images=images, progress=advance)
+    about = {
+        "file": str(file),
+        "made_at": made.made_at.isoformat(),
+        "rows": made.rows,
+        "images": made.images,
+        "old": aside,
+    }
     kept = f" The old database is {aside}." if aside else ""
     _say(about, f"{made.total:,} rows of {made.made_at:%Y-%m-%d %H:%M} UTC are back.{kept}", json=json)
+
+
+def _image_folder(database: str | None) -> ImageFolder | None:
+    """Return where a database's pictures are, or None where nobody said."""
+    from davy.image.image_folder import ImageFolder
+    from davy.store import default_url, images
+
+    path = images.folder_path(database or default_url())
+    return None if path is None else ImageFolder(path)
 
 
 def _say(about: Mapping[str, object], line: str, *, json: bool) -> None:

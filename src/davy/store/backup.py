@@ -1,8 +1,9 @@
 """Write all of a database into one file, as it is at one moment, while people go on working.
 
-The file is a zip of one JSON-lines file a table and a manifest with the
-version, the columns, the row counts and checksums. It is the same for SQLite
-and PostgreSQL, so that a backup of one restores into the other.
+The file is a zip of one JSON-lines file a table, the pictures, and a manifest with
+the version, the columns, the row counts and checksums. It is the same for SQLite
+and PostgreSQL, so that a backup of one restores into the other. A picture's name is
+the checksum of its bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     BigInteger,
@@ -47,6 +48,14 @@ KINDS: dict[str, TypeEngine[Any]] = {"text": Text(), "time": TimeColumn(), "inte
 """What a column can hold in a backup file, and the type that it is read and written with."""
 
 
+class PictureStorage(Protocol):
+    """Where the bytes of pictures are (`image.image_folder.ImageFolder`)."""
+
+    def find(self, key: str) -> Path | None: ...
+
+    def put_bytes(self, key: str, data: bytes) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Backup:
     """What a backup file holds."""
@@ -55,6 +64,10 @@ class Backup:
     davy: str
     made_at: datetime
     rows: dict[str, int]
+    images: int = 0
+    """Pictures in the file."""
+    missing_images: int = 0
+    """Pictures that the database knows and whose files were gone when the backup was made."""
 
     @property
     def total(self) -> int:
@@ -62,10 +75,16 @@ class Backup:
         return sum(self.rows.values())
 
 
-def write_backup(store: Store, target: Path, *, progress: Callable[[int], object] = lambda _: None) -> Backup:
+def write_backup(
+    store: Store,
+    target: Path,
+    *,
+    images: PictureStorage | None = None,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Backup:
     """Write a backup to `target`, which appears only when it is complete, and return what it holds.
 
-    `progress` is called with how many more rows were written.
+    `progress` is called with how many more rows were written. Without `images` it has no pictures.
     """
     if target.exists():
         raise UserError(f"{target} is there already. Name another file, or move it away.")
@@ -77,6 +96,8 @@ def write_backup(store: Store, target: Path, *, progress: Callable[[int], object
             zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             manifest = _write_tables(db, archive, progress)
+            if images is not None:
+                manifest["images"] = _write_images(db, archive, images)
             archive.writestr("manifest.json", json.dumps(manifest, indent=1))
     except OSError as error:
         raise UserError(
@@ -89,7 +110,8 @@ def backup_of(manifest: dict[str, Any]) -> Backup:
     """Return what a manifest says."""
     rows = {name: int(table["rows"]) for name, table in manifest["tables"].items()}
     made_at = datetime.fromisoformat(manifest["made_at"])
-    return Backup(manifest["database_version"], manifest["davy"], made_at, rows)
+    about = manifest.get("images") or {"files": 0, "missing": 0}
+    return Backup(manifest["database_version"], manifest["davy"], made_at, rows, about["files"], about["missing"])
 
 
 def row_counts(db: Connection) -> dict[str, int]:
@@ -141,6 +163,23 @@ def _write_tables(db: Connection, archive: zipfile.ZipFile, progress: Callable[[
         "made_at": now().isoformat(),
         "tables": tables,
     }
+
+
+def _write_images(db: Connection, archive: zipfile.ZipFile, images: PictureStorage) -> dict[str, int]:
+    """Add the pictures that are not withdrawn, each once; PNG files don't get smaller by packing."""
+    about = {"files": 0, "missing": 0}
+    table = next((it for it in reflect_tables(db) if it.name == "images"), None)
+    if table is None:  # a database of a version without pictures
+        return about
+    query = select(table.c.key).where(table.c.withdrawn_at.is_(None)).distinct().order_by(table.c.key)
+    for key in db.scalars(query).all():
+        path = images.find(key)
+        if path is None:
+            about["missing"] += 1
+        else:
+            archive.write(path, f"images/{key}", zipfile.ZIP_STORED)
+            about["files"] += 1
+    return about
 
 
 def _lines(db: Connection, table: Table, kinds: dict[str, str]) -> Iterator[list[str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,9 +22,13 @@ from davy.store.backup import FORMAT, FORMAT_VERSION, KINDS, backup_of
 
 LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_MANIFEST = 1024 * 1024
+LARGEST_IMAGE = 256 * 1024 * 1024
 
 # What Python's zip reader raises on damage; RuntimeError covers a password, deep nesting and unknown methods.
 _UNPACKING = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+
+
+_IMAGE = re.compile(r"images/[0-9a-f]{64}")
 
 
 class BackupFile:
@@ -57,8 +62,9 @@ class BackupFile:
 
     @property
     def size(self) -> int:
-        """How many bytes the tables take unpacked."""
-        return sum(it["bytes"] for it in self._manifest["tables"].values())
+        """How many bytes the tables and the pictures take unpacked."""
+        pictures = sum(self._archive.getinfo(name).file_size for name in self._image_names())
+        return pictures + sum(it["bytes"] for it in self._manifest["tables"].values())
 
     def columns(self, table: str) -> dict[str, str]:
         """Return a table's columns and their kinds."""
@@ -97,6 +103,21 @@ class BackupFile:
         if rows:
             yield rows
 
+    def images(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the pictures by key; whoever keeps them checks that their bytes are those of the key."""
+        for name in self._image_names():
+            try:
+                with self._archive.open(name) as file:
+                    data = file.read(LARGEST_IMAGE + 1)
+            except _UNPACKING as error:
+                raise self._wrong(f"{name[:80]!r} can't be unpacked ({type(error).__name__})") from None
+            if len(data) > LARGEST_IMAGE:
+                raise self._wrong(f"{name[:80]!r} is too large")
+            yield name.removeprefix("images/"), data
+
+    def _image_names(self) -> list[str]:
+        return [name for name in self._archive.namelist() if _IMAGE.fullmatch(name)]
+
     def _row(self, line: bytes, readers: list[Callable[[Any], Any]], table: str, number: int) -> list[Any]:
         try:
             values = json.loads(line)
@@ -122,7 +143,9 @@ class BackupFile:
     def _check_members(self) -> None:
         names = self._archive.namelist()
         wanted = {it["file"] for it in self._manifest["tables"].values()} | {"manifest.json"}
-        if len(names) != len(set(names)) or set(names) != wanted:
+        pictures = self._image_names()
+        counted = (self._manifest.get("images") or {"files": 0})["files"]
+        if len(names) != len(set(names)) or set(names) - set(pictures) != wanted or len(pictures) != counted:
             raise self._wrong("it holds other files than its manifest says")
         if any(it.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for it in self._archive.infolist()):
             raise self._wrong("it is packed in a way that Davy does not use")
@@ -145,6 +168,10 @@ def _check_manifest(manifest: Any) -> None:
     if not isinstance(tables, dict) or not all(isinstance(it, str) for it in texts):
         raise ValueError("its manifest lacks something")
     datetime.fromisoformat(manifest["made_at"])
+    pictures = manifest.get("images", {"files": 0, "missing": 0})
+    counts = [pictures.get("files"), pictures.get("missing")] if isinstance(pictures, dict) else [None]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("its manifest is wrong about the pictures")
     for name, it in tables.items():
         numbers = isinstance(it, dict) and [it.get("rows"), it.get("bytes")]
         right = (

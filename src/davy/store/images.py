@@ -19,7 +19,7 @@ from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
 from davy.store.tables import images, posts
-from davy.store.url import sqlite_path
+from davy.store.url import parse_url, sqlite_path
 
 CHUNK = 500
 
@@ -44,14 +44,15 @@ class StoredImage:
 _COLUMNS = [images.c[name] for name in StoredImage.__dataclass_fields__]
 
 
-def folder_path(url: URL) -> Path | None:
+def folder_path(url: URL | str) -> Path | None:
     """Return where a database's pictures are: DAVY_IMAGES, else beside the SQLite file; None where nobody said."""
     given = os.environ.get("DAVY_IMAGES")
     if given:
         return Path(given)
-    if url.get_backend_name() != "sqlite":
+    parsed = parse_url(url) if isinstance(url, str) else url
+    if parsed.get_backend_name() != "sqlite":
         return None
-    path = sqlite_path(url)
+    path = sqlite_path(parsed)
     return path.with_name(path.name + ".images")
 
 

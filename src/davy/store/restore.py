@@ -21,7 +21,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 from davy.core.errors import UserError
 from davy.files import atomic
 from davy.store import events, schema_versions
-from davy.store.backup import KINDS, Backup, column_kind, reflect_tables, row_counts
+from davy.store.backup import KINDS, Backup, PictureStorage, column_kind, reflect_tables, row_counts
 from davy.store.backup_file import BackupFile
 from davy.store.columns import now
 from davy.store.store import Store, make_engine
@@ -36,13 +36,15 @@ def restore(
     url: str,
     *,
     replace: bool = False,
+    images: PictureStorage | None = None,
     by: str = events.SHELL,
     progress: Callable[[int], object] = lambda _: None,
 ) -> tuple[Backup, str | None]:
     """Fill the database at `url` from a backup; return what came in and where the old database was put, if any.
 
-    `progress` is called with how many more rows were read. Everyone has to sign
-    in again: a session that was ended since the backup must not come back.
+    `progress` is called with how many more rows were read. `images` is where its pictures go: before the rows, and
+    beside those that are there, since a file never changes. Everyone has to sign in again: a session that was ended
+    since the backup must not come back.
     """
     parsed = parse_url(url)
     with BackupFile(source) as file:
@@ -51,6 +53,11 @@ def restore(
                 f"{source} is of version {file.backup.database_version}, and this Davy knows up to "
                 f"{schema_versions.newest_version()}. Update Davy: pip install --upgrade davy"
             )
+        if file.backup.images and images is None:
+            raise UserError("The backup has pictures. Set DAVY_IMAGES to the folder that they go to.")
+        for key, data in file.images():
+            assert images is not None
+            images.put_bytes(key, data)
         if parsed.get_backend_name() == "sqlite":
             aside = _into_sqlite(file, sqlite_path(parsed), replace=replace, by=by, progress=progress)
         else:
