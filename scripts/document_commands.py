@@ -52,7 +52,7 @@ def _first_line(command: Any) -> str:
 def _options(command: Any) -> str:
     rows = []
     for parameter in command.params:
-        if parameter.name == "help":
+        if parameter.name == "help" or getattr(parameter, "hidden", False):
             continue
         names = ", ".join(f"`{option}`" for option in (*parameter.opts, *parameter.secondary_opts))
         if parameter.param_type_name == "argument":

@@ -1,5 +1,6 @@
-"""The docs keep up with the program: every command and option, every link, every picture."""
+"""The docs keep up with the program: every command and option, every link, every picture, every import shown."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -61,3 +62,33 @@ def test_a_page_can_be_reached_from_the_index(page):
     linked = {(index.parent / link).resolve() for link in links}
     beside = {path.parent for path in linked if path.name == "README.md"}
     assert page == index or page in linked or page.parent in beside
+
+
+def imports_shown(page):
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M):
+        for module, names in re.findall(r"^\s*from (davy[\w.]*) import ([\w, ]+)", block, re.M):
+            yield module, [name.split(" as ")[0].strip() for name in names.split(",")]
+
+
+def names_in(module):
+    """What a module's source defines or imports; nothing is imported here, since some modules need torch."""
+    path = ROOT.joinpath("src", *module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    assert file.exists(), f"{module} does not exist"
+    found = {child.stem for child in path.iterdir()} if path.is_dir() else set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        else:
+            found |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            found |= {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
+def test_what_python_examples_import_is_there(page):
+    for module, names in imports_shown(page):
+        absent = [name for name in names if name not in names_in(module)]
+        assert not absent, f"{page.relative_to(ROOT)} imports {', '.join(absent)} from {module}"

@@ -1,7 +1,7 @@
 """Settling posts by the project's rules: an item's answers in; verdicts, and cases for experts, out.
 
 `settle_item` runs in the transaction that saved the last answer and may run
-again: it writes only what changed. What an expert decided (`annotate.expert`)
+again: it writes only what changed. What an expert decided (`annotate.expert_cases`)
 stands against later answers.
 """
 

@@ -25,7 +25,7 @@ def work(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End when no job is due.")] = False,
     lease: Annotated[float, typer.Option(help="Seconds until another worker takes over from a dead one.", min=1)] = 60,
-    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
+    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End with the parent.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every job.")] = False,
 ) -> None:
     """Run background jobs until Ctrl+C: exports, imports, trainings, scoring, evaluations, checks.

@@ -1,6 +1,6 @@
 """Phases: the stretches of a project, in their order, each waiting, open or closed.
 
-Whether a phase may open or close is a rule of the work (`annotate.going_on`);
+Whether a phase may open or close is a rule of the work (`annotate.phase_gates`);
 here it is only written down, with its event.
 """
 
