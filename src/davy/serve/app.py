@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from davy import __version__
+from davy.models.load import load
 from davy.serve import demo, error_pages, render
 from davy.serve.context import Context
 from davy.serve.detector import Detector
@@ -34,8 +35,6 @@ from davy.store.passwords import check_password
 
 def create_app(settings: ServerSettings) -> FastAPI:
     """Return the app; its database exists and its detector is loaded."""
-    from davy.models.load import load
-
     scorer = demo.scorer() if settings.model == demo.WORD_LIST else load(settings.model)
     store = open_store(settings.database, create=True)
     shared = SharedFile(settings.shared)

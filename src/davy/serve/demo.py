@@ -12,14 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from davy import schemes as shipped
 from davy.annotate.images import Credit, add_pictures, pictures_in_folder, storing_pictures
-
-if TYPE_CHECKING:
-    from davy.core.scorer import Scorer
-    from davy.lexicons.read import Lexicon
-    from davy.store import Connection
+from davy.core import Post, Source, Verdict
+from davy.core.scorer import Scorer
+from davy.lexicons.read import Lexicon
+from davy.lexicons.read import load as load_lexicon
+from davy.models.keywords import Keywords
+from davy.serve import demo_projects
+from davy.store import Connection, events, open_store, posts, schemes, users, verdicts
+from davy.store.passwords import hash_password
 
 WORD_LIST = "demo word list"
 _CREDIT = Credit("Apache-2.0", "drawn by the Davy developers", "demo")
@@ -44,10 +48,6 @@ PEOPLE: tuple[DemoAccount, ...] = (
 
 def build(folder: Path) -> str:
     """Make the demo's database in a folder and return its URL."""
-    from davy.serve import demo_projects
-    from davy.store import events, open_store, users
-    from davy.store.passwords import hash_password
-
     url = f"sqlite:///{folder / 'demo.sqlite'}"
     hashes = [hash_password(person.password) for person in PEOPLE]
     with (
@@ -66,7 +66,7 @@ def build(folder: Path) -> str:
                 by=events.SYSTEM,
             )
             ids[person.login] = made.id
-        _add_posts(db, {name: it.key for name, it in pictures.items()})
+        _add_posts(db, {name: picture.key for name, picture in pictures.items()})
         add_pictures(db, None, pictures, by=events.SYSTEM)
         demo_projects.add(db, ids, _folder())
     return url
@@ -75,8 +75,6 @@ def build(folder: Path) -> str:
 def _add_posts(db: Connection, pictures: Mapping[str, str]) -> None:
     """Add the demo's posts with their verdicts, scheme by scheme; `pictures` are keys by name."""
     from davy import schemes as shipped
-    from davy.core import Post, Source, Verdict
-    from davy.store import events, posts, schemes, verdicts
 
     source = Source("demo", licence="Apache-2.0", found="written by the Davy developers")
     rows = _posts()
@@ -104,23 +102,16 @@ def _pictures() -> set[str]:
 
 def lexicon() -> Lexicon:
     """Return what the demo masks: what Davy always masks, and the demo's own made-up words."""
-    from davy.lexicons.read import Lexicon, load
-
-    return Lexicon("demo", (*load("masking").entries, *_words().entries))
+    return Lexicon("demo", (*load_lexicon("masking").entries, *_words().entries))
 
 
 def scorer() -> Scorer:
     """Return the demo's stand-in where no embedded detector is installed: a list of its own words."""
-    from davy.models.keywords import Keywords
-    from davy.schemes.read import load
-
-    return Keywords(_words(), load("hate").question("hate"), WORD_LIST)
+    return Keywords(_words(), shipped.load("hate").question("hate"), WORD_LIST)
 
 
 def _words() -> Lexicon:
-    from davy.lexicons.read import load
-
-    return load(_folder() / "words.txt")
+    return load_lexicon(_folder() / "words.txt")
 
 
 def _folder() -> Path:

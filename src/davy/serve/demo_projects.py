@@ -12,12 +12,13 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from davy.core import Member, Phase, Project
-    from davy.core.annotation import Answers
-    from davy.store import Connection
+from davy.annotate import consensus, labelling, monitoring, project_creation, project_file
+from davy.core import Member, Phase, Project
+from davy.core.annotation import Answers
+from davy.store import Connection, events, items, members, messages, phases, posts, users
+from davy.store.columns import new_id
 
 COLLEAGUES = {"ada": "Ada", "karl": "Karl", "lena": "Lena"}
 
@@ -26,8 +27,6 @@ PLANS: tuple[str, ...] = ("mill-valley", "am-fluss")
 
 def add(db: Connection, people: Mapping[str, str], folder: Path) -> None:
     """Add both projects; `people` are the ids of humphry, jane and michael."""
-    from davy.store import events, users
-
     colleagues = [
         users.add(db, login=login, name=name, role="annotator", by=events.SYSTEM).id
         for login, name in COLLEAGUES.items()
@@ -42,9 +41,6 @@ def _project(
     db: Connection, file: Path, rows: list[dict[str, Any]], colleagues: list[str], people: Mapping[str, str]
 ) -> None:
     import polars as pl
-
-    from davy.annotate import project_creation, project_file
-    from davy.store import events, members, messages
 
     plan = project_file.read_plan(file)
     # Their second calibration passes, so the German team needs no third.
@@ -78,9 +74,6 @@ _WELCOME = {
 
 def _work(db: Connection, project: Project, team: list[Member], truth: Mapping[str, Answers], manager: str) -> None:
     """Let the colleagues work: what comes before production in full, of production a part."""
-    from davy.annotate import consensus, monitoring
-    from davy.store import items, phases, posts
-
     chance = random.Random(project.id)  # noqa: S311 — made-up people, not secrets
     for phase in phases.of_project(db, project.id):
         phase = phases.open_phase(db, phase.id, by=manager)
@@ -111,14 +104,11 @@ def _answer(
     slips: float,
     most: int,
 ) -> None:
-    from davy.annotate import labelling
-    from davy.store.columns import new_id
-
     for _ in range(most):
         sheet = labelling.next_sheet(db, project, member, phase_id=phase.id)
         if sheet is None:
             return
-        said = truth[sheet.post.id]
+        answers = truth[sheet.post.id]
         if chance.random() < slips:
-            said = chance.choice([other for other in truth.values() if other != said])
-        labelling.save(db, sheet, said, annotation_id=new_id(), seconds=round(chance.uniform(4, 30), 1))
+            answers = chance.choice([other for other in truth.values() if other != answers])
+        labelling.save(db, sheet, answers, annotation_id=new_id(), seconds=round(chance.uniform(4, 30), 1))

@@ -21,16 +21,15 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError
 from davy.jobs.processes import WorkerProcesses, set_up_logging
+from davy.models import embedded
+from davy.models.load import DEFAULT
 from davy.serve import demo as demo_room
 from davy.serve.settings import ServerSettings, bracketed, is_loopback, secret_key_for
 from davy.serve.shared import SharedFile
-
-if TYPE_CHECKING:
-    from davy.store import Store
+from davy.store import Store, default_url, detectors, events, invitations, open_store, users
 
 WORD_LIST = "keywords:masking"
 """The detector that every installation has: it stands in where no embedded one was built in."""
@@ -79,8 +78,6 @@ def _job_processes(asked: ServeOptions, settings: ServerSettings) -> AbstractCon
     """Return the block within which processes work on background jobs; an empty one where none are wanted."""
     if not asked.job_workers:
         return nullcontext()
-    from davy.store import open_store
-
     open_store(settings.database, create=True).close()  # a worker does not make a database
     return WorkerProcesses(asked.job_workers, settings.database, settings.files, verbose=asked.verbose)
 
@@ -88,8 +85,6 @@ def _job_processes(asked: ServeOptions, settings: ServerSettings) -> AbstractCon
 @contextmanager
 def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.socket) -> Iterator[None]:
     """Run the other workers while the block runs: processes that take requests from the same socket."""
-    from davy.store import open_store
-
     if asked.workers > 1:
         open_store(settings.database, create=True).close()  # once, before several would want to
         SharedFile(settings.shared).close()
@@ -179,8 +174,6 @@ def _cant_listen(host: str, port: int, error: OSError) -> UserError:
 
 def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None) -> ServerSettings:
     """Return the server's settings; for the demo, over a fresh database filled with our content."""
-    from davy.store import default_url
-
     everywhere = asked.host in ("0.0.0.0", "::")  # noqa: S104 — compared, not bound
     name = socket.gethostname() if everywhere else bracketed(asked.host)
     database = demo_room.build(demo_folder) if demo_folder else asked.database or default_url()
@@ -198,9 +191,6 @@ def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None)
 
 def default_model(*, demo: bool) -> str:
     """Return the embedded detector where this installation has one, else a word list."""
-    from davy.models import embedded
-    from davy.models.load import DEFAULT
-
     if embedded.shipped_names():
         return DEFAULT
     return demo_room.WORD_LIST if demo else WORD_LIST
@@ -215,7 +205,7 @@ def announcement(asked: ServeOptions, settings: ServerSettings, store: Store) ->
         lines.append(f"{default} answers by default, as chosen with davy model default; --model by its name.")
     if settings.demo:
         lines.append("Demo accounts:")
-        lines += [f"  {it.role:<10} login {it.login:<10} password {it.password}" for it in demo_room.PEOPLE]
+        lines += [f"  {who.role:<10} login {who.login:<10} password {who.password}" for who in demo_room.PEOPLE]
     elif link := first_admin_link(settings, store):
         lines += ["There is no account yet. Make the first admin (the link works once, for a day):", f"  {link}"]
     if not is_loopback(asked.host) and not settings.https:
@@ -226,16 +216,12 @@ def announcement(asked: ServeOptions, settings: ServerSettings, store: Store) ->
 
 
 def _default_detector(store: Store) -> str | None:
-    from davy.store import detectors
-
     with store.read() as db:
         return next((entry.full_name for entry in detectors.list_detectors(db) if entry.is_default), None)
 
 
 def first_admin_link(settings: ServerSettings, store: Store) -> str | None:
     """Return a link to make the first admin, or None where there is an account; older such links stop working."""
-    from davy.store import events, invitations, users
-
     with store.write() as db:
         if users.count(db):
             return None

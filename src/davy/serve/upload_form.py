@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from davy.actions.file_checks import UploadLimits
 from davy.annotate import images
 from davy.annotate.images import PictureFiles
 from davy.core.errors import UserError
+from davy.files import post_file
 from davy.serve import csrf, uploads
 from davy.serve.context import context_of
 from davy.serve.visitor import field
@@ -49,7 +51,7 @@ async def read_posts(request: Request, form: FormData, name: str = "file") -> pl
         return None
     limits = UploadLimits(size=context_of(request).settings.max_upload)
     kinds = (*uploads.TEXT_KINDS, "parquet")
-    upload = await uploads.receive_async(_chunks(file), file.filename or "upload", kinds=kinds, limits=limits)
+    upload = await _receive(file, file.filename or "upload", kinds, limits)
     try:
         return await to_thread.run_sync(_read, upload)
     finally:
@@ -59,14 +61,14 @@ async def read_posts(request: Request, form: FormData, name: str = "file") -> pl
 @asynccontextmanager
 async def pictures_in(request: Request, form: FormData, name: str = "pictures") -> AsyncIterator[PictureFiles | None]:
     """Yield the pictures in a form, single files or zips, or None where none was chosen; then they are gone."""
-    chosen = [it for it in form.getlist(name) if isinstance(it, UploadFile) and (it.filename or it.size)]
+    chosen = [file for file in form.getlist(name) if isinstance(file, UploadFile) and (file.filename or file.size)]
     limits = UploadLimits(size=context_of(request).settings.max_upload)
     received: list[uploads.Upload] = []
     try:
         for file in chosen:
             named = file.filename or "picture"
             kinds = ("image", "zip", "csv") if named.endswith(images.CREDITS_FILE) else ("image", "zip")
-            received.append(await uploads.receive_async(_chunks(file), named, kinds=kinds, limits=limits))
+            received.append(await _receive(file, named, kinds, limits))
         yield await to_thread.run_sync(_pictures, received) if received else None
     finally:
         for upload in received:
@@ -91,21 +93,20 @@ def _pictures(received: list[uploads.Upload]) -> PictureFiles:
     return images.joined(parts)
 
 
-async def _chunks(file: UploadFile) -> AsyncIterator[bytes]:
-    while chunk := await file.read(CHUNK):
-        yield chunk
+async def _receive(file: UploadFile, name: str, kinds: tuple[str, ...], limits: UploadLimits) -> uploads.Upload:
+    """Check a form's file in a thread, off the event loop: the form has been read, and the file lies on the disk."""
+    chunks = iter(partial(file.file.read, CHUNK), b"")
+    return await to_thread.run_sync(partial(uploads.receive, chunks, name, kinds=kinds, limits=limits))
 
 
 def _read(upload: uploads.Upload) -> pl.DataFrame:
     """Return an upload's posts, read under its own name, which errors and made-up ids show."""
-    from davy.files.post_file import read_posts
-
     stem = upload.name.split(".")[0] or "upload"
     ending = f"{upload.kind}.gz" if upload.gzip else upload.kind
     with tempfile.TemporaryDirectory(prefix="davy-upload-") as folder:
         path = Path(folder) / f"{stem}.{ending}"
         path.symlink_to(upload.path)
         try:
-            return read_posts(path)
+            return post_file.read_posts(path)
         except UserError as error:
             raise UserError(error.message.replace(str(path), path.name), status=422) from None

@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 import unicodedata
-from collections.abc import AsyncIterable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -75,26 +75,6 @@ def receive(
             for chunk in chunks:
                 receiver.take(chunk, file)
         return _checked(receiver, name, kinds)
-
-
-async def receive_async(
-    chunks: AsyncIterable[bytes],
-    name: str,
-    *,
-    kinds: tuple[str, ...] = KINDS,
-    limits: UploadLimits | None = None,
-    folder: Path | None = None,
-) -> Upload:
-    """The same for an asynchronous stream; the checks run in a thread, off the event loop."""
-    import asyncio
-
-    limits = limits or UploadLimits()
-    with _kept_when_good(folder) as path:
-        receiver = _Receiver(limits, path)
-        with path.open("wb") as file:
-            async for chunk in chunks:
-                receiver.take(chunk, file)
-        return await asyncio.to_thread(_checked, receiver, name, kinds)
 
 
 @contextmanager
