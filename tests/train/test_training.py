@@ -116,8 +116,7 @@ def test_macro_f1_agrees_with_scikit_learn():
 
 
 def test_emoji_become_tokens_that_start_as_their_names(tiny):
-    from davy.models.network import load_encoder
-    from davy.models.transformer import load_tokenizer
+    from davy.models.encoder import load_encoder, load_tokenizer
     from davy.train.emoji import add_tokens
 
     tokenizer, _ = load_tokenizer(str(tiny))
@@ -244,7 +243,7 @@ def test_an_encoder_whose_weights_are_missing_is_refused(tiny, tmp_path):
 
     from safetensors.torch import load_file, save_file
 
-    from davy.models.network import load_encoder
+    from davy.models.encoder import load_encoder
 
     folder = tmp_path / "gaps"
     shutil.copytree(tiny, folder)
@@ -255,14 +254,14 @@ def test_an_encoder_whose_weights_are_missing_is_refused(tiny, tmp_path):
 
 
 def test_a_long_text_is_read_at_both_ends_as_after_export(tiny):
-    from davy.models.onnx import _cut
-    from davy.models.transformer import TextTokenizer, load_tokenizer
+    from davy.models.encoder import TextTokenizer, load_tokenizer
+    from davy.models.token_batches import cut
 
     tokenizer, pad = load_tokenizer(str(tiny))
     text = "lovely garden " * 100 + "grumblefop"
     ids = TextTokenizer(tokenizer, 16, pad).ids([text])[0]
     assert tokenizer.id_to_token(ids[-2]) == "grumblefop"
-    assert ids == _cut(tokenizer.encode(_cut(text, 16 * 16, True, " ")).ids, 16, True)
+    assert ids == cut(tokenizer.encode(cut(text, 16 * 16, glue=" ")).ids, 16)
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,16 @@ class TextDetector:
             raise UserError(f"{self.name} is no model of a folder, so it can't be saved: load it by its name.")
         return out
 
+    def to_huggingface(self, folder: str | Path) -> Path:
+        """Write a folder that gives the same scores in transformers; return the folder.
+
+        Example:
+            davy.train(posts, gold={"hate": "label"}, encoder="distilbert-base-uncased").to_huggingface("mine-hf")
+        """
+        from davy.models.huggingface import write_huggingface
+
+        return write_huggingface(self.scorer, Path(folder).expanduser())
+
     def _scores(self, posts: Any, text: str | None) -> Scores:
         from davy.library import frames
 

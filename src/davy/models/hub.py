@@ -18,11 +18,13 @@ SECONDS = 5.0
 
 def download_options(name: str) -> dict[str, bool]:
     """Return what to tell `from_pretrained` about a folder or hub name; one that can't be had is an error."""
+    # Said outright: where nothing is said, transformers asks on the terminal whether to run a stranger's code.
+    safe = {"trust_remote_code": False}
     if Path(name).expanduser().is_dir() or is_reachable():
-        return {}
+        return safe
     if not is_cached(name):
         raise UserError(f"{name!r} is no folder, not in the cache, and the hub can't be reached. Name a folder.")
-    return {"local_files_only": True}
+    return {**safe, "local_files_only": True}
 
 
 def is_cached(name: str) -> bool:

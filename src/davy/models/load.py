@@ -37,7 +37,7 @@ MAKERS: Mapping[str, str] = {
     "perspective": "davy.models.remote:perspective",
     "openai": "davy.models.remote:openai",
     "url": "davy.models.remote:url",
-    "hf": "davy.models.transformer:load_from_hub",
+    "hf": "davy.models.hub_classifier:load_from_hub",
     "llm": "davy.models.language_model:load_prompted",
     "ensemble": "davy.models.ensemble:ensemble",
 }

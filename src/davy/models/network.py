@@ -7,17 +7,11 @@ that the job that builds the shipped detectors runs the same code as `davy train
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-from davy.core.errors import UserError
-from davy.models import hub
-from davy.models.folder import MANIFEST
 
 POOLINGS: tuple[str, ...] = ("mean", "first")
 
@@ -83,66 +77,3 @@ def probabilities(logits: Tensor, heads: tuple[Head, ...], temperatures: Mapping
         block = logits[:, columns].float() / (temperatures or {}).get(head.name, 1.0)
         parts.append(block.sigmoid() if head.kind == "many" else block.softmax(dim=1))
     return torch.cat(parts, dim=1)
-
-
-def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Module:
-    """Return the encoder of a local folder or hub name; `random` takes only its shape, `changes` override its config.
-
-    Only safetensors are read: a pickle would run a stranger's code. A folder that `davy train` wrote gives
-    its encoder, to be trained further.
-    """
-    from transformers import AutoConfig, AutoModel
-
-    silence_transformers()
-    if (Path(name).expanduser() / MANIFEST).is_file() and not (random or changes):
-        return _trained_encoder(Path(name).expanduser())
-    where = hub.download_options(name)
-    config = AutoConfig.from_pretrained(name, **changes, **where)
-    if random:
-        return AutoModel.from_config(config)  # type: ignore[no-any-return,no-untyped-call]
-    model, found = AutoModel.from_pretrained(
-        name, config=config, use_safetensors=True, output_loading_info=True, **where
-    )
-    check_complete(name, found["missing_keys"])
-    return model  # type: ignore[no-any-return]
-
-
-def silence_transformers() -> None:
-    """Silence transformers: its bars are over before they are seen, and heads without use read like a fault."""
-    from transformers.utils import logging
-
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def check_complete(name: str, missing: Iterable[str]) -> None:
-    """Raise where weights of an encoder were not found: it would start from chance and say nothing about it.
-
-    A pooler may be missing: we have our own.
-    """
-    lost = sorted(key for key in missing if "pooler" not in key)
-    if lost:
-        raise UserError(
-            f"{name} lacks {len(lost)} of its encoder's weights, such as {lost[0]}. Name an encoder that is complete."
-        )
-
-
-def encoder_error(name: str, error: Exception) -> UserError:
-    """Return the line that says why an encoder can't be loaded, and what to do about it."""
-    pickled = sorted(path for path in Path(name).expanduser().glob("*.bin"))
-    if pickled:
-        return UserError(
-            f"No encoder {name!r}: only safetensors are loaded. Convert it once: davy model convert {pickled[0]}"
-        )
-    reason = str(error).splitlines()[0][:160].rstrip(".")
-    return UserError(f"No encoder {name!r}: {reason}. Only safetensors are loaded; davy model convert makes them.")
-
-
-def _trained_encoder(folder: Path) -> nn.Module:
-    from davy.models.load import open_folder
-    from davy.models.transformer import TransformerScorer
-
-    scorer = open_folder(folder)
-    if not isinstance(scorer, TransformerScorer):
-        raise UserError(f"{folder} is a {scorer.name!r} that can't be trained further. Name what davy train made.")
-    return scorer.network.encoder

@@ -26,7 +26,7 @@ from davy.models.cached_tokenizer import CachedTokenizer
 from davy.models.cascade_screen import Screen
 from davy.models.early_exit import EarlyExit
 from davy.models.text_steps import STEPS, prepare_text
-from davy.models.token_batches import TokenRows, cores, map_threads
+from davy.models.token_batches import CHARACTERS_PER_TOKEN, TokenRows, cores, cut, map_threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# A text is cut to this many characters a token before it is tokenised, so that a megabyte costs no more than a page.
-CHARACTERS_PER_TOKEN = 16
-HEAD_SHARE = 0.75
 PART = 256
 """How many posts a core takes at a time."""
 SMALL = 32_000_000
@@ -177,8 +174,8 @@ class OnnxScorer:
     def _encoded(self, texts: list[str]) -> list[Sequence[int]]:
         """Return the token ids of each text, special tokens and all, cut to the model's length."""
         limit = self._length * CHARACTERS_PER_TOKEN
-        cut = [prepare_text(_cut(text, limit, self._tail, " "), self._steps) for text in texts]
-        return [_cut(ids, self._length, self._tail) for ids in self._pieces.ids(cut)]
+        short = [prepare_text(cut(text, limit, tail=self._tail, glue=" "), self._steps) for text in texts]
+        return [cut(ids, self._length, tail=self._tail) for ids in self._pieces.ids(short)]
 
     def _run(self, ids: Array, mask: Array) -> list[Array]:
         """Return the logits of one batch, a block for each question."""
@@ -226,20 +223,6 @@ class OnnxScorer:
             if name not in yes_or_no:
                 what = type(cheap).__name__.lower()
                 raise UserError(f"{self.folder}: its {what} asks {name!r}, its model does not. Export the model again.")
-
-
-def _cut(items: Any, most: int, tail: bool, glue: Any = None) -> Any:
-    """Return at most `most` of a text or of token ids: its head, or three quarters head and one quarter tail.
-
-    Token ids end with the separator, so the tail keeps it; a head alone gets it back.
-    """
-    if len(items) <= most:
-        return items
-    if not tail:
-        return items[:most] if glue is not None else [*items[: most - 1], items[-1]]
-    head = int(most * HEAD_SHARE)
-    start, end = items[:head], items[len(items) - (most - head) :]
-    return start + glue + end if glue is not None else [*start, *end]
 
 
 def _max_length(folder: Path, manifest: folders.Manifest) -> int:

@@ -16,8 +16,7 @@ import torch
 
 from davy.core.errors import UserError
 from davy.models import hub
-from davy.models.network import check_complete, encoder_error, silence_transformers
-from davy.models.transformer import TextTokenizer, load_tokenizer
+from davy.models.encoder import TextTokenizer, check_complete, encoder_error, load_tokenizer, silence_transformers
 from davy.train import emoji
 from davy.train.config import Config
 from davy.train.data import Tokens, batches_by_length

@@ -20,8 +20,9 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
-from davy.models.network import Network, columns_of, encoder_error, load_encoder
-from davy.models.transformer import TextTokenizer, TransformerScorer, heads_of, load_tokenizer
+from davy.models.encoder import TextTokenizer, encoder_error, load_encoder, load_tokenizer
+from davy.models.network import Network, columns_of
+from davy.models.transformer import TransformerScorer, heads_of
 from davy.train import emoji, targets
 from davy.train.config import Config
 from davy.train.data import Targets, Tokens
