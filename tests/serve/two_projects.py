@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import polars as pl
+from sqlalchemy import update
 from web_site import Site, hashed_password
 
-from davy.annotate import project_creation, project_file
+from davy.annotate import images as pictures
+from davy.annotate import labelling, project_creation, project_file
 from davy.core import Verdict
+from davy.jobs.kinds import EXPORT
 from davy.schemes import load
-from davy.store import codes, events, jobs, members, phases, posts, users, verdicts
+from davy.store import (
+    cases,
+    check_ins,
+    codes,
+    detectors,
+    events,
+    invitations,
+    items,
+    jobs,
+    keys,
+    members,
+    messages,
+    phases,
+    posts,
+    projects,
+    tables,
+    users,
+    verdicts,
+)
+from davy.store.columns import now
+from drawn_memes import draw
 
 PEOPLE: dict[str, tuple[str, str]] = {
     "outsider": ("annotator", ""),
@@ -58,3 +83,62 @@ def fill(site: Site) -> dict[str, Any]:
         members.leave(db, "p", site.people["left"].id, by="shell")
         members.add(db, "q", site.people["manager of q"].id, ["manager"], by="shell")
     return ids
+
+
+def fill_rooms(site: Site) -> dict[str, str]:
+    """Make the two projects, with one of everything in `p`; return what stands for each part of an address."""
+    ids = fill(site)
+    for number, project in enumerate(("p", None)):
+        files = pictures.PictureFiles("folder", {"a.png": partial(draw, number)})
+        with pictures.storing_pictures(site.store, files, {"a.png"}) as stored, site.store.write() as db:
+            pictures.add_pictures(db, project, stored, by="shell")
+            ids[f"picture of {project}"] = stored["a.png"].key
+    with site.store.write() as db:
+        annotator = site.people["annotator"].id
+        spare = users.add(db, login="spare", name="Spare", role="annotator", by="shell")
+        project, member = projects.get(db, "p"), members.get(db, "p", annotator)
+        members.add(db, "p", spare.id, ["annotator"], by="shell")
+        sheet = labelling.next_sheet(db, project, member)
+        for name, kind in (("talk", "discussion"), ("set", "calibration")):
+            made = phases.add(db, "p", name=name, kind=kind, answers=1, in_corpus=False, settings={}, by="shell")
+            items.add(db, made, [("2", None, None)], by="shell")
+            phases.open_phase(db, made.id, by="shell")
+        phases.close_phase(db, made.id, by="shell")
+        talk = phases.by_name(db, "p", "talk")
+        item = items.of_post(db, talk, "2")
+        case = cases.add(db, project="p", item=item.id, post=item.post, kind="audit", by="shell", questions=["hate"])
+        told = {"project": "p", "format": "long", "phases": [sheet.phase.name], "file": "p.csv"}
+        export = jobs.enqueue(db, EXPORT, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
+        result = {"file": "p.csv", "size": 1, "posts": 1, "answers": 1, "settled": 1}  # its file is gone by now
+        db.execute(update(tables.jobs).where(tables.jobs.c.id == export.id).values(state="done", result=result))
+        _, token = invitations.create(db, role="annotator", by="shell", project="p", project_roles=["annotator"])
+        key, _ = keys.create(db, name="k", owner=site.people["admin"].id, scopes=["score"], by="shell")
+        detector = detectors.add(db, name="d", version="1", source="keywords:none", questions=["hate"], by="shell")
+        check_in = check_ins.add(db, "p", annotator, words="tired")
+        message = messages.ask(db, "p", "Why?", by=annotator)
+    return {
+        "project_id": "p",
+        "job_id": ids["job of p"],
+        "/projects/{project_id}/exports/{job_id}/{act} job_id": export.id,
+        "/projects/{project_id}/exports/{job_id}/{name} job_id": export.id,
+        "/projects/{project_id}/exports/{job_id}/{act} act": "again",
+        "/projects/{project_id}/exports/{job_id}/{name} name": "p.csv",
+        "name": ids["phase of p"],
+        "/projects/{project_id}/phases/{name}/notes name": "set",
+        "/projects/{project_id}/phases/{name}/review name": "set",
+        "/static/{name:path} name": "davy.css",
+        "act": "retire",
+        "assignment_id": sheet.assignment.id,
+        "item_id": item.id,
+        "post": item.post,
+        "case_id": case,
+        "token": token,
+        "key_id": key.id,
+        "check_in_id": check_in.id,
+        "message_id": message.id,
+        "code_id": ids["code of p"],
+        "user_id": spare.id,
+        "detector_id": detector.id,
+        "key": ids["picture of p"],
+        "/images/{key} key": ids["picture of None"],
+    }

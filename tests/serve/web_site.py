@@ -51,23 +51,23 @@ class Site:
         """Return a worker for quick jobs, which runs within a block."""
         return JobWorker(self.store, kinds.QUICK, files=self.settings.files_folder, poll_seconds=0.05)
 
-    def visitor(self, **headers: str) -> TestClient:
+    def visitor(self, *, address: str = "203.0.113.7", **headers: str) -> TestClient:
         """Return a browser-like client that is not signed in."""
         client = TestClient(
             self.app,
             base_url=self.settings.base_url,
             headers={"accept": "text/html", **headers},
             follow_redirects=False,
-            client=("203.0.113.7", 5000),
+            client=(address, 5000),
         )
         client.portal = self.running.portal if self.running else None
         return client
 
-    def as_(self, role: str, **headers: str) -> TestClient:
+    def as_(self, role: str, *, address: str = "203.0.113.7", **headers: str) -> TestClient:
         """Return a client that is signed in as the person with this role."""
         with self.store.write() as db:
             _, token = sessions.start(db, self.people[role].id)
-        client = self.visitor(**headers)
+        client = self.visitor(address=address, **headers)
         client.cookies.set("davy-session", token, domain="127.0.0.1")
         return client
 

@@ -28,7 +28,7 @@ from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
 
-Browses = Annotated[User, Depends(allowed("browse posts"))]
+Browses = Annotated[User, Depends(allowed("browse the shelf"))]
 Manages = Annotated[Place, Depends(in_project("manage"))]
 
 _MOST_MISSING = 50
