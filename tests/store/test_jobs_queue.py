@@ -53,6 +53,39 @@ def test_the_oldest_job_goes_first_and_one_for_later_waits(store):
         assert jobs.get(db, late.id).state == "waiting"
 
 
+def test_projects_take_turns_and_one_projects_long_job_holds_up_no_other(store):
+    def next_job(db):
+        return jobs.lease(db, ["export"], worker="w", seconds=60)
+
+    with store.write() as db:
+        of_a = [jobs.enqueue(db, "export", {}, owner="x", project="a").id for _ in range(3)]
+        of_b = [jobs.enqueue(db, "export", {}, owner="x", project="b").id for _ in range(2)]
+        alone = jobs.enqueue(db, "export", {}, owner="x").id
+    with store.write() as db:
+        first = next_job(db)
+        assert first.id == of_a[0]
+        second = next_job(db)
+        assert second.id == of_b[0], "while a's job runs, b has its turn, and a's others wait"
+        assert next_job(db).id == alone
+        assert next_job(db) is None
+        assert not jobs.has_due(db, ["export"])
+        jobs.finish(db, second)
+        assert next_job(db).id == of_b[1]
+        jobs.finish(db, first)
+        assert next_job(db).id == of_a[1]
+
+
+def test_a_project_that_asks_for_much_waits_for_one_that_asks_for_little(store):
+    with store.write() as db:
+        many = [jobs.enqueue(db, "export", {}, owner="x", project="a").id for _ in range(3)]
+        one = jobs.enqueue(db, "export", {}, owner="x", project="b").id
+        order = []
+        while (job := jobs.lease(db, ["export"], worker="w", seconds=60)) is not None:
+            order.append(job.id)
+            jobs.finish(db, job)
+    assert order == [many[0], one, *many[1:]]
+
+
 def test_a_job_of_another_kind_is_left_alone(store):
     add(store, kind="other")
     assert take(store) is None

@@ -120,7 +120,7 @@ def start(
 
     wanted = parse_arguments(kind, arguments or [])
     with open_store(database) as store, store.write() as db:
-        job = jobs.enqueue(db, kind, wanted, owner=events.SHELL)
+        job = jobs.enqueue(db, kind, wanted, owner=events.SHELL, project=wanted.get("project"))
     if json:
         console.json(_plain(job))
     else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, case, func, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Row
 
@@ -117,7 +117,7 @@ def enqueue(
 def lease(db: Connection, kinds: Sequence[str], *, worker: str, seconds: float) -> Job | None:
     """Take the next job of these kinds for some seconds and return it, or None. Call it in a write transaction.
 
-    Jobs whose worker went silent come first. One that has used up its attempts
+    Jobs whose worker went silent come first, then projects take turns. One that has used up its attempts
     fails here, so that a job which kills its worker does not go round for ever.
     """
     if not kinds:
@@ -154,7 +154,8 @@ def lease(db: Connection, kinds: Sequence[str], *, worker: str, seconds: float) 
 
 def has_due(db: Connection, kinds: Sequence[str]) -> bool:
     """Whether `lease` would find a job now. A read, so that idle workers don't hold up writers."""
-    return any(db.execute(query.with_only_columns(jobs.c.id)).first() for query in (_due(kinds), _expired(kinds)))
+    queries = (query.with_only_columns(jobs.c.id).order_by(None) for query in (_due(kinds), _expired(kinds)))
+    return any(db.execute(query).first() for query in queries)
 
 
 def renew(db: Connection, job: Job, *, seconds: float) -> bool:
@@ -298,8 +299,20 @@ _NO_LEASE: dict[str, Any] = {"lease": None, "leased_by": None, "leased_until": N
 
 
 def _due(kinds: Sequence[str]) -> Select[Any]:
-    query = select(jobs).where(_WAITING, jobs.c.run_after <= now(), jobs.c.kind.in_(kinds))
-    return query.order_by(jobs.c.run_after, jobs.c.id).limit(1)
+    """Return the query for the next waiting job: projects take turns, and each has one job of these kinds at a time.
+
+    The turn is the project's whose last job began longest ago; a job without a project counts from when it was added.
+    """
+    running, earlier = jobs.alias("running"), jobs.alias("earlier")
+    busy = select(running.c.id).where(
+        text("running.state = 'running'"), running.c.project == jobs.c.project, running.c.kind.in_(kinds)
+    )
+    served = select(func.max(earlier.c.started_at)).where(
+        earlier.c.project == jobs.c.project, earlier.c.kind.in_(kinds)
+    )
+    turn = case((jobs.c.project.is_(None), jobs.c.created_at), else_=served.scalar_subquery())
+    query = select(jobs).where(_WAITING, jobs.c.run_after <= now(), jobs.c.kind.in_(kinds), ~busy.exists())
+    return query.order_by(turn.asc().nulls_first(), jobs.c.run_after, jobs.c.id).limit(1)
 
 
 def _expired(kinds: Sequence[str]) -> Select[Any]:
