@@ -17,7 +17,8 @@ from davy.store.url import parse_url, sqlite_path
 KEPT = timedelta(days=7)
 """How long an export waits to be fetched."""
 MODELS = "models"
-"""The folder of trained models, which stay."""
+ENCODERS = "encoders"
+"""Folders of trained models and of encoders to train from, which stay."""
 
 
 def files_folder(database: str, files: Path | None = None) -> Path | None:
@@ -61,7 +62,7 @@ def sweep(folder: Path, *, now: float | None = None) -> int:
     oldest = (time.time() if now is None else now) - KEPT.total_seconds()
     gone = 0
     for own in folder.iterdir() if folder.is_dir() else ():
-        if own.name != MODELS and own.is_dir() and own.stat().st_mtime < oldest:
+        if own.name not in (MODELS, ENCODERS) and own.is_dir() and own.stat().st_mtime < oldest:
             shutil.rmtree(own, ignore_errors=True)
             gone += 1
     return gone

@@ -133,7 +133,7 @@ def train(context: JobContext) -> dict[str, Any]:
         kind=wanted.kind,
         config=wanted.config or None,
         changes=train_action.parse_changes(wanted.set),
-        encoder=wanted.encoder or None,
+        encoder=_encoder(context, wanted.encoder),
         scheme=_scheme(context, wanted),
         name=wanted.name,
         seeds=[wanted.seed],
@@ -168,6 +168,12 @@ def _training_posts(context: JobContext, wanted: TrainArguments, out: Path) -> p
     make_folder(out)
     tables.write([posts], copy)
     return posts
+
+
+def _encoder(context: JobContext, name: str) -> str | None:
+    """Return a folder of the server's `encoders` where one has this name, else the name itself: a path or a hub's."""
+    own = context.files / job_files.ENCODERS / name if context.files is not None and name else None
+    return str(own) if own is not None and own.is_dir() else name or None
 
 
 def _scheme(context: JobContext, wanted: TrainArguments) -> str | Scheme | None:

@@ -39,6 +39,7 @@ PROJECT_MAY: dict[str, tuple[str, ...]] = {
     "read check-ins": ("wellbeing",),
     "see hours": ("manager",),
     "export": ("manager",),
+    "train": ("manager",),
 }
 
 ADMINS_MAY: tuple[str, ...] = (
@@ -51,6 +52,7 @@ ADMINS_MAY: tuple[str, ...] = (
     "announce",
     "see hours",
     "export",
+    "train",
 )
 """What an admin of the server may do in every project: run it, but neither label, settle nor read check-ins."""
 
@@ -67,6 +69,7 @@ ROOMS: tuple[tuple[str, str], ...] = (
     ("care", "check in"),
     ("roster", "manage"),
     ("exports", "export"),
+    ("train", "train"),
 )
 """The pages of a project in the order of its navigation, each with the permission it takes."""
 

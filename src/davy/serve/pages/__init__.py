@@ -37,6 +37,7 @@ from davy.serve.pages import (
     screening,
     sign_in,
     survey,
+    train,
     verdicts,
     watch,
 )
@@ -61,6 +62,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     coding.router,
     watch.router,
     exports.router,
+    train.router,
     expert.router,
     verdicts.router,
     phase.router,

@@ -1,0 +1,152 @@
+"""Training from a page: a manager asks for it, a worker process does it, and a killed one's training goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from web_site import Site, post, token_in
+
+import exchange_case
+from davy.jobs.kinds import TRAIN
+from davy.models.load import load
+from davy.store import jobs, members
+from tiny_encoder import make_tiny_encoder
+
+TRAINING = "/projects/tea-1/train"
+POSTS = "text,hate.gold\n" + "".join(
+    f"{'bad grumblefop' if i % 2 else 'a lovely garden'} {i},{'hateful' if i % 2 else 'not hateful'}\n"
+    for i in range(40)
+)
+
+
+@pytest.fixture
+def tea(site: Site) -> Site:
+    """A site with a filled project that the expert manages and the annotator labels in."""
+    exchange_case.fill(site.store)
+    with site.store.write() as db:
+        members.add(db, "tea-1", site.people["expert"].id, ["manager"], by="shell")
+        members.add(db, "tea-1", site.people["annotator"].id, ["annotator"], by="shell")
+    return site
+
+
+def newest(site: Site) -> jobs.Job:
+    with site.store.read() as db:
+        return jobs.latest(db, kind=TRAIN)[0]
+
+
+def send(client, **fields):
+    """Send the form as a browser would, with a file where one is given."""
+    token = token_in(client.get(TRAINING).text)
+    file = fields.pop("file", b"")
+    files = {"file": ("posts.csv", file)} if file else {"file": ("", b"")}
+    return client.post(TRAINING, data={"csrf": token, "name": "mine", "seed": "1", **fields}, files=files)
+
+
+def worker(site: Site, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "davy", "work", "--database", site.settings.database, "--kinds", "train"]
+    return subprocess.Popen([*command, *options])
+
+
+def wait_until(done, seconds: float = 300) -> None:
+    until = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.05)
+
+
+def test_a_manager_trains_a_baseline_from_an_uploaded_file(tea):
+    client = tea.as_("expert")
+    assert "No detector has been trained yet" in client.get(TRAINING).text
+    assert send(client, kind="tfidf", name="warm lamp", file=POSTS.encode(), once="abc").status_code == 303
+    assert send(client, kind="tfidf", name="warm lamp", file=POSTS.encode(), once="abc").status_code == 303
+    assert "waiting" in client.get(TRAINING).text
+    assert worker(tea, "--once").wait(300) == 0
+    job = newest(tea)
+    assert (job.state, job.project, job.owner) == ("done", "tea-1", tea.people["expert"].id), job.error
+    assert load(job.result["model"]).name == "warm lamp"
+    page = client.get(TRAINING).text
+    assert "hate: macro-F1 1.00" in page
+    assert "warm lamp, seed 1" in page  # the log
+    with tea.store.read() as db:
+        assert len(jobs.latest(db, kind=TRAIN)) == 1  # the form was sent twice
+    assert list(tea.settings.files_folder.glob("*/posts.csv")) == []  # the upload is gone
+
+
+def test_a_baseline_learns_from_the_projects_settled_answers(tea):
+    client = tea.as_("expert")
+    assert send(client, kind="tfidf", name="tea").status_code == 303
+    assert worker(tea, "--once").wait(300) == 0
+    job = newest(tea)
+    assert job.state == "done", job.error
+    assert job.result["posts"] + job.result["measured_on"] == len(
+        [row for row in exchange_case.rows() if row.settled.get("hate")]
+    )
+
+
+@pytest.mark.slow
+def test_a_transformers_training_that_was_started_on_a_page_survives_the_death_of_its_worker(tea):
+    folder = tea.settings.files_folder / "encoders"
+    folder.mkdir(parents=True)
+    make_tiny_encoder(folder / "tiny")
+    client = tea.as_("expert")
+    assert send(client, kind="transformer", encoder="tiny", file=(POSTS * 1).encode()).status_code == 303
+    job = newest(tea)
+    run = tea.settings.files_folder / "models" / job.id
+    checkpoint = run / "seed-1" / "checkpoint" / "checkpoint.json"
+    first = worker(tea, "--lease", "3")
+    try:
+        wait_until(lambda: checkpoint.is_file())  # an epoch is done
+    finally:
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+    reached = json.loads(checkpoint.read_text())["history"]["records"]
+    second = worker(tea, "--lease", "3")
+    try:
+        wait_until(lambda: newest(tea).state in ("done", "failed"))
+    finally:
+        second.terminate()
+        second.wait(60)
+    job = newest(tea)
+    assert (job.state, job.attempts) == ("done", 2), job.error
+    records = json.loads((run / "run.json").read_text())["seeds"]["1"]["records"]
+    assert records[: len(reached)] == reached
+    assert Path(job.result["model"]).is_dir()
+    assert "done" in client.get(TRAINING).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"kind": "bake"}, 422),
+        ({"kind": "tfidf", "name": ""}, 422),
+        ({"kind": "tfidf", "seed": "²"}, 422),
+        ({"kind": "transformer", "encoder": ""}, 422),
+        ({"kind": "transformer", "encoder": "../../etc"}, 422),
+        ({"kind": "transformer", "encoder": "/etc/passwd"}, 422),
+        ({"kind": "tfidf", "file": b"MZ\x00\x01"}, 415),
+    ],
+)
+def test_what_no_training_can_be_made_of_is_refused_and_leaves_no_file(tea, fields, status):
+    client = tea.as_("expert")
+    assert send(client, **fields).status_code == status
+    folder = tea.settings.files_folder
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_only_managers_train_and_a_waiting_training_can_be_cancelled(tea):
+    assert tea.as_("annotator").get(TRAINING).status_code == 403
+    client = tea.as_("expert")
+    assert send(client, kind="tfidf").status_code == 303
+    job = newest(tea)
+    assert post(client, f"{TRAINING}/{job.id}/cancel", page=TRAINING).status_code == 303
+    assert newest(tea).state == "cancelled"
+    assert post(client, f"{TRAINING}/{job.id}/again", page=TRAINING).status_code == 303
+    assert newest(tea).state == "waiting"
+    assert post(client, f"{TRAINING}/nothing/cancel", page=TRAINING).status_code == 404
