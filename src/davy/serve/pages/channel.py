@@ -53,11 +53,11 @@ def show(request: Request, place: Here, post: str = "", before: str = "", show: 
     kind = {"open": "question", "announcements": "announcement"}.get(wanted)
     with context.store.read() as db:
         about = _shown_post(db, context, place, posts.find_key(db, place.project.id, post)) if post else None
-        found = messages.threads(
+        threads = messages.threads(
             db, place.project.id, before=before or None, limit=PAGE + 1, kind=kind, open_only=wanted == "open"
         )
         who = _names(db, place)
-        shown = [_thread(db, context, place, it, who) for it in found[:PAGE]]
+        shown = [_thread(db, context, place, thread, who) for thread in threads[:PAGE]]
         since = place.member.read_until if place.member else None
         fresh = messages.unread(db, place.project.id, place.account.id, since) if place.member else 0
     if fresh and not before and place.member is not None:
@@ -65,7 +65,9 @@ def show(request: Request, place: Here, post: str = "", before: str = "", show: 
         with context.store.write() as db:
             members.read_until(db, place.project.id, place.account.id, read_until)
         place = replace(place, member=replace(place.member, read_until=read_until))
-    older = f"{place.address}/channel?show={wanted}&before={found[PAGE - 1].first.id}" if len(found) > PAGE else None
+    older = (
+        f"{place.address}/channel?show={wanted}&before={threads[PAGE - 1].first.id}" if len(threads) > PAGE else None
+    )
     return project_page(
         request,
         place,
@@ -119,7 +121,7 @@ def _text(request: Request, place: Place, form: Any) -> str:
 
 def _names(db: Connection, place: Place) -> dict[str, tuple[str, tuple[str, ...]]]:
     everyone = members.of_project(db, place.project.id, left=True)
-    return {it.user: (it.pseudonym, it.roles) for it in everyone}
+    return {member.user: (member.pseudonym, member.roles) for member in everyone}
 
 
 def _thread(
@@ -133,8 +135,10 @@ def _thread(
     everything = (thread.first, *thread.answers)
     return {
         "first": _said(context, place, thread.first, who, _shown_post(db, context, place, thread.first.post)),
-        "answers": [_said(context, place, it, who) for it in thread.answers],
-        "unread": any(it.by != place.account.id and (since is None or it.at > since) for it in everything),
+        "answers": [_said(context, place, message, who) for message in thread.answers],
+        "unread": any(
+            message.by != place.account.id and (since is None or message.at > since) for message in everything
+        ),
         "may_answer": place.may("answer questions") or thread.first.by == place.account.id,
     }
 
@@ -162,6 +166,6 @@ def _shown_post(db: Connection, context: Context, place: Place, key: str | None)
     """Return the post that a question is about; the words of a hidden one are for those who run the project."""
     if key is None:
         return None
-    found = posts.get(db, key)
-    text = found.text if place.may("manage") or not posts.is_hidden(db, key) else ""
-    return {"id": found.id, "text": text, "masked": context.mask(text), "lang": found.lang or ""}
+    post = posts.get(db, key)
+    text = post.text if place.may("manage") or not posts.is_hidden(db, key) else ""
+    return {"id": post.id, "text": text, "masked": context.mask(text), "lang": post.lang or ""}

@@ -43,7 +43,7 @@ def show(
     context = context_of(request)
     chosen = show if show in SHOWS else "new"
     with context.store.read() as db:
-        found = codes.list_codes(db, place.project.id)
+        every = codes.list_codes(db, place.project.id)
         here = codes.get(db, place.project.id, code) if code else None
         wanted = open_coding.page_of(
             db,
@@ -54,8 +54,8 @@ def show(
             after=after,
             limit=PAGE + 1,
         )
-        shown = _posts(db, context, place, wanted[:PAGE], found, others=others == "yes")
-        book = _book(db, context, place, found)
+        shown = _posts(db, context, place, wanted[:PAGE], every, others=others == "yes")
+        book = _book(db, context, place, every)
     where = {"show": chosen, "code": here.id if here else "", "others": others}
     kept = urlencode({key: value for key, value in where.items() if value})
     older = f"{place.address}/coding?{kept}&{urlencode({'after': wanted[PAGE - 1]})}" if len(wanted) > PAGE else None
@@ -65,7 +65,7 @@ def show(
         "coding.html",
         posts=shown,
         book=book,
-        here=here and _here(context, here, found),
+        here=here and _here(context, here, every),
         here_id=here.id if here else "",
         shows=SHOWS,
         chosen="" if here else chosen,
@@ -91,9 +91,9 @@ def change_post(request: Request, place: Codes, form: Form) -> Response:
         else:
             open_coding.put_named(db, place.project, name, post, by=place.account.id)
         if is_htmx(request):
-            found = codes.list_codes(db, place.project.id)
-            shown = _posts(db, context, place, [post], found, others=field(form, "others") == "yes")
-            book = _book(db, context, place, found)
+            every = codes.list_codes(db, place.project.id)
+            shown = _posts(db, context, place, [post], every, others=field(form, "others") == "yes")
+            book = _book(db, context, place, every)
     if not is_htmx(request):
         return render.redirect(request, _back(form, place) + f"#{_anchor(post_id)}")
     return render.page(
@@ -158,14 +158,14 @@ def draft(request: Request, place: Codes) -> Response:
 
 
 def _posts(
-    db: Connection, context: Context, place: Place, keys: Sequence[str], found: Sequence[Code], *, others: bool
+    db: Connection, context: Context, place: Place, keys: Sequence[str], every: Sequence[Code], *, others: bool
 ) -> list[dict[str, Any]]:
     on = codes.on_posts(db, place.project.id, keys)
-    names = {it.id: context.mask(it.name) for it in found}
+    names = {each.id: context.mask(each.name) for each in every}
     made = []
     for key in keys:
         post = posts.get(db, key)
-        mine = {it.code for it in on[key] if it.by == place.account.id}
+        mine = {coded.code for coded in on[key] if coded.by == place.account.id}
         made.append(
             {
                 "id": post.id,
@@ -180,34 +180,34 @@ def _posts(
     return made
 
 
-def _here(context: Context, code: Code, found: Sequence[Code]) -> dict[str, Any]:
+def _here(context: Context, code: Code, every: Sequence[Code]) -> dict[str, Any]:
     """Return the code whose posts are shown, with its counts and what lies beneath it."""
-    counted = next(it for it in found if it.id == code.id)
+    counted = next(each for each in every if each.id == code.id)
     return {
         "code": counted,
         "name": context.mask(code.name),
         "words": context.mask(code.description),
-        "beneath": open_coding.codes_beneath(found, code.id),
+        "beneath": open_coding.codes_beneath(every, code.id),
     }
 
 
 def _theirs(on: Sequence[CodedPost], mine: set[str], names: dict[str, str], me: str) -> list[dict[str, Any]]:
     """Return the codes that others put on a post, with how many did, and whether I did, too."""
     counted: dict[str, int] = {}
-    for it in on:
-        if it.by != me:
-            counted[it.code] = counted.get(it.code, 0) + 1
+    for coded in on:
+        if coded.by != me:
+            counted[coded.code] = counted.get(coded.code, 0) + 1
     return [{"name": names[code], "n": n, "shared": code in mine} for code, n in counted.items() if code in names]
 
 
-def _book(db: Connection, context: Context, place: Place, found: Sequence[Code]) -> dict[str, Any]:
+def _book(db: Connection, context: Context, place: Place, every: Sequence[Code]) -> dict[str, Any]:
     """Return what the codes' side shows: the tree with its counts, and who coded how much."""
-    names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
+    names = {member.user: member.pseudonym for member in members.of_project(db, place.project.id, left=True)}
     coders = codes.coders(db, place.project.id)
     return {
-        "branches": open_coding.tree(found),
-        "masked": {it.id: context.mask(it.name) for it in found},
-        "often": sorted((it for it in found if it.posts), key=lambda it: (-it.posts, it.name))[:9],
+        "branches": open_coding.tree(every),
+        "masked": {each.id: context.mask(each.name) for each in every},
+        "often": sorted((each for each in every if each.posts), key=lambda each: (-each.posts, each.name))[:9],
         "coders": sorted((names.get(by, by), n) for by, n in coders.items()),
         "mine": coders.get(place.account.id, 0),
         "late": codes.count_recent(db, place.project.id),

@@ -59,7 +59,7 @@ class ExportRow:
 def show(request: Request, place: Exports) -> Response:
     """Return the page; for htmx only its table."""
     with context_of(request).store.read() as db:
-        found = phases.of_project(db, place.project.id)
+        every = phases.of_project(db, place.project.id)
         lines = _lines(request, db, place)
     values: dict[str, Any] = {"lines": lines, "live": any(line.live for line in lines), "statement": STATEMENT}
     if is_htmx(request):
@@ -70,7 +70,7 @@ def show(request: Request, place: Exports) -> Response:
         "exports.html",
         formats=list(FORMATS),
         tables=TABLES,
-        phases=found,
+        phases=every,
         questions=_questions(request, place),
         can=context_of(request).settings.files_folder is not None,
         once=new_id(),
@@ -236,7 +236,7 @@ def _lines(request: Request, db: Connection, place: Place) -> list[ExportRow]:
     folder = context_of(request).settings.files_folder
     mine = (jobs.latest(db, kind=kind, project=place.project.id, limit=SHOWN) for kind in (EXPORT, IMPORT))
     lines = []
-    for job in sorted(chain.from_iterable(mine), key=lambda it: it.id, reverse=True)[:SHOWN]:
+    for job in sorted(chain.from_iterable(mine), key=lambda each: each.id, reverse=True)[:SHOWN]:
         made = job.kind == EXPORT and job.state == "done"
         ready = made and job_files.find_file(folder, job.id, job.result["file"]) is not None
         size = _size(request, int(job.result["size"])) if ready else ""

@@ -88,7 +88,7 @@ def _again(form: FormData) -> guidelines.SecondLook | None:
         return guidelines.SecondLook()
     if chosen != "some":
         raise LocalizedError("choice")
-    picked = [str(it).partition("=") for it in form.getlist("label") if isinstance(it, str)]
+    picked = [str(value).partition("=") for value in form.getlist("label") if isinstance(value, str)]
     questions = {question for question, _, _ in picked}
     if len(questions) != 1:
         raise LocalizedError("one_question", status=422)
@@ -111,10 +111,10 @@ def _page(request: Request, place: Place, version: int | None) -> Response:
     with context_of(request).store.read() as db:
         every = project_guidelines.of_project(db, place.project.id)
         scheme = scheme_of(db, place.project)
-    shown = next((it for it in every if it.version == version), every[-1] if every else None)
+    shown = next((each for each in every if each.version == version), every[-1] if every else None)
     if version is not None and (shown is None or shown.version != version):
         raise LocalizedError("no_such", status=404)
-    before = next((it for it in reversed(every) if shown and it.version < shown.version), None)
+    before = next((each for each in reversed(every) if shown and each.version < shown.version), None)
     return project_page(
         request,
         place,
@@ -126,7 +126,7 @@ def _page(request: Request, place: Place, version: int | None) -> Response:
         difference=guidelines.difference(before.text.said_in(lang), shown.text.said_in(lang))
         if shown and before
         else [],
-        versions=[(it.version, it.changes) for it in reversed(every)],
+        versions=[(each.version, each.changes) for each in reversed(every)],
         questions=question_views(scheme, None, lang),
         warning=scheme.warning.said_in(lang),
     )

@@ -30,11 +30,11 @@ Sees = Annotated[User, Depends(allowed("see jobs"))]
 def all_jobs(request: Request, who: Sees) -> Response:
     """Return the newest jobs; for htmx only their table."""
     with context_of(request).store.read() as db:
-        found = jobs.latest(db, visible_to=_whose(who))
+        recent = jobs.latest(db, visible_to=_whose(who))
         names = {user.id: user.name for user in users.list_users(db)} if who.role == "admin" else {who.id: who.name}
-    live = any(job.state in _LIVE for job in found)
+    live = any(job.state in _LIVE for job in recent)
     template = "parts/jobs.html" if is_htmx(request) else "jobs.html"
-    return render.page(request, template, jobs=found, names=names, live=live)
+    return render.page(request, template, jobs=recent, names=names, live=live)
 
 
 @router.get("/jobs/{job_id}", include_in_schema=False)
@@ -63,9 +63,9 @@ def jobs_json(
 ) -> list[dict[str, Any]]:
     """Return the newest jobs as JSON."""
     with context_of(request).store.read() as db:
-        found = jobs.latest(db, visible_to=_whose(who))
+        recent = jobs.latest(db, visible_to=_whose(who))
     shown = ("id", "kind", "state", "owner", "created_at", "finished_at", "done", "total", "note", "error", "result")
-    return [{name: getattr(job, name) for name in shown} for job in found]
+    return [{name: getattr(job, name) for name in shown} for job in recent]
 
 
 def _whose(who: User) -> str | None:

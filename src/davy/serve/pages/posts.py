@@ -57,7 +57,7 @@ def posts(
     context, words = context_of(request), render.translator_of(request)
     with context.store.read() as db:
         shelves = shelves_of(db, who, words("posts.shelf"))
-        shelf = next((it for it in shelves if it.project == (project or None)), None)
+        shelf = next((each for each in shelves if each.project == (project or None)), None)
         if shelf is None and project:
             raise LocalizedError("not_in_project", status=403)
         shelf = shelf or next(iter(shelves), None)
@@ -65,34 +65,34 @@ def posts(
             return _page(request, [], shelves, None, {"lang": "", "kind": ""})
         wanted = post_pages.PostFilter(lang or None, (label or None) if shelf.verdicts else None, kind or None)
         seen = {"with_verdicts": shelf.verdicts, "hidden": shelf.hidden}
-        found = post_pages.page(db, shelf.project, wanted, **seen, after=after, limit=_PAGE)
+        listed = post_pages.page(db, shelf.project, wanted, **seen, after=after, limit=_PAGE)
         total = post_pages.count(db, shelf.project, wanted, hidden=shelf.hidden)
         langs = post_pages.languages(db, shelf.project)
         labels = post_pages.labels(db, shelf.project) if shelf.verdicts else []
         asked = {scheme.name: question_names(scheme.yaml) for scheme in schemes.list_schemes(db)}
     chosen = {"project": shelf.project or "", "lang": lang, "label": label, "kind": kind}
-    older = "/posts?" + urlencode({**chosen, "after": found[-1].id}) if len(found) == _PAGE else None
-    shown = [_shown(context, post, asked) for post in found]
+    older = "/posts?" + urlencode({**chosen, "after": listed[-1].id}) if len(listed) == _PAGE else None
+    shown = [_shown(context, post, asked) for post in listed]
     return _page(request, shown, shelves, shelf, chosen, total=total, langs=langs, labels=labels, older=older)
 
 
 def shelves_of(db: Connection, who: User, shared: str) -> list[Shelf]:
     """Return what a person may browse: the shared shelf where their role may, and the projects they work in."""
-    found = []
+    shelves = []
     if may(who.role, "browse the shelf"):
-        found.append(Shelf(None, shared, verdicts=True, hidden=who.role == "admin"))
+        shelves.append(Shelf(None, shared, verdicts=True, hidden=who.role == "admin"))
     mine = {project.id: Place(project, member, who) for project, member in projects.of_user(db, who.id)}
     every = projects.list_projects(db) if who.role == "admin" else [place.project for place in mine.values()]
     for place in (mine.get(project.id) or Place(project, None, who) for project in every):
         if place.may("browse posts"):
             sees, runs = place.may("see verdicts"), place.may("manage")
-            found.append(Shelf(place.project.id, place.project.title, verdicts=sees, hidden=runs))
-    return found
+            shelves.append(Shelf(place.project.id, place.project.title, verdicts=sees, hidden=runs))
+    return shelves
 
 
 def _page(
     request: Request,
-    found: list[dict[str, Any]],
+    posts: list[dict[str, Any]],
     shelves: list[Shelf],
     shelf: Shelf | None,
     chosen: dict[str, str],
@@ -105,7 +105,7 @@ def _page(
     return render.page(
         request,
         "posts.html",
-        posts=found,
+        posts=posts,
         shelves=shelves,
         shelf=shelf,
         total=total,

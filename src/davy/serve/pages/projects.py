@@ -45,7 +45,9 @@ def list_projects(request: Request, who: Sees) -> Response:
     with context_of(request).store.read() as db:
         mine = projects.of_user(db, who.id)
         ids = {project.id for project, _ in mine}
-        others = [it for it in projects.list_projects(db) if it.id not in ids] if who.role == "admin" else []
+        others = (
+            [project for project in projects.list_projects(db) if project.id not in ids] if who.role == "admin" else []
+        )
         rows: list[tuple[Any, Any]] = [*mine, *((project, None) for project in others)]
         about = {
             project.id: {
@@ -116,16 +118,16 @@ def _from_store(db: Any, lang: str) -> list[pl.DataFrame]:
     """Return the posts of the shared shelf in a language, or all of them."""
     import polars as pl
 
-    found, n = [], 0
+    parts, n = [], 0
     for frame in posts.frames(db, project=None):
         part = frame.filter(pl.col("lang") == lang) if lang else frame
         n += part.height
         if n > MOST_FROM_STORE:
             raise LocalizedError("too_many_posts", status=413, most=MOST_FROM_STORE)
-        found.append(part)
+        parts.append(part)
     if not n:
         raise LocalizedError("no_posts", status=422)
-    return found
+    return parts
 
 
 def _plan(typed: dict[str, str], form: FormData) -> project_file.ProjectPlan:
@@ -133,7 +135,7 @@ def _plan(typed: dict[str, str], form: FormData) -> project_file.ProjectPlan:
     kind, _, chosen = typed["start"].partition(":")
     if kind == "preset" and chosen in project_file.preset_names():
         plan = project_file.read_plan(chosen)
-        plan = replace(plan, phases=tuple(_resized(it, field(form, f"posts.{it.name}")) for it in plan.phases))
+        plan = replace(plan, phases=tuple(_resized(phase, field(form, f"posts.{phase.name}")) for phase in plan.phases))
     elif kind == "scheme" and chosen:
         answers = field(form, "answers") or "3"
         phase = project_file.PhasePlan("main", MAIN_KIND, project_file.REST, answers if answers.isdigit() else "3")
@@ -153,7 +155,7 @@ def _resized(phase: project_file.PhasePlan, wanted: str) -> project_file.PhasePl
 
 def roster_of(text: str) -> tuple[RosterPerson, ...]:
     """Return the people of a text with one a line: a login, then their roles; without one they are annotators."""
-    found = []
+    people = []
     for line in text.splitlines():
         login, *roles = re.split(r"[\s,;]+", line.strip().lower())
         if not login:
@@ -161,16 +163,16 @@ def roster_of(text: str) -> tuple[RosterPerson, ...]:
         unknown = [role for role in roles if role and role not in PROJECT_ROLES]
         if unknown:
             raise LocalizedError("unknown_role", status=422, role=unknown[0][:40], known=", ".join(PROJECT_ROLES))
-        found.append(RosterPerson(login, tuple(role for role in roles if role) or ("annotator",)))
-    return tuple(found)
+        people.append(RosterPerson(login, tuple(role for role in roles if role) or ("annotator",)))
+    return tuple(people)
 
 
 def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: int = 200) -> Response:
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
-        stored = {it.name for it in schemes.list_schemes(db)}
+        stored = {scheme.name for scheme in schemes.list_schemes(db)}
         langs = post_pages.languages(db, None)
-    chosen = [it for it in project_file.preset_names() if typed.get("start") == f"preset:{it}"]
+    chosen = [name for name in project_file.preset_names() if typed.get("start") == f"preset:{name}"]
     titles = dict(_titles(lang))
     return render.page(
         request,
@@ -180,14 +182,16 @@ def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: i
         typed={name: typed.get(name, "") for name in ("start", "name", "title", "roster", "posts", "lang")},
         presets=project_file.preset_names(),
         preset=project_file.read_plan(chosen[0]) if chosen else None,
-        schemes=[(it, titles.get(it, it)) for it in sorted(stored | set(titles))],
+        schemes=[(name, titles.get(name, name)) for name in sorted(stored | set(titles))],
         langs=langs,
     )
 
 
 def _contacts() -> tuple[Contact, ...]:
     """Return whom a project from a bare scheme begins with, until its manager names others."""
-    return tuple(it for preset in ("edos", "gmhp7k") for it in project_file.read_plan(preset).settings.support)
+    return tuple(
+        contact for preset in ("edos", "gmhp7k") for contact in project_file.read_plan(preset).settings.support
+    )
 
 
 @cache

@@ -46,9 +46,9 @@ def verdicts(
     context, words = context_of(request), render.translator_of(request)
     with context.store.read() as db:
         scheme = scheme_of(db, place.project)
-        asked = next((it for it in scheme.questions if it.name == question), scheme.questions[0])
+        asked = next((each for each in scheme.questions if each.name == question), scheme.questions[0])
         chosen = {"question": asked.name, "label": label, "basis": basis if basis in BASES else ""}
-        found = verdict_history.page(
+        settled = verdict_history.page(
             db,
             place.project,
             asked.name,
@@ -60,15 +60,17 @@ def verdicts(
         )
         bases = verdict_history.count_bases(db, place.project, asked.name)
     older = (
-        f"{place.address}/verdicts?" + urlencode({**chosen, "before": found[-1].key}) if len(found) == PAGE else None
+        f"{place.address}/verdicts?" + urlencode({**chosen, "before": settled[-1].key})
+        if len(settled) == PAGE
+        else None
     )
     return project_page(
         request,
         place,
         "verdicts.html",
-        posts=[_shown(context, scheme, it, words.lang) for it in found],
-        questions=[(it.name, it.title.said_in(words.lang) or it.name) for it in scheme.questions],
-        labels=[(it.name, it.title.said_in(words.lang) or it.name) for it in asked.labels],
+        posts=[_shown(context, scheme, post, words.lang) for post in settled],
+        questions=[(each.name, each.title.said_in(words.lang) or each.name) for each in scheme.questions],
+        labels=[(label.name, label.title.said_in(words.lang) or label.name) for label in asked.labels],
         bases=[(name, bases[name], bases[name] / sum(bases.values())) for name in BASES if bases.get(name)],
         total=sum(bases.values()),
         chosen=chosen,
@@ -80,7 +82,7 @@ def verdicts(
 def audit(request: Request, place: Sees) -> Response:
     """Return the page of the audit: what it is, how earlier ones went, and a form to begin another."""
     with context_of(request).store.read() as db:
-        every = [it for it in phases.of_project(db, place.project.id) if it.behaviour.gives_verdicts]
+        every = [phase for phase in phases.of_project(db, place.project.id) if phase.behaviour.gives_verdicts]
         past = cases.audit_figures(db, place.project.id)
     command = f"davy project audit {place.project.id} --by embedded-en"
     return project_page(request, place, "verdicts_audit.html", phases=every, past=past, command=command)
@@ -98,15 +100,15 @@ def begin_audit(request: Request, place: Sees, form: Form) -> Response:
     store = context_of(request).store
     with store.read() as db:
         phase = _phase(db, place, field(form, "phase"))
-        if sum(it.given for it in phase_answers.tallies_of(db, [phase.id])) > MOST_AT_ONCE:
+        if sum(tally.given for tally in phase_answers.tallies_of(db, [phase.id])) > MOST_AT_ONCE:
             raise LocalizedError("audit_long", status=409, project=place.project.id)
         scheme = scheme_of(db, place.project)
         doubts = list(auditing.doubts_of_annotators(db, place.project, phase, scheme))
     with store.write() as db:
-        found = auditing.audit(db, place.project, phase, doubts, by=place.account.id, budget=budget)
-    n = len(found.opened)
+        result = auditing.audit(db, place.project, phase, doubts, by=place.account.id, budget=budget)
+    n = len(result.opened)
     return render.redirect(
-        request, f"{place.address}/verdicts/audit", "audited", n=str(n), looked_at=str(found.looked_at)
+        request, f"{place.address}/verdicts/audit", "audited", n=str(n), looked_at=str(result.looked_at)
     )
 
 
@@ -116,8 +118,10 @@ def pools(request: Request, place: Sees) -> Response:
     words = render.translator_of(request)
     with context_of(request).store.read() as db:
         scheme = scheme_of(db, place.project)
-        found = pooling.pools_of(db, place.project, scheme)
-    rows = [(it, _title(scheme, it.question, words.lang), _among(scheme, it, words.lang)) for it in found]
+        figures = pooling.pools_of(db, place.project, scheme)
+    rows = [
+        (figure, _title(scheme, figure.question, words.lang), _among(scheme, figure, words.lang)) for figure in figures
+    ]
     return project_page(request, place, "verdicts_pools.html", rows=rows)
 
 
@@ -128,18 +132,19 @@ def _phase(db: Connection, place: Place, name: str) -> Phase:
     raise LocalizedError("choice")
 
 
-def _shown(context: Context, scheme: Scheme, it: SettledPost, lang: str) -> dict[str, Any]:
+def _shown(context: Context, scheme: Scheme, post: SettledPost, lang: str) -> dict[str, Any]:
     """Return a settled post for the template: what stands, question by question, and every turn before it."""
     newest = {
-        name: Verdict(it.post, name, found[-1].labels, found[-1].basis, ("", "")) for name, found in it.turns.items()
+        name: Verdict(post.post, name, turns[-1].labels, turns[-1].basis, ("", ""))
+        for name, turns in post.turns.items()
     }
     stands = applicable_verdicts(scheme, newest)
     lines = [
         {
             "question": _title(scheme, name, lang),
             "labels": _labels(scheme, name, stands[name].labels, lang),
-            "turn": it.turns[name][-1],
-            "reason": it.turns[name][-1].reason,
+            "turn": post.turns[name][-1],
+            "reason": post.turns[name][-1].reason,
         }
         for name in stands
     ]
@@ -148,17 +153,17 @@ def _shown(context: Context, scheme: Scheme, it: SettledPost, lang: str) -> dict
             line["reason"] = None
     history = [
         (_title(scheme, name, lang), _labels(scheme, name, turn.labels, lang), turn)
-        for name, found in it.turns.items()
-        for turn in found
+        for name, turns in post.turns.items()
+        for turn in turns
     ]
     return {
-        "id": it.post,
-        "text": it.text,
-        "masked": context.mask(it.text),
-        "lang": it.lang,
-        "image": it.image,
+        "id": post.post,
+        "text": post.text,
+        "masked": context.mask(post.text),
+        "lang": post.lang,
+        "image": post.image,
         "lines": lines,
-        "history": history if any(len(found) > 1 for found in it.turns.values()) or len(stands) < len(newest) else [],
+        "history": history if any(len(turns) > 1 for turns in post.turns.values()) or len(stands) < len(newest) else [],
     }
 
 
@@ -171,5 +176,5 @@ def _labels(scheme: Scheme, name: str, labels: tuple[str, ...], lang: str) -> st
     return ", ".join(titles.get(label, label) for label in labels)
 
 
-def _among(scheme: Scheme, it: pooling.PoolFigure, lang: str) -> str:
-    return "" if it.among is None else _labels(scheme, it.question, (it.among,), lang)
+def _among(scheme: Scheme, figure: pooling.PoolFigure, lang: str) -> str:
+    return "" if figure.among is None else _labels(scheme, figure.question, (figure.among,), lang)

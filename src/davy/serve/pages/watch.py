@@ -71,7 +71,7 @@ def watch_page(request: Request, place: Watches, coefficient: str = "fleiss", ph
         shown=at,
         distribution=distribution(board.measured.get(at.id, ()), scheme, words.lang) if at else (),
         people=_people(board, at) if at and place.may("manage") else (),
-        measured_at=max((it.at for it in board.snapshots.values()), default=None),
+        measured_at=max((snapshot.at for snapshot in board.snapshots.values()), default=None),
         figure=lambda metric: charts.metric_text(words, metric),
         decimal=lambda value, digits=2: charts.decimal_text(words, value, digits),
     )
@@ -126,26 +126,32 @@ def mine(request: Request, place: Works) -> Response:
 def shown_phase(board: monitoring.Dashboard, wanted: str) -> Phase | None:
     """Return the phase whose labels and people are shown: the one asked for, else the last that anybody answered."""
     answered = [phase for phase in board.phases if board.progress[phase.id].given]
-    return next((it for it in answered if it.name == wanted), answered[-1] if answered else None)
+    return next((phase for phase in answered if phase.name == wanted), answered[-1] if answered else None)
 
 
 def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Scheme, lang: str) -> list[dict[str, Any]]:
     """Return how often each label was given, question by question."""
-    found = []
-    for it in measured:
-        titles = {label.name: label.title.said_in(lang) or label.name for label in scheme.question(it.question).labels}
+    rows_of_questions = []
+    for each in measured:
+        titles = {
+            label.name: label.title.said_in(lang) or label.name for label in scheme.question(each.question).labels
+        }
         order = [
-            *(label for label in titles if label in it.labels),
-            *(label for label in it.labels if label not in titles),
+            *(label for label in titles if label in each.labels),
+            *(label for label in each.labels if label not in titles),
         ]
-        rows = [(titles.get(label, label), it.labels[label], it.labels[label] / (it.answers or 1)) for label in order]
-        found.append({"question": it.question, "level": it.level, "answers": it.answers, "rows": rows})
-    return found
+        rows = [
+            (titles.get(label, label), each.labels[label], each.labels[label] / (each.answers or 1)) for label in order
+        ]
+        rows_of_questions.append(
+            {"question": each.question, "level": each.level, "answers": each.answers, "rows": rows}
+        )
+    return rows_of_questions
 
 
 def _pictures(board: monitoring.Dashboard, coefficient: str, words: Any) -> list[tuple[Phase, charts.Chart, int]]:
     """Return a picture for each phase that has figures, with the share of its items that were measured (1 in n)."""
-    found = []
+    pictures = []
     for phase in board.phases:
         snapshot = board.snapshots.get(phase.id)
         if snapshot is None:
@@ -154,25 +160,29 @@ def _pictures(board: monitoring.Dashboard, coefficient: str, words: Any) -> list
         asked = agreement.coefficient(str(gate.get("coefficient", "fleiss kappa"))) if gate else ""
         mark = float(gate["at_least"]) if asked == coefficient and "at_least" in gate else None
         titles = {
-            it.question: f"{it.question} ({words('watch.level', n=it.level)})" if it.level > 1 else it.question
-            for it in board.measured[phase.id]
+            each.question: f"{each.question} ({words('watch.level', n=each.level)})"
+            if each.level > 1
+            else each.question
+            for each in board.measured[phase.id]
         }
         chart = charts.line_chart(snapshot.content["series"], coefficient, words, gate=mark, titles=titles)
         if chart:
-            found.append((phase, chart, int(snapshot.content["every"])))
-    return found
+            pictures.append((phase, chart, int(snapshot.content["every"])))
+    return pictures
 
 
 def _people(board: monitoring.Dashboard, phase: Phase) -> list[PersonRow]:
     tallies = [tally for tally in monitoring.by_people(board.tallies) if tally.phase == phase.id]
-    found = [_person(board, tally, board.names.get(tally.annotator, tally.annotator)) for tally in tallies]
-    return sorted(found, key=lambda person: person.pseudonym)
+    people = [_person(board, tally, board.names.get(tally.annotator, tally.annotator)) for tally in tallies]
+    return sorted(people, key=lambda person: person.pseudonym)
 
 
 def _person(board: monitoring.Dashboard, tally: Tally, name: str) -> PersonRow:
     known = [
-        it for it in board.measured.get(tally.phase, ()) if any(value is not None for value, _ in it.people.values())
+        each
+        for each in board.measured.get(tally.phase, ())
+        if any(value is not None for value, _ in each.people.values())
     ]
-    kappas = [(it.question, it.people.get(name, (None, 0))[0]) for it in known]
+    kappas = [(each.question, each.people.get(name, (None, 0))[0]) for each in known]
     seconds = tally.seconds / tally.given if tally.given and tally.seconds else None
     return PersonRow(name, tally.given, seconds, 3600 / seconds if seconds else None, tuple(kappas))
