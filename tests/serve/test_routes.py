@@ -168,6 +168,9 @@ GET  /projects/{project_id}/exports                                         >---
 POST /projects/{project_id}/exports                                         >---+---+
 POST /projects/{project_id}/exports/{job_id}/{act}                          >---+---+
 GET  /projects/{project_id}/exports/{job_id}/{name}                         >---+---+
+GET  /projects/{project_id}/train                                           >---+---+
+POST /projects/{project_id}/train                                           >---+---+
+POST /projects/{project_id}/train/{job_id}/{act}                            >---+---+
 POST /projects/{project_id}/imports/upload                                  >---+---+
 GET  /projects/{project_id}/roster                                          >---+---+
 POST /projects/{project_id}/roster/invitations/{invitation_id}/revoke       >---+---+

@@ -13,7 +13,7 @@ from web_site import Site, hashed_password
 from davy.annotate import images as pictures
 from davy.annotate import labelling, project_creation, project_file
 from davy.core import Verdict
-from davy.jobs.kinds import EXPORT
+from davy.jobs.kinds import EXPORT, TRAIN
 from davy.schemes import load
 from davy.store import (
     cases,
@@ -111,6 +111,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
         export = jobs.enqueue(db, EXPORT, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
         result = {"file": "p.csv", "size": 1, "posts": 1, "answers": 1, "settled": 1}  # its file is gone by now
         db.execute(update(tables.jobs).where(tables.jobs.c.id == export.id).values(state="done", result=result))
+        told = {"project": "p", "name": "d", "kind": "tfidf"}
+        training = jobs.enqueue(db, TRAIN, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
         _, token = invitations.create(db, role="annotator", by="shell", project="p", project_roles=["annotator"])
         key, _ = keys.create(db, name="k", owner=site.people["admin"].id, scopes=["score"], by="shell")
         detector = detectors.add(db, name="d", version="1", source="keywords:none", questions=["hate"], by="shell")
@@ -122,6 +124,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "/projects/{project_id}/exports/{job_id}/{act} job_id": export.id,
         "/projects/{project_id}/exports/{job_id}/{name} job_id": export.id,
         "/projects/{project_id}/exports/{job_id}/{act} act": "again",
+        "/projects/{project_id}/train/{job_id}/{act} job_id": training.id,
+        "/projects/{project_id}/train/{job_id}/{act} act": "again",
         "/projects/{project_id}/exports/{job_id}/{name} name": "p.csv",
         "name": ids["phase of p"],
         "/projects/{project_id}/phases/{name}/notes name": "set",

@@ -46,6 +46,9 @@ class TrainingRow:
     """One training as the page shows it."""
 
     job: Job
+    name: str
+    kind: str
+    encoder: str
     live: bool
     figures: dict[str, float]
     lines: list[JobLogLine]
@@ -133,4 +136,14 @@ def _upload(form: FormData, folder: Path, upload_id: str, most: int) -> dict[str
 def _row(db: Connection, job: Job) -> TrainingRow:
     result = job.result if isinstance(job.result, dict) else {}
     figures = {name: value for name, value in result.items() if isinstance(value, float) and name != "dev loss"}
-    return TrainingRow(job, job.state in ("waiting", "running"), figures, jobs.log_lines(db, job.id, limit=LOG_LINES))
+    name, kind, encoder = (str(job.arguments.get(part, "")) for part in ("name", "kind", "encoder"))
+    kind = kind or KINDS[0]  # a job from the shell names only what differs from the defaults
+    return TrainingRow(
+        job,
+        name or job.id,
+        kind,
+        encoder,
+        job.state in ("waiting", "running"),
+        figures,
+        jobs.log_lines(db, job.id, limit=LOG_LINES),
+    )
