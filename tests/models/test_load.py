@@ -96,7 +96,8 @@ def test_a_name_that_leads_nowhere_says_what_there_is(name, message):
 
 def test_without_weights_the_embedded_detectors_say_so(monkeypatch, tmp_path):
     monkeypatch.setattr(embedded, "WEIGHTS", tmp_path)
-    for name in ("embedded", "embedded-en", "embedded-de", "embedded-en-large"):
+    monkeypatch.setattr(embedded, "PACKAGES", {})
+    for name in ("embedded", "embedded-en", "embedded-de"):
         with pytest.raises(UserError, match=r"not in this installation\. It holds no embedded detector yet"):
             load(name)
 

@@ -1,6 +1,7 @@
 """The detectors that ship inside the package, and the one that routes posts to them by language.
 
-Posts in, scores out. Weights live in `models/weights/NAME/`, each a model folder.
+Posts in, scores out. Weights live in `models/weights/NAME/`, each a model folder; those of the large detector are a
+package of their own (`packages/davy-large`), so that this one stays small enough for a package index.
 `embedded` asks `embedded-de` about German posts and `embedded-en` about all others;
 it answers every question that one of them answers. `embedded-careful` asks
 `embedded-en-large` as well, where `embedded-en` is unsure.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models.baselines import content_hash
 from davy.models.cascade_screen import as_cascade
+from davy.models.folder import MANIFEST
 from davy.models.model_name import ModelName
 from davy.models.second_opinion import LazyScorer, SecondOpinion
 
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     Languages = Callable[[list[str]], list[str]]
 
 WEIGHTS = Path(__file__).parent / "weights"
+LARGE = "embedded-en-large"
+PACKAGES: Mapping[str, str] = {LARGE: "davy_large"}
+"""Detector → the package that holds its weights, where it is not this one."""
 SURE = 0.3
 """Of 5,733 short German posts 97.1 % are routed right from here on, 95.9 % from one half on; of English ones 99.5 %."""
 _ADDRESSES = re.compile(r"@\w+|https?://\S+|\[(?:USER|URL)\]")
@@ -124,7 +130,8 @@ def load_embedded(asked: ModelName) -> Scorer:
     """Return the routed detector over those that this package holds."""
     from davy.models.load import open_folder
 
-    held = {lang: open_folder(WEIGHTS / name) for lang, name in ROUTES.items() if (WEIGHTS / name).is_dir()}
+    folders = {lang: weights_folder(name) for lang, name in ROUTES.items()}
+    held = {lang: open_folder(folder) for lang, folder in folders.items() if folder is not None}
     if not held:
         raise _absent(asked.name)
     return LanguageRouter(held, detect_languages, fallback=next(iter(held)))
@@ -134,8 +141,8 @@ def load_careful(asked: ModelName) -> Scorer:
     """Return the routed detector whose English part asks the large one about what the small one is unsure of."""
     routed = load_embedded(asked)
     assert isinstance(routed, LanguageRouter)
-    large = WEIGHTS / "embedded-en-large"
-    if "en" not in routed.scorers or not large.is_dir():
+    large = weights_folder(LARGE)
+    if "en" not in routed.scorers or large is None:
         raise _absent(asked.name)
     english = SecondOpinion(routed.scorers["en"], LazyScorer(large))
     return replace(routed, scorers={**routed.scorers, "en": english}, name="embedded-careful")
@@ -145,14 +152,27 @@ def load_single(asked: ModelName) -> Scorer:
     """Return one embedded detector by its name."""
     from davy.models.load import open_folder
 
-    if not (WEIGHTS / asked.kind).is_dir():
+    folder = weights_folder(asked.kind)
+    if folder is None:
         raise _absent(asked.kind)
-    return open_folder(WEIGHTS / asked.kind)
+    return open_folder(folder)
+
+
+def weights_folder(name: str) -> Path | None:
+    """Return the model folder of an embedded detector, or None where it is not installed."""
+    folder = WEIGHTS / name
+    if name in PACKAGES:
+        package = find_spec(PACKAGES[name])
+        if package is None or not package.submodule_search_locations:
+            return None
+        folder = Path(package.submodule_search_locations[0]) / name
+    return folder if (folder / MANIFEST).is_file() else None
 
 
 def shipped_names() -> list[str]:
-    """Return the names of the detectors whose weights are in this package."""
-    return sorted(path.parent.name for path in WEIGHTS.glob("*/manifest.json"))
+    """Return the names of the embedded detectors whose weights are installed."""
+    names = {path.parent.name for path in WEIGHTS.glob(f"*/{MANIFEST}")}
+    return sorted(names | {name for name in PACKAGES if weights_folder(name) is not None})
 
 
 def detect_languages(texts: list[str]) -> list[str]:
@@ -169,6 +189,12 @@ def detect_languages(texts: list[str]) -> list[str]:
 
 
 def _absent(name: str) -> UserError:
+    if name in (LARGE, "embedded-careful") and weights_folder(LARGE) is None:
+        return UserError(
+            f"{name!r} needs the large English detector, a package of its own: pip install 'davy[large]', "
+            "or in a clone: pip install -e packages/davy-large",
+            status=503,
+        )
     held = shipped_names()
     there = f"It holds {', '.join(held)}." if held else "It holds no embedded detector yet."
     return UserError(

@@ -56,7 +56,7 @@ NAMES: Mapping[str, str] = {
     "embedded": "detects the language and asks the embedded detector for it",
     "embedded-careful": "as embedded, and asks the large English one where the small one is unsure",
     "embedded-en": "the small English detector in the package",
-    "embedded-en-large": "the large English detector in the package",
+    "embedded-en-large": "the large English detector (extra: large)",
     "embedded-de": "the German detector in the package",
     "FOLDER": "a saved model: a folder with a manifest.json",
     "hf:ORG/NAME": "a classifier from the Hugging Face hub or its cache (extra: train)",

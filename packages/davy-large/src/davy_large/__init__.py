@@ -1,0 +1,1 @@
+"""The weights of `embedded-en-large`, Davy's large English detector. Data only: `davy.models.embedded` reads them."""
