@@ -103,6 +103,7 @@ POST /projects/{project_id}/rest                                            >-++
 
 # a project: pictures
 GET  /projects/{project_id}/images                                          >---+---+
+GET  /projects/{project_id}/images.zip                                      >---+---+
 POST /projects/{project_id}/images/upload                                   >---+---+
 GET  /projects/{project_id}/images/{key}                                    >-++++--+
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from typing import Any
 
 import polars as pl
@@ -132,3 +133,15 @@ def test_a_project_is_made_in_the_browser_with_its_pictures(site, tmp_path):
     with site.store.read() as db:
         assert images.count(db, "memes") == 2
         assert pictures.missing_names(db, "memes") == []
+
+
+def test_a_manager_downloads_all_pictures_with_their_credits(site, project):
+    manager = site.as_("expert")
+    assert manager.get("/projects/memes/images.zip").status_code == 404
+    upload(manager, {"a.png": draw(1), "b.png": draw(2)}, picture_licence="CC0")
+    answer = manager.get("/projects/memes/images.zip")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        assert archive.testzip() is None
+        assert len(archive.namelist()) == 3
+        assert b",CC0," in archive.read("credits.csv")
+    assert site.as_("annotator").get("/projects/memes/images.zip").status_code == 403

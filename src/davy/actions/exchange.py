@@ -20,7 +20,14 @@ from davy.actions.file_checks import UploadLimits, check_contents
 from davy.annotate.exchange.formats import ExchangeFormat, ending_of, find_format
 from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext
 from davy.core.errors import UserError
-from davy.files.atomic import FULL_DISK, atomic_folder, atomic_path, scratch_folder, write_text
+from davy.files.atomic import (
+    FULL_DISK,
+    atomic_folder,
+    atomic_path,
+    refuse_existing_folder,
+    scratch_folder,
+    write_text,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,19 +79,29 @@ Progress = Callable[[int, int], object]
 
 
 def export_project(
-    store: Store, wish: ExportRequest, out: Path, *, statement: Path | None = None, progress: Progress | None = None
+    store: Store,
+    wish: ExportRequest,
+    out: Path,
+    *,
+    statement: Path | None = None,
+    images: Path | None = None,
+    progress: Progress | None = None,
 ) -> ExportSummary:
-    """Write a project to `out`, and its data statement where asked; return what was written.
+    """Write a project to `out`, and where asked its data statement, and its pictures into a new folder `images`.
 
-    The store is read at one moment.
+    Return what was written. The store is read at one moment.
     """
     from davy.annotate.exchange.row_export import choose_phases, gather_rows, size_of
+    from davy.annotate.images import folder_of, write_folder
     from davy.annotate.project_scheme import scheme_of
+    from davy.store import images as stored_images
     from davy.store import projects
 
     format = find_format(wish.format)
     if not format.folder:
         ending_of(format, out)
+    if images is not None:
+        refuse_existing_folder(images)
     with store.read() as db:
         project = projects.get(db, wish.project)
         scheme = scheme_of(db, project)
@@ -102,6 +119,8 @@ def export_project(
         rows = gather_rows(db, project, scheme, chosen, comments=wish.comments)
         with _room_for(out):
             _write(format, count.through(told.through(rows)), out, about)
+        if images is not None:
+            write_folder(folder_of(store), stored_images.of_posts(db, project.id, count.images), images)
         if statement is not None:
             write_text(statement, told.text())
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
@@ -246,6 +265,7 @@ class _Count:
     def __init__(self, progress: Progress | None, total: int) -> None:
         self.found = ExportSummary(0, 0, 0, 0, ())
         self.people: set[str] = set()
+        self.images: set[str] = set()
         self._progress = progress
         self._total = total
 
@@ -256,6 +276,8 @@ class _Count:
             answers += len(row.given)
             settled += bool(row.settled)
             self.people.update(given.annotator for given in row.given)
+            if row.image is not None:
+                self.images.add(row.image)
             if self._progress is not None and posts % 200 == 0:
                 self._progress(posts, max(posts, self._total))
             yield row

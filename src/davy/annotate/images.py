@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from davy.annotate.exchange.spreadsheet_cells import escape_formula, unescape_formula
 from davy.core import UserError
+from davy.files.atomic import atomic_folder
 from davy.image.image_folder import ImageFolder
 from davy.image.picture import MAX_BYTES, read_picture
 from davy.store import Connection, Store, images
@@ -29,6 +32,7 @@ CREDITS_FILE = "credits.csv"
 
 ENDINGS: tuple[str, ...] = (".png", ".jpg", ".jpeg", ".webp", ".gif")
 LONGEST_CREDIT = 500
+_CREDIT_COLUMNS = ("licence", "credit", "source")
 _SHOWN_NAMES = 5
 
 
@@ -226,13 +230,47 @@ def discard_unused(db: Connection, folder: ImageFolder, keys: Iterable[str]) -> 
         folder.remove(key)
 
 
+def add_missing(
+    store: Store, project: str, files: PictureFiles, *, by: str, credit: Credit | None = None
+) -> tuple[int, list[str]]:
+    """Add those pictures that a project's posts still wait for; return how many came, and the names still missing."""
+    with store.read() as db:
+        wanted = missing_names(db, project)
+    with storing_pictures(store, files, wanted, credit=credit, later=True) as stored, store.write() as db:
+        return add_pictures(db, project, stored, by=by), missing_names(db, project)
+
+
+def files_of(folder: ImageFolder, rows: Sequence[StoredImage]) -> Iterator[tuple[str, Path | bytes]]:
+    """Yield what an export of pictures holds, by name: each file under its key, then the table of credits.
+
+    One whose file is gone is an error, since an export must hold all.
+    """
+    for row in rows:
+        path = folder.find(row.key)
+        if path is None:
+            raise UserError(f"The file of picture {row.name[:80]!r} is gone from {folder.path}. Restore a backup.")
+        yield f"{row.key}.png", path
+    yield CREDITS_FILE, write_credits(rows)
+
+
+def write_folder(folder: ImageFolder, rows: Sequence[StoredImage], out: Path) -> None:
+    """Write pictures and their credits into a new folder, which appears when it is complete."""
+    with atomic_folder(out) as hidden:
+        for name, data in files_of(folder, rows):
+            if isinstance(data, bytes):
+                (hidden / name).write_bytes(data)
+            else:
+                shutil.copyfile(data, hidden / name)
+
+
 def write_credits(rows: Iterable[StoredImage]) -> bytes:
     """Return the table of credits for pictures that are written under their keys."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(("name", "licence", "credit", "source", "file"))
     for row in rows:
-        table.writerow((f"{row.key}.png", row.licence or "", row.credit or "", row.source or "", row.name))
+        cells = (row.licence or "", row.credit or "", row.source or "", row.name)
+        table.writerow((f"{row.key}.png", *map(escape_formula, cells)))
     return out.getvalue().encode()
 
 
@@ -245,16 +283,7 @@ def read_credits(raw: bytes) -> dict[str, Credit]:
             f"{CREDITS_FILE} can't be read. Save it as UTF-8, with columns name, licence, credit."
         ) from None
     return {
-        row["name"]: Credit(*((row.get(column) or "").strip() or None for column in ("licence", "credit", "source")))
+        row["name"]: Credit(*(unescape_formula((row.get(column) or "").strip()) or None for column in _CREDIT_COLUMNS))
         for row in rows
         if row.get("name")
     }
-
-
-def iter_files(folder: ImageFolder, rows: Iterable[StoredImage]) -> Iterator[tuple[StoredImage, Path]]:
-    """Yield pictures with their files; one whose file is gone is an error, since an export must hold all."""
-    for row in rows:
-        path = folder.find(row.key)
-        if path is None:
-            raise UserError(f"The file of picture {row.name[:80]!r} is gone from {folder.path}. Restore a backup.")
-        yield row, path

@@ -60,6 +60,7 @@ def withdraw(
 
 def _withdraw_stored(database: str | None, wanted: list[str], project: str | None, *, dry_run: bool) -> dict[str, Any]:
     """Remove posts from the database, or only look, and return what was touched."""
+    from davy.annotate.images import folder_of
     from davy.store import events, open_store, withdrawals
 
     with open_store(database) as store:
@@ -69,10 +70,13 @@ def _withdraw_stored(database: str | None, wanted: list[str], project: str | Non
         else:
             with store.write() as db:
                 done = withdrawals.withdraw(db, wanted, by=events.SHELL, project=project)
+            for key in done.images:
+                folder_of(store).remove(key)
             withdrawals.truncate_log(store)
         return {
             "database": str(store), "posts": len(done.found), "derived": len(done.derived), "rows": done.rows,
-            "projects": list(done.projects), "annotators": done.annotators, "verdicts": done.verdicts,
+            "images": len(done.images), "projects": list(done.projects), "annotators": done.annotators,
+            "verdicts": done.verdicts,
         }  # fmt: skip
 
 

@@ -143,11 +143,9 @@ def add_images(
     files = pictures.pictures_in_folder(folder)
     with open_store(database) as store:
         with store.read() as db:
-            wanted = pictures.missing_names(db, projects.get(db, project).id)
+            projects.get(db, project)
         about = pictures.Credit(licence, credit)
-        with pictures.storing_pictures(store, files, wanted, credit=about, later=True) as stored, store.write() as db:
-            n = pictures.add_pictures(db, project, stored, by=events.SHELL)
-            missing = pictures.missing_names(db, project)
+        n, missing = pictures.add_missing(store, project, files, by=events.SHELL, credit=about)
     if json:
         console.json({"project": project, "added": n, "missing": missing})
         return

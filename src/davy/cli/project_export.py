@@ -34,6 +34,9 @@ def export(
     statement: Annotated[
         Path | None, typer.Option("--statement", help="Write the data statement here too, as Markdown.")
     ] = None,
+    images: Annotated[
+        Path | None, typer.Option("--images", help="Write the pictures into this new folder, with credits.csv.")
+    ] = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -51,6 +54,8 @@ def export(
         davy project export pilot --format label-studio --phases all --out pilot.json
 
         davy project export pilot --format huggingface --out corpus
+
+        davy project export memes --out memes.jsonl --images memes-pictures
     """
     from davy.actions.exchange import ExportRequest
     from davy.actions.exchange import export_project as write
@@ -58,7 +63,7 @@ def export(
 
     wish = ExportRequest(project, format, phases, question, raw, comments)
     with open_store(database) as store, console.progress("Exporting") as step:
-        wrote = write(store, wish, out, statement=statement, progress=_steps(step))
+        wrote = write(store, wish, out, statement=statement, images=images, progress=_steps(step))
     figures = {"posts": wrote.posts, "answers": wrote.answers, "settled": wrote.settled, "annotators": wrote.annotators}
     if json:
         console.json({"project": project, "format": format, "out": str(out), **figures, "phases": list(wrote.phases)})
@@ -108,6 +113,9 @@ def import_(
     prefix: Annotated[str, typer.Option("--prefix", help="Put before every post's id.")] = "",
     posts_only: Annotated[bool, typer.Option("--posts-only", help="Take posts, and leave the answers.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Don't take the apostrophe before a formula away.")] = False,
+    images: Annotated[
+        Path | None, typer.Option("--images", help="The folder with the pictures that came with the file.")
+    ] = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -125,14 +133,22 @@ def import_(
         davy project import pilot votes.csv --format crowd --question hate --phase 3
 
         davy project import pilot corpus --format huggingface --posts-only --phase 3 --prefix new-
+
+        davy project import memes memes.jsonl --images memes-pictures
     """
     from davy.actions.exchange import ImportRequest, import_file
+    from davy.annotate.images import add_missing, pictures_in_folder
     from davy.store import events, open_store
+
+    pictures = pictures_in_folder(images) if images is not None else None
 
     wish = ImportRequest(project, format, phase, question, prefix, posts_only, raw)
     with open_store(database) as store, console.progress("Importing") as step:
         came = import_file(store, wish, file, by=events.SHELL, progress=_steps(step))
-    figures = {"posts": came.posts, "known": came.known, "answers": came.answers, "verdicts": came.settled}
+        figures = {"posts": came.posts, "known": came.known, "answers": came.answers, "verdicts": came.settled}
+        if pictures is not None:
+            figures["images"], missing = add_missing(store, project, pictures, by=events.SHELL)
+            figures["missing_images"] = len(missing)
     if json:
         console.json({"project": project, "format": format, "file": str(file), **figures, "people": len(came.people)})
         return
@@ -140,6 +156,8 @@ def import_(
         f"{came.posts:,} new posts, {came.known:,} known, {came.answers:,} answers by {len(came.people):,} annotators, "
         f"{came.settled:,} verdicts ← {file}"
     )
+    if pictures is not None:
+        console.note(f"{figures['images']:,} pictures ← {images}; {figures['missing_images']:,} are still missing.")
 
 
 def _steps(step: Any) -> Callable[[int, int], None]:

@@ -64,7 +64,7 @@ class BackupFile:
     def size(self) -> int:
         """How many bytes the tables and the pictures take unpacked."""
         pictures = sum(self._archive.getinfo(name).file_size for name in self._image_names())
-        return pictures + sum(it["bytes"] for it in self._manifest["tables"].values())
+        return pictures + sum(int(it["bytes"]) for it in self._manifest["tables"].values())
 
     def columns(self, table: str) -> dict[str, str]:
         """Return a table's columns and their kinds."""

@@ -93,6 +93,14 @@ def of_project(db: Connection, project: str | None) -> list[StoredImage]:
     return [StoredImage(*row) for row in db.execute(query.order_by(images.c.name, images.c.key))]
 
 
+def of_posts(db: Connection, project: str, keys: Collection[str]) -> list[StoredImage]:
+    """Return the pictures with these keys that a project may show, its own before the shelf's, each once."""
+    query = select(*_COLUMNS).where(_seen_by(project), images.c.withdrawn_at.is_(None))
+    rows = [row for part in _parts(sorted(keys)) for row in db.execute(query.where(images.c.key.in_(part)))]
+    found = [StoredImage(*row) for row in rows]
+    return list({it.key: it for it in sorted(found, key=lambda it: (it.key, it.project is not None))}.values())
+
+
 def count(db: Connection, project: str | None) -> int:
     """Return how many pictures a project, or the shelf, has."""
     query = select(func.count()).select_from(images).where(_owner(project), images.c.withdrawn_at.is_(None))

@@ -2,8 +2,9 @@
 
 That is: posts derived from them (`parent`), and every row of any table that
 points at one of these, such as annotations with their comments and verdicts with
-their reasons. Only the event stays, so that it is known that something was
-removed, when, by whom and how much; never what it said. Posts are named by the id
+their reasons; and their pictures, unless other posts of the project name them too.
+Only the event stays, so that it is known that something was removed, when, by whom
+and how much; never what it said. Posts are named by the id
 that people see, and leave every project that has one of that id, unless one is named.
 """
 
@@ -13,7 +14,7 @@ from itertools import islice
 
 from sqlalchemy import Column, Connection, Table, delete, func, select, text
 
-from davy.store import events
+from davy.store import events, images
 from davy.store.posts import keys_of, owned_by
 from davy.store.store import Store
 from davy.store.tables import annotations, metadata, posts, projects, verdicts
@@ -34,6 +35,8 @@ class WithdrawalCounts:
     annotators: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
     """Settled answers that were removed, by scheme and question."""
+    images: tuple[str, ...] = ()
+    """Keys of pictures that nobody has any more, so that their files can go."""
 
 
 def preview(db: Connection, ids: Iterable[str], *, project: str | None = None) -> WithdrawalCounts:
@@ -46,13 +49,33 @@ def withdraw(db: Connection, ids: Iterable[str], *, by: str, project: str | None
     result, keys = _look(db, ids, project)
     if db.dialect.name == "sqlite":
         db.execute(text("PRAGMA secure_delete = ON"))  # freed pages are zeroed, not left readable in the file
+    named = _images(db, keys)
     for part in _parts(keys):
         _clear(db, posts, posts.c.id, part, result.rows)
+    for owner, wanted in named.items():
+        unused = wanted - _still_named(db, owner, wanted)
+        result.images += tuple(sorted(images.withdraw(db, owner, unused, by=by)))
     for post in (*result.found, *result.derived):
         events.record(db, by=by, what="post withdrawn", about=f"post {post}")
     if result.found:
         events.record(db, by=by, what="posts withdrawn", about="posts", asked=result.asked, removed=result.rows)
     return result
+
+
+def _images(db: Connection, keys: Sequence[str]) -> dict[str | None, set[str]]:
+    """Return the pictures that posts name, by the project that has them; None is the shelf."""
+    found: dict[str | None, set[str]] = {}
+    for part in _parts(keys):
+        query = select(posts.c.project, posts.c.image).where(posts.c.id.in_(part), posts.c.image.is_not(None))
+        for owner, image in db.execute(query):
+            found.setdefault(owner, set()).add(image)
+    return found
+
+
+def _still_named(db: Connection, owner: str | None, wanted: Iterable[str]) -> set[str]:
+    """Return those pictures that other posts of their owner name."""
+    query = select(posts.c.image).where(owned_by(owner))
+    return {image for part in _parts(wanted) for image in db.scalars(query.where(posts.c.image.in_(part)))}
 
 
 def _look(db: Connection, ids: Iterable[str], project: str | None) -> tuple[WithdrawalCounts, list[str]]:

@@ -5,17 +5,20 @@ Only members get a project's pictures, and whoever may browse the shelf the shel
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Iterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from davy.annotate import images as pictures
 from davy.core.errors import UserError
-from davy.image.image_folder import MIME, PREVIEW_MIME
+from davy.image.image_folder import MIME, PREVIEW_MIME, ImageFolder
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
@@ -29,6 +32,7 @@ from davy.store.users import User
 router = APIRouter(include_in_schema=False)
 
 Browses = Annotated[User, Depends(allowed("browse the shelf"))]
+Exports = Annotated[Place, Depends(in_project("export"))]
 Manages = Annotated[Place, Depends(in_project("manage"))]
 
 _MOST_MISSING = 50
@@ -64,6 +68,46 @@ def overview(request: Request, place: Manages) -> Response:
     return _page(request, place)
 
 
+@router.get("/projects/{project_id}/images.zip")
+def all_of_them(request: Request, place: Exports) -> Response:
+    """Return all pictures with their credits as a zip, which is made while it is sent."""
+    store = context_of(request).store
+    with store.read() as db:
+        rows = images.of_posts(db, place.project.id, images.names_wanted(db, place.project.id))
+    if not rows:
+        raise HTTPException(404)
+    headers = {"Content-Disposition": f'attachment; filename="{place.project.id}-pictures.zip"'}
+    return StreamingResponse(_zipped(pictures.folder_of(store), rows), media_type="application/zip", headers=headers)
+
+
+def _zipped(folder: ImageFolder, rows: list[images.StoredImage]) -> Iterator[bytes]:
+    sent = _Sent()
+    with zipfile.ZipFile(sent, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in pictures.files_of(folder, rows):
+            archive.writestr(name, data if isinstance(data, bytes) else data.read_bytes())
+            yield sent.take()
+    yield sent.take()
+
+
+class _Sent(io.RawIOBase):
+    """What a zip writes, until it is taken and sent."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._data += data
+        return len(data)
+
+    def take(self) -> bytes:
+        taken = bytes(self._data)
+        self._data.clear()
+        return taken
+
+
 @router.post("/projects/{project_id}/images/upload")
 async def upload(request: Request, place: Manages, form: UploadForm) -> Response:
     """Add the pictures that posts name; others are left out."""
@@ -81,12 +125,10 @@ async def upload(request: Request, place: Manages, form: UploadForm) -> Response
 
 def _add(request: Request, place: Place, files: pictures.PictureFiles, credit: pictures.Credit) -> int:
     store = context_of(request).store
-    with store.read() as db:
-        wanted = pictures.missing_names(db, place.project.id)
-    if not any(files.matches(wanted).values()):
+    n, _ = pictures.add_missing(store, place.project.id, files, by=place.account.id, credit=credit)
+    if not n:
         raise LocalizedError("no_such_pictures", status=422)
-    with pictures.storing_pictures(store, files, wanted, credit=credit, later=True) as stored, store.write() as db:
-        return pictures.add_pictures(db, place.project.id, stored, by=place.account.id)
+    return n
 
 
 def _picture(request: Request, project: str | None, key: str, *, sharp: bool, kind: str) -> Response:
