@@ -61,7 +61,7 @@ class SheetView:
 
     sheet: Sheet
     masked: str
-    veil: DisplayChoice
+    display: DisplayChoice
     questions_html: Markup
     flag_words: tuple[tuple[str, str, str], ...]
     changes: tuple[str, ...] | None
@@ -107,7 +107,7 @@ def sheet_view(context: Context, words: Translator, sheet: Sheet, filled: FormSt
     return SheetView(
         sheet=sheet,
         masked=context.mask(sheet.post.text),
-        veil=display_choice_of(sheet.project, sheet.member),
+        display=display_choice_of(sheet.project, sheet.member),
         questions_html=questions_html(context.templates, words, sheet.scheme, asked, filled),
         flag_words=_flag_words(sheet.guideline, words),
         changes=None if before is None or before.refused else changed_since(sheet.scheme, sheet.guideline, before),
@@ -127,7 +127,7 @@ def answered_sheet_values(context: Context, words: Translator, answered: Answere
     return {
         "post": sheet.post,
         "masked": context.mask(sheet.post.text),
-        "veil": display_choice_of(sheet.project, sheet.member),
+        "display": display_choice_of(sheet.project, sheet.member),
         "refused": annotation is not None and annotation.refused,
         "comment": annotation.comment if annotation else None,
         "answers": [(q.title, _titles(q, given[q.name])) for q in asked if q.name in given],

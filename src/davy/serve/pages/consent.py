@@ -76,7 +76,7 @@ def _page(request: Request, place: Place, *, wrong: bool = False) -> Response:
         "consent.html",
         status=422 if wrong else 200,
         member=member,
-        veil=display_choice_of(place.project, member),
+        display=display_choice_of(place.project, member),
         texts=TEXTS,
         pictures=PICTURES,
         own=render_markdown(own) if own else "",

@@ -197,7 +197,7 @@ def _page(
         status=422 if wrong and wrong != "armed" else 200,
         post=post,
         masked=context.mask(post.text),
-        veil=display_choice_of(place.project, member_of(place)),
+        display=display_choice_of(place.project, member_of(place)),
         guide=guideline_view(scheme, scheme.guideline, words),
         project_id=place.project.id,
         oob=False,
