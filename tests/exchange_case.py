@@ -8,8 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from davy import schemes as scheme_files
-from davy.actions.exchange import about_files
-from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
+from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext, GivenAnswer, SettledAnswer
 from davy.core import Annotation, Label, Phase, Project, Question, Scheme, Verdict, Wording
 from davy.store import Store, annotations, items, members, phases, posts, projects, schemes, users, verdicts
 
@@ -85,7 +84,7 @@ def rows() -> list[AnsweredPost]:
 
 def about(**more):
     """Return what formats need to know, with tables from `collect.files`."""
-    return about_files(scheme(), project="tea-1", title="Tea talk", **more)
+    return ExchangeContext(scheme(), project="tea-1", title="Tea talk", **more)
 
 
 def _at(number: int) -> datetime:

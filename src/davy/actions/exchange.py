@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from davy.actions.data_statement import DataStatement
 from davy.actions.file_checks import UploadLimits, check_contents
@@ -30,11 +30,8 @@ from davy.files.atomic import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from davy.annotate.exchange.import_checks import ImportPlan
     from davy.annotate.exchange.row_import import ImportSummary
-    from davy.core import Scheme
     from davy.store import Connection, Store
 
 
@@ -107,7 +104,7 @@ def export_project(
         scheme = scheme_of(db, project)
         chosen = choose_phases(db, project, wish.phases)
         told = DataStatement.of_project(db, project, scheme, chosen)
-        about = about_files(
+        about = ExchangeContext(
             scheme,
             project=project.id,
             title=project.title,
@@ -173,7 +170,7 @@ def _plan(
         raise UserError(f"Project {project.id!r} has no phases yet. Add one first.", status=409)
     chosen = None if wish.phase is None else phases.by_name(db, project.id, wish.phase)
     kind = None if format.folder or file.is_dir() or file.suffix.lower() == ".zip" else ending_of(format, file)
-    about = about_files(scheme, project=project.id, question=wish.question, raw=wish.raw, kind=kind)
+    about = ExchangeContext(scheme, project=project.id, question=wish.question, raw=wish.raw, kind=kind)
     return ImportPlan(project, scheme, every, chosen, wish.prefix, wish.posts_only), about
 
 
@@ -203,19 +200,6 @@ def _top(folder: Path) -> Path:
     """Return the folder that an archive is about: many zips hold one folder with everything in it."""
     inside = [path for path in folder.iterdir() if path.name != "__MACOSX"]
     return inside[0] if len(inside) == 1 and inside[0].is_dir() and inside[0].name != "default" else folder
-
-
-def about_files(scheme: Scheme, **more: Any) -> ExchangeContext:
-    """Return what formats need to know, with tables read and written by `collect.files`."""
-    from davy.files import tables
-
-    def read_table(path: Path, kind: str | None) -> Iterator[pl.DataFrame]:
-        return tables.batches(path, format=kind)
-
-    def write_table(frames: Iterable[pl.DataFrame], path: Path, kind: str | None) -> None:
-        tables.write(frames, path, format=kind)
-
-    return ExchangeContext(scheme=scheme, read_table=read_table, write_table=write_table, **more)
 
 
 @contextmanager

@@ -229,7 +229,7 @@ def show(project: Name, database: Database = None, json: Json = False) -> None:
 
 def read_posts(paths: list[Path], gold: list[str] | None) -> list[Any]:
     """Return the posts of files, with the columns that hold right answers under the names that we know."""
-    from davy.files.post_file import read_posts
+    from davy.files.tables import read_posts
 
     frames = [read_posts(path) for path in paths]
     for pair in gold or ():

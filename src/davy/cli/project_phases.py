@@ -93,7 +93,7 @@ def add_phase(
     from davy.annotate.project_file import PhasePlan
     from davy.annotate.project_scheme import scheme_of
     from davy.annotate.settings import AgreementGate
-    from davy.files.post_file import read_posts
+    from davy.files.tables import read_posts
     from davy.store import events, open_store, projects
 
     try:

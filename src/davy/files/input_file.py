@@ -7,23 +7,18 @@ line longer than a cap is ever held: a wrong file must not fill the memory.
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
-import lzma
 import shutil
 import signal
 import sys
 import threading
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
-
-import zstandard
+from typing import IO
 
 from davy.core.errors import UserError
 from davy.files.formats import STDIO, FileFormat, display_name
+from davy.files.packed import FAULTS, damaged, open_packed
 
 LINE_CAP = 64 * 1024 * 1024
 """The longest line that is read, in bytes."""
@@ -35,7 +30,6 @@ _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_PACKED: dict[str, Any] = {"gz": gzip.open, "xz": lzma.open, "bz2": bz2.open, "zst": zstandard.open}
 
 
 def plain_copy(path: Path | str, format: FileFormat, scratch: Path, *, encoding: str | None = None) -> Path:
@@ -142,14 +136,12 @@ def _beside(path: Path) -> str:
 def _unpacked(path: Path, compression: str, scratch: Path, name: str) -> Path:
     copy = scratch / "unpacked"
     try:
-        with _PACKED[compression](path, "rb") as packed, copy.open("wb") as out:
+        with open_packed(path, compression) as packed, copy.open("wb") as out:
             shutil.copyfileobj(packed, out, _PIECE)
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError) as error:
+    except FAULTS as error:
         if isinstance(error, OSError) and error.errno:
             raise UserError(f"{name}: no room to unpack it ({error.strerror}). Set TMPDIR to a larger disk.") from error
-        raise UserError(
-            f"{name} is not a whole .{compression} file: it is cut off or damaged. Copy it again."
-        ) from error
+        raise UserError(damaged(name, compression)) from error
     if copy.stat().st_size == 0:
         raise UserError(f"{name} is empty. Give a file with at least one row.")
     return copy
@@ -212,15 +204,3 @@ def check_utf8(block: bytes, offset: int, name: str) -> None:
                 f"{name} is not UTF-8: byte {offset + error.start} is 0x{block[error.start]:02x}."
                 " Name its encoding, for example --encoding cp1252, or make it UTF-8 first: davy convert."
             ) from None
-
-
-def open_compressed(path: Path, compression: str) -> IO[bytes]:
-    """Return an open file that compresses what is written to it."""
-    file: IO[bytes] = _PACKED[compression](path, "wb")
-    return file
-
-
-def open_packed(path: Path) -> IO[bytes]:
-    """Return an open file that unpacks what is read from it, by the ending of its name."""
-    file: IO[bytes] = _PACKED.get(path.suffix.lower().lstrip("."), open)(path, "rb")
-    return file

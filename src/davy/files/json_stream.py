@@ -8,13 +8,8 @@ before the fault have been given out by then.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
-import lzma
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -22,12 +17,13 @@ from typing import IO, Any
 from pydantic_core import from_json
 
 from davy.core.errors import UserError
+from davy.files.formats import COMPRESSIONS
+from davy.files.packed import FAULTS, open_packed
 
 PIECE = 1 << 20
 LINE_CAP = 64 << 20
-WINDOW = 2**31
-"""Reddit's dumps are packed with a window of 2 GiB, which readers must allow."""
-PACKED = ("zst", "gz", "xz", "bz2")
+DOCUMENT_CAP = 8 * LINE_CAP
+"""The longest file that is one JSON document over many lines: it is held whole."""
 
 
 class DamagedFile(UserError):
@@ -104,7 +100,7 @@ def holds_json(path: Path) -> bool:
 
 
 def _packed(path: Path) -> bool:
-    return path.name.lower().rsplit(".", 1)[-1] in PACKED
+    return path.name.lower().rsplit(".", 1)[-1] in COMPRESSIONS
 
 
 def _ending(path: Path) -> str:
@@ -122,7 +118,14 @@ def _is_document(text: bytes) -> bool:
 
 def _document(path: Path, counts: ReadCounts, encoding: str | None) -> Iterator[JsonValue]:
     """Yield the one value of a file that is a single JSON document over many lines."""
-    whole = b"".join(line for _, _, line in _lines(path, 0, cap=8 * LINE_CAP, whole=True))
+    lines: list[bytes] = []
+    size = 0
+    for place, _, line in _lines(path, 0, cap=DOCUMENT_CAP):
+        lines.append(line)
+        size += len(line)
+        if size > DOCUMENT_CAP:
+            raise DamagedFile(f"{path}: its one JSON document is longer than {DOCUMENT_CAP >> 20} MiB.", place)
+    whole = b"".join(lines)
     try:
         value = json.loads(_decoded(whole, path, 0, encoding))
     except json.JSONDecodeError as error:
@@ -174,16 +177,17 @@ def _decoded(text: bytes, path: Path, place: int, encoding: str | None) -> str:
         ) from None
 
 
-def _lines(path: Path, start: int, *, cap: int = LINE_CAP, whole: bool = False) -> Iterator[tuple[int, int, bytes]]:
+def _lines(path: Path, start: int, *, cap: int = LINE_CAP) -> Iterator[tuple[int, int, bytes]]:
     """Yield (place, line number from 0 or -1 where unknown, line with its end)."""
-    place, number, held = 0, 0, b""
-    skip = start
-    with _opened(path) as file:
+    place, number, skip = 0, 0, start
+    held: list[bytes] = []  # the pieces of a line whose end is not there yet
+    size = 0
+    with _open(path) as file:
         while True:
             try:
-                piece = file.read1(PIECE)  # what is unpacked so far, so that a fault loses nothing before it
-            except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError, _zstd_error()) as error:
-                raise _cut(path, place + len(held), error) from None
+                piece = file.read1(PIECE)  # type: ignore[attr-defined]  # what is ready: a fault loses nothing before it
+            except FAULTS as error:
+                raise _cut(path, place + size, error) from None
             if not piece:
                 break
             if skip:
@@ -193,19 +197,21 @@ def _lines(path: Path, start: int, *, cap: int = LINE_CAP, whole: bool = False) 
                 number = -1
                 if not piece:
                     continue
-            held += piece
-            lines = held.split(b"\n")
-            held = lines.pop()
-            for line in lines:
-                yield place, number, line + b"\n"
-                place += len(line) + 1
+            ends = piece.split(b"\n")
+            for end in ends[:-1]:
+                line = b"".join([*held, end, b"\n"])
+                yield place, number, line
+                place += len(line)
                 number += number >= 0
-            if len(held) > cap and not whole:
+                held, size = [], 0
+            held.append(ends[-1])
+            size += len(ends[-1])
+            if size > cap:
                 raise DamagedFile(f"{path}: the line at byte {place} is longer than {cap >> 20} MiB.", place)
     if skip:
         raise DamagedFile(f"{path} is shorter than when it was read before. Start again with --fresh.", start - skip)
-    if held:
-        yield place, number, held
+    if size:
+        yield place, number, b"".join(held)
 
 
 def _cut(path: Path, place: int, error: Exception) -> DamagedFile:
@@ -218,64 +224,12 @@ def _cut(path: Path, place: int, error: Exception) -> DamagedFile:
     )
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _open(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise UserError(f"{path} is a folder. Name the archives in it.")
     if not path.exists():
         raise UserError(f"{path} does not exist. Name an archive that does.")
-    ending = path.name.lower().rsplit(".", 1)[-1]
     try:
-        raw = path.open("rb")
+        return open_packed(path)
     except OSError as error:
         raise UserError(f"{path} can't be read: {error.strerror}.") from error
-    with raw:
-        if ending == "zst":
-            yield _Whole(_zstd().ZstdDecompressor(max_window_size=WINDOW), raw)
-        elif ending in PACKED:
-            module: Any = {"gz": gzip, "xz": lzma, "bz2": bz2}[ending]
-            with module.open(raw, "rb") as unpacked:
-                yield unpacked
-        else:
-            yield raw
-
-
-class _Whole:
-    """A .zst file unpacked, frame after frame; a file that ends inside a frame is an error, not an end."""
-
-    def __init__(self, unpacker: Any, raw: IO[bytes]) -> None:
-        self._unpacker, self._raw, self._ready, self._ended = unpacker, raw, b"", True
-        self._object: Any = None
-
-    def read1(self, size: int) -> bytes:
-        """Return at most `size` unpacked bytes; none at the end of the last frame."""
-        while not self._ready:
-            rest = self._object.unused_data if self._object is not None and self._object.eof else b""
-            packed = rest or self._raw.read(PIECE // 4)
-            if not packed:
-                if not self._ended:
-                    raise EOFError("the file ends inside a frame")
-                return b""
-            if self._object is None or self._object.eof:
-                self._object = self._unpacker.decompressobj()
-            self._ready = self._object.decompress(packed)
-            self._ended = self._object.eof
-        found, self._ready = self._ready[:size], self._ready[size:]
-        return found
-
-
-def _zstd() -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise UserError("Reading .zst needs a package that is not there: pip install zstandard") from None
-    return zstandard
-
-
-def _zstd_error() -> type[Exception]:
-    try:
-        import zstandard
-    except ImportError:
-        return EOFError
-    error: type[Exception] = zstandard.ZstdError
-    return error

@@ -14,7 +14,7 @@ from davy.files import delimited, jsonl, parquet
 from davy.files.atomic import atomic_path
 from davy.files.file_table import ALWAYS_JSON
 from davy.files.formats import SEPARATORS, FileFormat, format_of
-from davy.files.input_file import open_compressed
+from davy.files.packed import open_compressed
 
 
 def write(

@@ -19,8 +19,10 @@ from davy.core.errors import UserError, nearest
 from davy.files import post_columns, tables
 from davy.files.file_table import FileTable, refuse_odd_names, translate_errors
 from davy.files.formats import COMPRESSIONS, EXTENSIONS, STDIO
-from davy.files.input_file import open_packed
+from davy.files.packed import FAULTS, damaged, open_packed
 
+LARGEST = 512 << 20
+"""The most bytes, unpacked, of a file that is read whole here."""
 PLAIN = ("txt", "json", "xlsx")
 """What is read here, beside the formats of `files.formats`."""
 
@@ -119,8 +121,13 @@ def _lines(path: Path, encoding: str | None) -> pl.DataFrame:
 def _text(path: Path, encoding: str | None) -> str:
     try:
         with open_packed(path) as file:
-            return file.read().decode(encoding or "utf-8-sig")
+            raw = file.read(LARGEST + 1)
+    except FAULTS as error:
+        why = getattr(error, "strerror", None)
+        raise UserError(f"{path} can't be read: {why}." if why else damaged(str(path), path.suffix[1:])) from None
+    if len(raw) > LARGEST:
+        raise UserError(f"{path} holds more than {LARGEST >> 20} MiB, which is too much at once. Make it .jsonl.")
+    try:
+        return raw.decode(encoding or "utf-8-sig")
     except (UnicodeDecodeError, LookupError) as error:
         raise UserError(f"{path} is not {encoding or 'UTF-8'} ({error}). Name its encoding, such as cp1252.") from None
-    except OSError as error:
-        raise UserError(f"{path} can't be read: {error.strerror or error}.") from None

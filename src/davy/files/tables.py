@@ -27,7 +27,7 @@ from davy.files.formats import display_name, format_of
 from davy.files.input_file import LINE_CAP, plain_copy
 from davy.files.output_file import sink, write
 
-__all__ = ["Conversion", "FileTable", "batches", "convert", "copy", "open_table", "scan", "write"]
+__all__ = ["Conversion", "FileTable", "batches", "convert", "copy", "open_table", "read_posts", "scan", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,14 @@ def batches(
     with open_table(path, format=format, encoding=encoding) as table, translate_errors(table.name):
         chosen = table if columns is None else table.select(columns)
         yield from chosen.frame.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+
+
+def read_posts(path: Path | str, *, text: str | None = None, id: str | None = None) -> pl.DataFrame:
+    """Return the posts of a file that fits in memory: `text`, `id`, every other column, and no id twice."""
+    with open_table(path) as table:
+        posts = columns_of.check_ids(columns_of.as_posts(table, text=text, id=id))
+        with translate_errors(table.name):
+            return posts.frame.collect(engine="streaming")
 
 
 def convert(

@@ -22,7 +22,7 @@ from davy.actions.file_checks import UploadLimits
 from davy.annotate import images
 from davy.annotate.images import PictureFiles
 from davy.core.errors import UserError
-from davy.files import post_file
+from davy.files import tables
 from davy.serve import csrf, uploads
 from davy.serve.context import context_of
 from davy.serve.visitor import field
@@ -107,6 +107,6 @@ def _read(upload: uploads.Upload) -> pl.DataFrame:
         path = Path(folder) / f"{stem}.{ending}"
         path.symlink_to(upload.path)
         try:
-            return post_file.read_posts(path)
+            return tables.read_posts(path)
         except UserError as error:
             raise UserError(error.message.replace(str(path), path.name), status=422) from None

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core import BASES, FLAGS, Scheme, UserError
 from davy.core.annotation import Answers
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 POST_FIELDS: tuple[str, ...] = ("lang", "image", "source", "licence", "collected_at", "found", "parent")
 """What is known of a post besides its id, its text and its meta; each is text or None."""
@@ -75,17 +74,9 @@ class AnsweredPost:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeContext:
-    """What formats need to know besides the rows.
-
-    `read_table` yields the frames of a CSV, TSV, JSONL or Parquet file and
-    `write_table` puts frames into one, both by a kind such as `csv` or else by the
-    path's ending: `collect.files` does that, and the doors hand it in, because
-    stages don't import each other.
-    """
+    """What formats need to know besides the rows."""
 
     scheme: Scheme
-    read_table: Callable[[Path, str | None], Iterable[pl.DataFrame]]
-    write_table: Callable[[Iterable[pl.DataFrame], Path, str | None], None]
     project: str = "project"
     title: str = ""
     question: str | None = None

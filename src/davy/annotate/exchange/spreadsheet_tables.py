@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.annotate.exchange.rows import ExchangeContext
 from davy.annotate.exchange.spreadsheet_cells import escape_formula, map_texts, unescape_formula
+from davy.files import tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,12 +24,12 @@ def write_frames(frames: Iterable[pl.DataFrame], path: Path, about: ExchangeCont
     """Write frames as one table, by its ending or `about.kind`."""
     if _spreadsheet(path, about):
         frames = (map_texts(frame, escape_formula) for frame in frames)
-    about.write_table(frames, path, about.kind)
+    tables.write(frames, path, format=about.kind)
 
 
 def read_frames(path: Path, about: ExchangeContext) -> Iterable[pl.DataFrame]:
     """Return a table's frames as they were before formulas were held back."""
-    frames: Iterable[pl.DataFrame] = about.read_table(path, about.kind)
+    frames: Iterable[pl.DataFrame] = tables.batches(path, format=about.kind)
     return (map_texts(frame, unescape_formula) for frame in frames) if _spreadsheet(path, about) else frames
 
 
