@@ -107,34 +107,44 @@ def study_table(
     """
     import polars as pl
 
-    found = []
-    for asked in questions:
-        cells = clean_answers(rows[asked.column], missing)
-        table = rows.select(
-            pl.col(item).cast(pl.String).alias("item"),
-            pl.col(annotator).cast(pl.String).alias("annotator"),
-            (pl.lit(None, pl.String) if by is None else pl.col(by).cast(pl.String).fill_null("none")).alias("group"),
-        ).with_columns(cells.alias("label"))
-        _refuse_unnamed(table, item, annotator)
-        table = table.filter(pl.col("label").is_not_null())
-        if table.is_empty():
-            raise UserError(f"Column {asked.column!r} has no answers. Name another with --label")
+    studies = []
+    for question in questions:
+        table = _answers_of(rows, question.column, item=item, annotator=annotator, by=by, missing=missing)
         if repeats != "refuse":
             key = ["group", "item", "annotator"]
             table = table.unique(key, keep="first" if repeats == "first" else "last", maintain_order=True)
-        labels = asked.labels or order_labels(table["label"].unique().to_list())
+        labels = question.labels or order_labels(table["label"].unique().to_list())
         if len(labels) > MOST_LABELS:
             raise UserError(
-                f"Column {asked.column!r} has {len(labels):,} different answers, and {MOST_LABELS} are the most that "
-                "agreement is measured on. Is it a column of labels? Name another with --label"
+                f"Column {question.column!r} has {len(labels):,} different answers, and {MOST_LABELS} are the most "
+                "that agreement is measured on. Is it a column of labels? Name another with --label"
             )
         groups = [None] if by is None else list(order_labels(table["group"].unique().to_list()))
         for group in groups:
             part = table if group is None else table.filter(pl.col("group") == group)
             ratings = Ratings.from_rows(part["item"], part["annotator"], part["label"], among=labels)
-            found.append(study_question(asked, group, _by_name(ratings), every_subset, bootstrap, progress))
+            studies.append(study_question(question, group, _by_name(ratings), every_subset, bootstrap, progress))
             progress(1)
-    return found
+    return studies
+
+
+def _answers_of(
+    rows: pl.DataFrame, column: str, *, item: str, annotator: str, by: str | None, missing: Iterable[str]
+) -> pl.DataFrame:
+    """Return the answers in one column as `item`, `annotator`, `group` and `label`; none is an error."""
+    import polars as pl
+
+    group = pl.lit(None, pl.String) if by is None else pl.col(by).cast(pl.String).fill_null("none")
+    table = rows.select(
+        pl.col(item).cast(pl.String).alias("item"),
+        pl.col(annotator).cast(pl.String).alias("annotator"),
+        group.alias("group"),
+    ).with_columns(clean_answers(rows[column], missing).alias("label"))
+    _refuse_unnamed(table, item, annotator)
+    table = table.filter(pl.col("label").is_not_null())
+    if table.is_empty():
+        raise UserError(f"Column {column!r} has no answers. Name another with --label")
+    return table
 
 
 def study_question(

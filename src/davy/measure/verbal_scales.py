@@ -6,11 +6,6 @@ work where a wrong label does harm.
 
 from __future__ import annotations
 
-SCALES: dict[str, str] = {
-    "landis-koch": "Landis & Koch 1977",
-    "mchugh": "McHugh 2012",
-}
-
 
 def landis_koch(value: float) -> str:
     """Return Landis and Koch's word for a κ; each band includes its upper end."""

@@ -7,11 +7,11 @@ are measured on the sexist posts, as in the challenge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from davy import schemes
-from davy.compare.evaluate import evaluate
+from davy.compare.evaluate import Evaluation, evaluate
 from davy.compare.gold import settled_answers
 from davy.compare.papers.paper_table import NotRun, PaperRow, PaperRunner, Reproduction
 from davy.compare.papers.published import load_published
@@ -62,21 +62,27 @@ def reproduce(
             missing[row] = str(reason)
             continue
         detectors[row] = read_predictions(row, str(key["version"]), frame, scheme)
-    found = evaluate(
+    evaluation = evaluate(
         golds, list(detectors.values()), title="EDOS", data=hashes["held"], bootstrap=bootstrap, tests=False
     )
-    measured = {(r.question.name, m.name): m for r in found.results for m in r.models}
-    lines = []
+    lines = tuple(_lines(rows, evaluation, missing, split))
+    title = f"EDOS, macro-F1: the paper's on test, ours on {split} (fitted on train)"
+    return Reproduction("edos", title, paper.source, lines, hashes["held"], seed, _notes(split), paper.digits)
+
+
+def _lines(
+    rows: Mapping[str, str], evaluation: Evaluation, missing: Mapping[str, str], split: str
+) -> Iterator[PaperRow]:
+    paper = load_published("edos")
+    models = {(result.question.name, model.name): model for result in evaluation.results for model in result.models}
     for task, question in TASKS.items():
         for row, what in rows.items():
-            model = measured.get((question, row))
+            model = models.get((question, row))
             ours = None if model is None else model.report["macro_f1"]
             figure = paper.figure(row, task, "macro_f1")
             why = "" if row == BEST else missing.get(row, "it does not answer this question")
-            lines.append(PaperRow(row, what, f"{task} {question}", "macro_f1", figure, ours, split if ours else "–",
-                              model.version if model else "", "" if ours else why))  # fmt: skip
-    title = f"EDOS, macro-F1: the paper's on test, ours on {split} (fitted on train)"
-    return Reproduction("edos", title, paper.source, tuple(lines), hashes["held"], seed, _notes(split), paper.digits)
+            yield PaperRow(row, what, f"{task} {question}", "macro_f1", figure, ours, split if ours else "–",
+                           model.version if model else "", "" if ours else why)  # fmt: skip
 
 
 def parts(posts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, str]:
