@@ -18,7 +18,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from davy.version import __version__ as __version__
 
 PUBLIC: dict[str, str] = {
     "load": "davy.library.scoring:load",

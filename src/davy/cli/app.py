@@ -63,7 +63,7 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        from davy import __version__
+        from davy.version import __version__
 
         typer.echo(f"davy {__version__}")
         raise typer.Exit()

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy import __version__
 from davy.files.atomic import atomic_path
+from davy.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,12 +15,12 @@ from typing import Any
 
 import yaml
 
-from davy import __version__
 from davy.core.errors import nearest
 from davy.describe.describe import CorpusStatistics
 from davy.describe.facts import facts
 from davy.files.yaml_nodes import Problems, YamlText, line_at, load_shipped, read_file
 from davy.text.mask import mask
+from davy.version import __version__
 
 OPEN = "**OPEN**"
 FORMS = ("data_statement", "datasheet")

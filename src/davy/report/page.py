@@ -17,12 +17,12 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
-from davy import __version__
 from davy.core.metric import Report
 from davy.files.atomic import write_text
 from davy.report.markup import hidden_text
 from davy.report.tables import Column, Table
 from davy.report.theme import Plot
+from davy.version import __version__
 
 _WORDS = {
     "en": {

@@ -16,7 +16,6 @@ from anyio import to_thread
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-from davy import __version__
 from davy.models.load import load
 from davy.serve import demo, error_pages, render
 from davy.serve.context import Context
@@ -31,6 +30,7 @@ from davy.serve.settings import ServerSettings
 from davy.serve.shared import SharedFile
 from davy.store import open_store
 from davy.store.passwords import check_password
+from davy.version import __version__
 
 
 def create_app(settings: ServerSettings) -> FastAPI:

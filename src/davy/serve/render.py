@@ -19,13 +19,13 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from davy import __version__
 from davy.core.errors import UserError
 from davy.image.image_folder import is_image_key
 from davy.serve import cookies, csrf
 from davy.serve.i18n import LANGUAGES, Translator, choose_language
 from davy.serve.permissions import may
 from davy.store.users import User
+from davy.version import __version__
 
 
 def environment() -> Environment:

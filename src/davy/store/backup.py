@@ -33,12 +33,12 @@ from sqlalchemy import (
 from sqlalchemy import table as named_table
 from sqlalchemy.types import TypeEngine
 
-from davy import __version__
 from davy.core.errors import UserError
 from davy.files.atomic import atomic_path
 from davy.store import schema_versions
 from davy.store.columns import TimeColumn, now
 from davy.store.store import Store
+from davy.version import __version__
 
 FORMAT = "davy backup"
 FORMAT_VERSION = 1

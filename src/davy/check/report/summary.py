@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 
-from davy import __version__
 from davy.check import metrics
 from davy.check.fairness import Fairness
 from davy.check.metrics import ALL, Cell
 from davy.check.run import SuiteRun
 from davy.core import Metric, Suite
 from davy.files.data_hash import data_hash
+from davy.version import __version__
 
 FORMAT = 1
 DIGITS = 6

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Header
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from davy import __version__
 from davy.serve.context import context_of
 from davy.serve.settings import is_loopback
 from davy.serve.visitor import key_or_session
 from davy.store import users
+from davy.version import __version__
 
 router = APIRouter()
 
