@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, text
 
-from davy.annotate import labelling
-from davy.store import Store, items, open_store, phases
+from davy.annotate import care, labelling
+from davy.store import Store, items, open_store, phases, pipeline
 from davy.store.columns import new_id
 from work_project import NO, Bench, make_bench
 
@@ -67,6 +67,40 @@ def test_save_and_next_takes_few_statements_and_reads_no_table_whole(tmp_path: P
                     plan = [row[3] for row in db.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
                     scans += [(step, statement) for step in plan if "SCAN" in step and "USING" not in step]
     assert scans == []
+
+
+@pytest.mark.postgres
+def test_save_and_next_is_five_round_trips_to_postgresql_and_two_more_where_the_post_is_settled(
+    postgres, postgres_url, monkeypatch
+):
+    trips: list[object] = []
+    receive = pipeline._received
+    monkeypatch.setattr(pipeline, "_received", lambda pg, n: trips.append(n) or receive(pg, n))
+    with open_store(postgres_url, create=True) as store:
+        bench = make_bench(store, n=9, people=["ada", "bo"], answers=2)
+        sheets = {name: bench.next(name) for name in bench.people}
+
+        @event.listens_for(store.engine, "before_cursor_execute")
+        def note(_db, _cursor, statement, _parameters, context, _many):
+            if context is not None:  # SQLAlchemy's own: a round trip by itself
+                trips.append(statement)
+
+        def turn(name: str) -> int:
+            trips.clear()
+            member, project = bench.people[name], bench.project
+            with store.write(pipelined=True) as db:
+                sheet = labelling.open_sheet(db, project, member, sheets[name].assignment.id)
+                saved = labelling.save(db, sheet, NO, annotation_id=new_id())
+                sat = care.after_save(db, project, member, saved.annotation, 3.0, hard=False)
+                care.before_next(db, project, member, known=sat)
+                sheets[name] = labelling.next_sheet(db, project, member, scheme=sheet.scheme)
+            return len(trips)
+
+        for (
+            name
+        ) in bench.people:  # the first answer of a connection prepares its statements, a person's begins a sitting
+            turn(name)
+        assert [turn("ada"), turn("bo")] == [5, 7]
 
 
 @pytest.mark.postgres

@@ -176,24 +176,6 @@ def test_an_unknown_version_or_guideline_is_refused(ready):
         annotations.add(db, replace(answer(), guideline_version=7), SCHEME)
 
 
-def test_agreement_counts_come_from_current_answers(ready):
-    said = {"p0": ["yes", "yes", "no"], "p1": ["no", "no", "no"]}
-    with ready.write() as db:
-        for post, labels in said.items():
-            for person, label in enumerate(labels):
-                annotations.add(db, answer(post, f"a{person}", answers={"grumpy": (label,)}), SCHEME)
-        wrong = answer("p2", "a0", answers={"grumpy": ("yes",), "about": ()})
-        annotations.add(db, wrong, SCHEME)
-        annotations.add(db, answer("p2", "a0", answers={"grumpy": ("no",)}, replaces=wrong.id), SCHEME)
-    with ready.read() as db:
-        counts = list(annotations.label_counts(db, scheme="grumble", version=1, question="grumpy"))
-        rows = list(annotations.answer_rows(db, scheme="grumble", version=1, question="grumpy"))
-        assert list(annotations.label_counts(db, scheme="grumble", version=1, question="about")) == []
-    assert counts == [("p0", "no", 1), ("p0", "yes", 2), ("p1", "no", 3), ("p2", "no", 1)]
-    assert sorted(rows)[0] == ("p0", "a0", "yes")
-    assert len(rows) == 7
-
-
 def test_a_verdict_says_what_it_rests_on_and_a_later_one_counts(ready):
     given = [answer(annotator=name) for name in ("ada", "bob")]
     first = Verdict("p0", "grumpy", ("yes",), "unanimous", tuple(sorted(it.id for it in given)))

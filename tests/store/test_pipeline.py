@@ -1,4 +1,4 @@
-"""Statements that go straight to the driver, one by one or in a line, do what SQLAlchemy's own would."""
+"""Statements that go straight to the driver, one by one or in a pipeline, do what SQLAlchemy's own would."""
 
 import contextlib
 from datetime import UTC, datetime, timedelta, timezone
@@ -41,20 +41,20 @@ def names(store: Store) -> list[str]:
         return list(db.scalars(select(users.c.name).order_by(users.c.id)))
 
 
-@pytest.fixture(params=[False, True], ids=["one by one", "in a line"])
-def lined(request) -> bool:
+@pytest.fixture(params=[False, True], ids=["one by one", "in a pipeline"])
+def pipelined(request) -> bool:
     return request.param
 
 
-def begin(db, lined: bool) -> None:
-    if lined:
+def begin(db, pipelined: bool) -> None:
+    if pipelined:
         begin_pipeline(db)
 
 
-def test_values_come_back_as_they_went_in(store: Store, lined: bool):
+def test_values_come_back_as_they_went_in(store: Store, pipelined: bool):
     zone = timezone(timedelta(hours=5, minutes=30))
     with store.write() as db:
-        begin(db, lined)
+        begin(db, pipelined)
         ADD.send(db, person("a", name="Zoë 🐙 'quoted' %s $1 \\ \n", created_at=AT.astimezone(zone)))
         ADD.send(db, person("b", created_at=datetime(1969, 12, 31, tzinfo=UTC)))
         about = {"n": 1, "share": 0.1, "words": ["ä", None, True], "nul": "\0"}
@@ -69,9 +69,9 @@ def test_values_come_back_as_they_went_in(store: Store, lined: bool):
         assert [tuple(row) for row in rows] == [tuple(first), tuple(second)]
 
 
-def test_rows_changed_are_counted_and_returned(store: Store, lined: bool):
+def test_rows_changed_are_counted_and_returned(store: Store, pipelined: bool):
     with store.write() as db:
-        begin(db, lined)
+        begin(db, pipelined)
         assert FIRST.one(db, {}) is None
         ADD.send(db, person("a"))
         assert RENAME.run(db, {"i": "a", "to": "Ada"}) == 1
@@ -85,9 +85,9 @@ def test_rows_changed_are_counted_and_returned(store: Store, lined: bool):
     assert names(store) == []
 
 
-def test_what_was_sent_comes_before_a_statement_of_sqlalchemys_and_is_kept_at_the_end(store: Store, lined: bool):
+def test_what_was_sent_comes_before_a_statement_of_sqlalchemys_and_is_kept_at_the_end(store: Store, pipelined: bool):
     with store.write() as db:
-        begin(db, lined)
+        begin(db, pipelined)
         ADD.send(db, person("a"))
         assert db.scalar(select(func.count()).select_from(users)) == 1
         ADD.send(db, person("b"))
@@ -96,13 +96,13 @@ def test_what_was_sent_comes_before_a_statement_of_sqlalchemys_and_is_kept_at_th
     assert names(store) == ["Same", "Same", "C"]
 
 
-def test_a_refusal_is_raised_by_its_own_statement_and_nothing_is_kept(store: Store, lined: bool):
+def test_a_refusal_is_raised_by_its_own_statement_and_nothing_is_kept(store: Store, pipelined: bool):
     with store.write() as db:
         ADD.send(db, person("a"))
 
     def attempt(**how: object) -> None:
         with store.write() as db:
-            begin(db, lined)
+            begin(db, pipelined)
             ADD.send(db, person("b"))
             ADD.send(db, person("a"), **how)
             RENAME.send(db, {"i": "a", "to": "never"})
@@ -115,26 +115,26 @@ def test_a_refusal_is_raised_by_its_own_statement_and_nothing_is_kept(store: Sto
     assert "Ada" not in str(caught.value)
     assert names(store) == ["A"]
     with store.write() as db:  # the connection is as good as before
-        begin(db, lined)
-        assert pipeline_of(db) is None or lined
+        begin(db, pipelined)
+        assert pipeline_of(db) is None or pipelined
         ADD.send(db, person("b"))
     assert names(store) == ["A", "B"]
 
 
-def test_a_refusal_at_the_very_end_keeps_nothing(store: Store, lined: bool):
+def test_a_refusal_at_the_very_end_keeps_nothing(store: Store, pipelined: bool):
     def gone(n: int) -> None:
         if n != 1:
             raise UserError("gone", status=409)
 
     def twice() -> None:
         with store.write() as db:
-            begin(db, lined)
+            begin(db, pipelined)
             ADD.send(db, person("a"))
             ADD.send(db, person("a"), refused=lambda: UserError("taken"))
 
     def nobody(*, look: bool) -> None:
         with store.write() as db:
-            begin(db, lined)
+            begin(db, pipelined)
             ADD.send(db, person("a"))
             RENAME.send(db, {"i": "nobody", "to": "x"}, changed=gone)
             if look:
@@ -163,10 +163,10 @@ def test_a_transaction_that_failed_unnoticed_is_not_called_kept(postgres_url):
         assert names(store) == []
 
 
-def test_leaving_by_an_error_forgets_what_waited(store: Store, lined: bool):
+def test_leaving_by_an_error_forgets_what_waited(store: Store, pipelined: bool):
     def leave() -> None:
         with store.write() as db:
-            begin(db, lined)
+            begin(db, pipelined)
             ADD.send(db, person("a"))
             raise RuntimeError("stop")
 
@@ -175,17 +175,17 @@ def test_leaving_by_an_error_forgets_what_waited(store: Store, lined: bool):
     assert names(store) == []
 
 
-def test_a_connection_goes_on_after_transactions_that_were_rolled_back(store: Store, lined: bool):
+def test_a_connection_goes_on_after_transactions_that_were_rolled_back(store: Store, pipelined: bool):
     def leave() -> None:
         with store.write() as db:
-            begin(db, lined)
+            begin(db, pipelined)
             ADD.send(db, person("lost"))
             ALL.rows(db, {})
             raise RuntimeError("stop")
 
     for number in range(3):
         with store.write() as db:
-            begin(db, lined)
+            begin(db, pipelined)
             ADD.send(db, person(f"p{number}"))
             for _ in range(9):  # often enough for a driver that prepares what it sees again and again
                 assert db.scalar(select(func.count()).select_from(users)) == number + 1
@@ -194,9 +194,9 @@ def test_a_connection_goes_on_after_transactions_that_were_rolled_back(store: St
     assert len(names(store)) == 3
 
 
-def test_more_than_a_socket_holds_goes_through_both_ways(store: Store, lined: bool):
+def test_more_than_a_socket_holds_goes_through_both_ways(store: Store, pipelined: bool):
     with store.write() as db:
-        begin(db, lined)
+        begin(db, pipelined)
         for number in range(300):
             ADD.send(db, person(f"p{number:03}", name="x" * 20_000))
         sent = [ALL.send(db, {}) for _ in range(3)]
@@ -231,3 +231,19 @@ def test_a_connection_that_the_server_ends_is_a_clear_line_and_the_next_one_work
 def test_seconds_are_floats_on_both_databases(store: Store):
     with store.write() as db:
         assert PreparedStatement(select(sittings.c.seconds, sittings.c["items"])).rows(db, {}) == []
+
+
+def test_a_read_that_was_sent_early_is_taken_once_by_the_next_like_it(store: Store, pipelined: bool):
+    one = PreparedStatement(select(users.c.name).where(users.c.id == bindparam("i")))
+    with store.write(pipelined=pipelined) as db:
+        ADD.send(db, person("a"))
+        ADD.send(db, person("b"))
+        one.prefetch(db, {"i": "a"})
+        RENAME.send(db, {"i": "a", "to": "Ada"})
+        early = pipeline_of(db) is not None
+        assert one.one(db, {"i": "a"})[0] == ("A" if early else "Ada")
+        assert one.one(db, {"i": "a"})[0] == "Ada"
+        one.prefetch(db, {"i": "a"})
+        assert one.one(db, {"i": "b"})[0] == "B"
+        one.prefetch(db, {"i": "nobody"})
+    assert names(store) == ["Ada", "B"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from davy.annotate.flags import settle_flags
 from davy.annotate.rules import RuleOutcome, Rules, questions_for_expert, read_rules, settle
 from davy.core import Annotation, Item, Phase, Project, Scheme, Verdict
-from davy.store import Connection, annotations, cases, events, items, verdicts
+from davy.store import Connection, annotations, cases, events, items, prefetch, verdicts
 from davy.store.cases import AdjudicationCase
 from davy.store.verdicts import PostVerdicts
 
@@ -36,14 +36,12 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
     """Write what an item's answers settle, and open or close the cases that follow. Harmless when run again."""
     if not phase.behaviour.gives_verdicts:
         return
-    asked = cases.ask_item(db, item.id)
-    answered = annotations.ask_of_post(db, item.post, scheme=scheme.name, version=scheme.version)
-    stand = verdicts.ask_standing(db, item.post, scheme, project.id)
-    known = asked()
+    prefetch.settlement(db, item)
+    known = cases.of_item(db, item.id)
     if any(case.state == "dropped" for case in known):
         return
     rules = rules_of(project, phase, scheme)
-    given = [it for it in answered() if it.phase == item.phase]
+    given = answers_of(db, item, scheme)
     decided = expert_decisions(known)
     outcome = settle(scheme, rules, given, {name: it.labels for name, it in decided.items()})
     flagged = settle_flags(db, project, item, given, known)
@@ -51,7 +49,8 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
         _ask_expert(db, project, item, known, {})
         items.set_state(db, item.id, "dropped")
         return
-    _write(db, project, phase, item, scheme, outcome, decided, stand())
+    standing = verdicts.verdicts_of(db, item.post, scheme, project.id)
+    _write(db, project, phase, item, scheme, outcome, decided, standing)
     _ask_expert(db, project, item, known, questions_for_expert(rules, outcome))
     state = "full" if outcome.unsettled or flagged == "expert" else "settled"
     if item.state != state:

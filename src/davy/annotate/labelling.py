@@ -7,17 +7,28 @@ harmless. What was answered is never changed; a second thought replaces it.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from davy.annotate import adjudicate, eligibility
 from davy.annotate.consensus import save_shared, shared_answer
 from davy.annotate.feedback import Feedback, feedback_on
-from davy.annotate.project_scheme import ask_scheme, scheme_of
+from davy.annotate.project_scheme import scheme_of
 from davy.core import Annotation, Assignment, Guideline, Item, Member, Phase, Post, Project, Scheme, UserError
 from davy.core.annotation import Answers
-from davy.store import Connection, annotations, assignments, cases, events, item_selection, members, phases, tallies
+from davy.store import (
+    Connection,
+    annotations,
+    assignments,
+    cases,
+    events,
+    item_selection,
+    members,
+    phases,
+    prefetch,
+    tallies,
+)
 from davy.store.columns import now
 from davy.store.item_selection import HeldAssignment
 from davy.store.store import is_writing
@@ -27,7 +38,6 @@ __all__ = [
     "SavedAnswer",
     "Sheet",
     "leave",
-    "look_ahead",
     "next_sheet",
     "open_sheet",
     "refuse",
@@ -40,9 +50,6 @@ __all__ = [
 ]
 
 MOST_COMMENT = 5_000
-
-Ahead = Callable[[], tuple[list[Phase], bool]]
-"""Gives a project's phases, and whether something is in a person's hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +84,6 @@ class SavedAnswer:
     annotation: Annotation
     filled: bool
     feedback: Mapping[str, Feedback] | None = None
-    tally: Tally | None = None
-    scheme: Scheme | None = None
 
 
 def next_sheet(
@@ -88,17 +93,15 @@ def next_sheet(
     *,
     phase_id: str | None = None,
     at: datetime | None = None,
-    after: SavedAnswer | None = None,
-    ahead: Ahead | None = None,
+    scheme: Scheme | None = None,
 ) -> Sheet | None:
     """Return the next post for a person, kept for them for a while; None where there is nothing for them now.
 
     First what they hold, then what they are to look at again, then a fresh one, phase by phase.
-    `after` is what was saved just before in the same transaction: what it knows is not read again. `ahead` is what
-    `look_ahead` gave after it.
+    `scheme` is the project's, where the caller has it: it can't change within a write transaction.
     """
     at = at or now()
-    every, in_hand = (ahead or look_ahead(db, project, member))()
+    every, in_hand = item_selection.find_phases(db, project.id, member.user)
     open_to = _phases_for(db, project, member, phase_id, every)
     if not open_to:
         return None
@@ -107,17 +110,12 @@ def next_sheet(
     if held is not None and held.phase.id in ids:
         still = assignments.renew(db, held, lease=eligibility.lease_of(held.phase), at=at)
         if still is not None:
-            return _sheet(db, project, member, still)
+            return _sheet(db, project, member, still, scheme)
     for phase in open_to:
-        if held := _take(db, phase, member, at, after):
-            return _sheet(db, project, member, held, after.scheme if after else None)
+        if held := _take(db, phase, member, at):
+            return _sheet(db, project, member, held, scheme)
     put_off = item_selection.find_in_hand(db, member.user, project.id, put_off=True)
     return None if put_off is None or put_off.phase.id not in ids else _sheet(db, project, member, put_off)
-
-
-def look_ahead(db: Connection, project: Project, member: Member) -> Ahead:
-    """Ask for the phases that `next_sheet` begins with, so that they come with something else."""
-    return item_selection.ask_phases(db, project.id, member.user)
 
 
 def open_sheet(db: Connection, project: Project, member: Member, assignment_id: str) -> Sheet:
@@ -125,7 +123,7 @@ def open_sheet(db: Connection, project: Project, member: Member, assignment_id: 
 
     One that is answered already is returned too, so that a form that was sent twice finds it.
     """
-    asked = ask_scheme(db, project)
+    prefetch.scheme(db, project)
     held = (
         item_selection.lock_for_answer(db, assignment_id)
         if is_writing(db)
@@ -138,7 +136,7 @@ def open_sheet(db: Connection, project: Project, member: Member, assignment_id: 
     _check_open(project, member, held.phase)
     if held.assignment.state in ("skipped", "lapsed") and held.item.room < 1:
         raise _gone()
-    return _sheet(db, project, member, held, asked())
+    return _sheet(db, project, member, held)
 
 
 def save(
@@ -170,8 +168,8 @@ def save(
     )
     if done.filled or (held.assignment.state == "again" and done.item.state != "open"):
         adjudicate.settle_item(db, sheet.project, sheet.phase, done.item, sheet.scheme)
-    feedback = feedback_on(sheet.phase, done.item, sheet.scheme, answers)
-    return SavedAnswer(given, done.filled, feedback, done.tally, sheet.scheme)
+    prefetch.next_item(db, sheet.project.id, sheet.phase.id, sheet.member.user)
+    return SavedAnswer(given, done.filled, feedback_on(sheet.phase, done.item, sheet.scheme, answers))
 
 
 def refuse(db: Connection, sheet: Sheet, *, annotation_id: str) -> SavedAnswer:
@@ -254,9 +252,7 @@ def _screened(db: Connection, project: Project, member: Member, every: Sequence[
     return members.choose(db, project.id, member.user, **{eligibility.SCREENING_PASSED: state})
 
 
-def _take(
-    db: Connection, phase: Phase, member: Member, at: datetime, after: SavedAnswer | None
-) -> HeldAssignment | None:
+def _take(db: Connection, phase: Phase, member: Member, at: datetime) -> HeldAssignment | None:
     if not eligibility.has_time(phase, at):
         return None
     done = assignments.count_batches(db, phase.id, member.user) if eligibility.counts_batches(phase) else {}
@@ -268,7 +264,6 @@ def _take(
         at=at,
         closed=eligibility.closed_batches(phase, member, done, at),
         quota=eligibility.quota(phase),
-        tally=after.tally if after and after.tally and after.tally.phase == phase.id else None,
     )
 
 

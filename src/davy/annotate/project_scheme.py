@@ -6,13 +6,11 @@ scheme's stamp, which differs whenever its questions, words or guidelines do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from davy.core import Project, Scheme
 from davy.store import guidelines, schemes
-from davy.store.store import is_writing
 
 if TYPE_CHECKING:
     from davy.store import Connection
@@ -25,23 +23,13 @@ _read: dict[tuple[Any, ...], Scheme] = {}
 
 def scheme_of(db: Connection, project: Project) -> Scheme:
     """Return a project's scheme; in a write transaction its questions can't change until that ends."""
-    return ask_scheme(db, project)()
-
-
-def ask_scheme(db: Connection, project: Project) -> Callable[[], Scheme]:
-    """Ask for a project's scheme and return what gives it."""
-    asked = schemes.ask_stamp(db, project, lock=is_writing(db))
-
-    def found() -> Scheme:
-        stamp = asked()
-        known = _read.get(stamp)
-        if known is None:
-            if len(_read) >= MOST:
-                _read.clear()
-            known = _read[stamp] = _from_store(db, project)
-        return known
-
-    return found
+    stamp = schemes.stamp_of(db, project)
+    known = _read.get(stamp)
+    if known is None:
+        if len(_read) >= MOST:
+            _read.clear()
+        known = _read[stamp] = _from_store(db, project)
+    return known
 
 
 def _from_store(db: Connection, project: Project) -> Scheme:

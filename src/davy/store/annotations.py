@@ -6,7 +6,7 @@ with no label at all (a `many` question) is kept as the empty label, since
 "none of these" is an answer and "was not asked" is not.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -86,29 +86,22 @@ def find(db: Connection, annotation_id: str) -> Annotation | None:
 
 def of_post(db: Connection, post: str, *, scheme: str, version: int, replaced: bool = False) -> list[Annotation]:
     """Return a post's current annotations under a version of a scheme, oldest first; `replaced` adds the others."""
-    return ask_of_post(db, post, scheme=scheme, version=version, replaced=replaced)()
+    by_id: dict[str, tuple[Any, ...]] = {}
+    given: dict[str, dict[str, tuple[str, ...]]] = {}
+    for *own, flags, question, label in _of_post(replaced=replaced).rows(db, {"of": post}):
+        values = dict(zip(_OWN, own, strict=True))
+        if (values["scheme"], values["scheme_version"]) != (scheme, version):
+            continue
+        by_id[values["id"]] = (values, flags)
+        mine = given.setdefault(values["id"], {})
+        if question is not None:
+            mine[question] = mine.get(question, ()) if label == NONE else (*mine.get(question, ()), label)
+    return [_annotation(values, flags, given[key]) for key, (values, flags) in by_id.items()]
 
 
-def ask_of_post(
-    db: Connection, post: str, *, scheme: str, version: int, replaced: bool = False
-) -> Callable[[], list[Annotation]]:
-    """Ask for what `of_post` returns, and return what gives it."""
-    sent = _of_post(replaced=replaced).send(db, {"of": post})
-
-    def found() -> list[Annotation]:
-        by_id: dict[str, tuple[Any, ...]] = {}
-        given: dict[str, dict[str, tuple[str, ...]]] = {}
-        for *own, flags, question, label in sent.rows():
-            values = dict(zip(_OWN, own, strict=True))
-            if (values["scheme"], values["scheme_version"]) != (scheme, version):
-                continue
-            by_id[values["id"]] = (values, flags)
-            mine = given.setdefault(values["id"], {})
-            if question is not None:
-                mine[question] = mine.get(question, ()) if label == NONE else (*mine.get(question, ()), label)
-        return [_annotation(values, flags, given[key]) for key, (values, flags) in by_id.items()]
-
-    return found
+def prefetch_post(db: Connection, post: str) -> None:
+    """Send early what `of_post` reads of a post's current annotations."""
+    _of_post(replaced=False).prefetch(db, {"of": post})
 
 
 @cache
@@ -130,30 +123,6 @@ def of_annotator(db: Connection, annotator: str, *, before: str | None = None, l
     return _filled(db, db.execute(query.order_by(annotations.c.id.desc()).limit(limit)).all())
 
 
-def label_counts(db: Connection, *, scheme: str, version: int, question: str) -> Iterator[tuple[str, str, int]]:
-    """Yield (post, label, how many chose it) from current annotations, by post: what agreement is computed from."""
-    query = (
-        select(annotations.c.post, answers.c.label, func.count())
-        .select_from(annotations.join(answers))
-        .where(*_answering(scheme, version, question))
-        .group_by(annotations.c.post, answers.c.label)
-        .order_by(annotations.c.post, answers.c.label)
-    )
-    for post, label, n in db.execute(query):
-        yield post, label, int(n)
-
-
-def answer_rows(db: Connection, *, scheme: str, version: int, question: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (post, annotator, label) from current annotations: one row a label."""
-    query = (
-        select(annotations.c.post, annotations.c.annotator, answers.c.label)
-        .select_from(annotations.join(answers))
-        .where(*_answering(scheme, version, question))
-        .order_by(annotations.c.id, answers.c.position)
-    )
-    yield from (tuple(row) for row in db.execute(query))
-
-
 def count(db: Connection, *, scheme: str, version: int) -> int:
     """Return how many current annotations there are under a version of a scheme."""
     query = select(func.count()).select_from(annotations)
@@ -167,15 +136,6 @@ def current() -> ColumnElement[bool]:
     """Return the condition that nothing replaces an annotation."""
     later = annotations.alias("later")
     return ~exists().where(later.c.replaces == annotations.c.id)
-
-
-def _answering(scheme: str, version: int, question: str) -> Sequence[ColumnElement[bool]]:
-    return (
-        annotations.c.scheme == scheme,
-        annotations.c.scheme_version == version,
-        answers.c.question == question,
-        current(),
-    )
 
 
 def _check(annotation: Annotation, scheme: Scheme) -> None:

@@ -93,16 +93,14 @@ def take(
     at: datetime,
     closed: Sequence[str] = (),
     quota: int | None = None,
-    tally: Tally | None = None,
 ) -> HeldAssignment | None:
     """Give a person their next item of a phase, for as long as `lease`, and return it; None where there is none.
 
     First one that they never had, in the phase's order from where they are, then from the top;
     then one that they skipped or let lapse.
     `closed` names the batches that are not for them; `quota` is how many answers they give at most.
-    Who counted for them in this transaction brings the `tally`, which is locked then.
     """
-    tally = tally or tallies.lock(db, phase.id, annotator)
+    tally = tallies.lock(db, phase.id, annotator)
     if quota is not None and tally.given >= quota:
         return None
     if phase.answers is None and tally.given + tally.refused >= phase.size:

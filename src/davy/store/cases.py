@@ -7,7 +7,7 @@ decisions so far in its `outcome`. What annotators flagged is kept here too, as
 a case of kind `flag`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -124,13 +124,12 @@ def get(db: Connection, case_id: str) -> AdjudicationCase:
 
 def of_item(db: Connection, item_id: str) -> list[AdjudicationCase]:
     """Return an item's cases, oldest first."""
-    return ask_item(db, item_id)()
+    return [_case_from(row) for row in _OF_ITEM.rows(db, {"of": item_id})]
 
 
-def ask_item(db: Connection, item_id: str) -> Callable[[], list[AdjudicationCase]]:
-    """Ask for an item's cases, oldest first, and return what gives them."""
-    sent = _OF_ITEM.send(db, {"of": item_id})
-    return lambda: [_case_from(row) for row in sent.rows()]
+def prefetch_item(db: Connection, item_id: str) -> None:
+    """Send early what `of_item` reads."""
+    _OF_ITEM.prefetch(db, {"of": item_id})
 
 
 def take(

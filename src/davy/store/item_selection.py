@@ -6,7 +6,7 @@ has locked are passed over, never waited for. SQLite needs no lock clause: it
 has one writer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,15 +129,16 @@ def lock_for_answer(db: Connection, assignment_id: str) -> HeldAssignment | None
     return None if row is None else _held(row)
 
 
-def ask_phases(db: Connection, project_id: str, annotator: str) -> Callable[[], tuple[list[Phase], bool]]:
-    """Ask for a project's phases in their order, and whether `in_hand` has something in one that is open."""
-    sent = _PHASES.send(db, {"me": annotator, "project": project_id})
+def find_phases(db: Connection, project_id: str, annotator: str) -> tuple[list[Phase], bool]:
+    """Return a project's phases in their order, and whether `find_in_hand` has something in one that is open."""
+    rows = _PHASES.rows(db, {"me": annotator, "project": project_id})
+    every = [(phase_from(row[:-1]), row[-1]) for row in rows]
+    return [phase for phase, _ in every], any(mine and phase.state == "open" for phase, mine in every)
 
-    def found() -> tuple[list[Phase], bool]:
-        every = [(phase_from(row[:-1]), row[-1]) for row in sent.rows()]
-        return [phase for phase, _ in every], any(mine and phase.state == "open" for phase, mine in every)
 
-    return found
+def prefetch_phases(db: Connection, project_id: str, annotator: str) -> None:
+    """Send early what `find_phases` reads."""
+    _PHASES.prefetch(db, {"me": annotator, "project": project_id})
 
 
 def find_in_hand(db: Connection, annotator: str, project_id: str, *, put_off: bool = False) -> HeldAssignment | None:

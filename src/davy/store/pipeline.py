@@ -1,9 +1,10 @@
-"""The line to PostgreSQL: statements whose answers can wait go out together, and their answers come back together.
+"""PostgreSQL's pipeline mode: statements whose results can wait are sent together, and their results come together.
 
 Saving an answer and giving out the next post takes some twenty statements. One at a time, that is twenty times that
-a thread and a server process put each other to sleep and wake each other up, which cost more than the work itself.
-In a line they are a handful of trips, `BEGIN` and `COMMIT` among them, over libpq's pipeline mode. A line belongs to
-one write transaction; whatever needs an answer sends what waits first, so that the order stays as it was written.
+a thread and a server process put each other to sleep and wake each other up, which costs more than the work itself.
+In a pipeline they are a handful of round trips, `BEGIN` and `COMMIT` among them. A pipeline belongs to one write
+transaction (`store.write(pipelined=True)`); a statement that needs its result sends what waits first, so the order
+stays as it was written. Outside of `store`, hints of what is read next (`prefetch`) are all there is to know of it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
 
-_HERE = "davy line"
+_HERE = "davy pipeline"
 _KNOWN = "davy statements"
 
 
 class PipelineStatement(Protocol):
-    """What a line carries: SQL with `$1`, its values, and who takes what comes of it."""
+    """What a pipeline carries: SQL with `$1`, its values, and who takes what comes of it."""
 
     sql: str
     name: bytes
@@ -46,15 +47,17 @@ class Pipeline:
         self._db, self._dialect = db, db.dialect
         self._known: dict[str, Any] = db.info.setdefault(_KNOWN, {})
         self._waiting: list[PipelineStatement] = []
+        self.prefetched: dict[object, tuple[dict[str, Any], Any]] = {}
+        """Statements that were sent early, with their values, until one like them asks for their rows."""
 
     def add(self, statement: PipelineStatement) -> None:
         """Let a statement wait."""
         self._waiting.append(statement)
 
-    def go(self, *, commit: bool = False) -> None:
+    def flush(self, *, commit: bool = False) -> None:
         """Send what waits and take what comes back; the first error is raised as its statement says."""
         if commit and any(it.checked for it in self._waiting):
-            self.go()
+            self.flush()
         sent, self._waiting = self._waiting, []
         if not sent and not commit:
             return
@@ -131,21 +134,21 @@ def begin_pipeline(db: Connection) -> None:
 
 
 def pipeline_of(db: Connection) -> Pipeline | None:
-    """Return the transaction's line, or None where every statement goes at once."""
-    line: Pipeline | None = db.info.get(_HERE)
-    return line
+    """Return the transaction's pipeline, or None where every statement goes at once."""
+    pipeline: Pipeline | None = db.info.get(_HERE)
+    return pipeline
 
 
 def before_statement(db: Connection, _cursor: Any, _sql: str, _values: Any, context: Any, _many: bool) -> None:
     """Send what waits: a statement of SQLAlchemy's own, which has a context, is next."""
-    if context is not None and (line := pipeline_of(db)) is not None:
-        line.go()
+    if context is not None and (pipeline := pipeline_of(db)) is not None:
+        pipeline.flush()
 
 
 def before_commit(db: Connection) -> None:
     """Send what waits, and the end of the transaction with it."""
-    if (line := db.info.pop(_HERE, None)) is not None:
-        line.go(commit=True)
+    if (pipeline := db.info.pop(_HERE, None)) is not None:
+        pipeline.flush(commit=True)
 
 
 def before_rollback(db: Connection) -> None:

@@ -7,7 +7,7 @@ YAML is not the store's business: callers bring the scheme and its text, and get
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import now
 from davy.store.statements import ONE, PreparedStatement
+from davy.store.store import is_writing
 from davy.store.tables import annotations, guidelines, project_guidelines, projects, schemes, verdicts
 
 
@@ -97,23 +98,30 @@ def get(db: Connection, name: str, version: int | None = None) -> StoredScheme:
     return found
 
 
-def ask_stamp(db: Connection, project: Project, *, lock: bool = False) -> Callable[[], tuple[Any, ...]]:
-    """Ask for what differs whenever a project's scheme or its guidelines do, and return what gives it.
+def stamp_of(db: Connection, project: Project) -> tuple[Any, ...]:
+    """Return what differs whenever a project's scheme or its guidelines do.
 
-    What was read under one stamp need not be read again. `lock` holds the scheme against a change of its
-    questions until the transaction ends.
+    What was read under one stamp need not be read again. In a write transaction the scheme's questions can't change
+    until that ends.
     """
-    values = {"name": project.scheme, "version": project.scheme_version, "project": project.id}
-    sent = (_STAMP_LOCKED if lock else _STAMP).send(db, values)
+    row = _stamp(db).one(db, _stamp_values(project))
+    if row is None:
+        which = f"{project.scheme!r} version {project.scheme_version}"
+        raise UserError(f"This database has no scheme {which}.", status=404)
+    return project.id, project.scheme, project.scheme_version, *row
 
-    def found() -> tuple[Any, ...]:
-        row = sent.one()
-        if row is None:
-            which = f"{project.scheme!r} version {project.scheme_version}"
-            raise UserError(f"This database has no scheme {which}.", status=404)
-        return project.id, project.scheme, project.scheme_version, *row
 
-    return found
+def prefetch_stamp(db: Connection, project: Project) -> None:
+    """Send early what `stamp_of` reads."""
+    _stamp(db).prefetch(db, _stamp_values(project))
+
+
+def _stamp(db: Connection) -> PreparedStatement:
+    return _STAMP_LOCKED if is_writing(db) else _STAMP
+
+
+def _stamp_values(project: Project) -> dict[str, Any]:
+    return {"name": project.scheme, "version": project.scheme_version, "project": project.id}
 
 
 def list_schemes(db: Connection) -> list[StoredScheme]:

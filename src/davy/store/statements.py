@@ -1,9 +1,9 @@
 """Statements that run with every answer: built and compiled once, then handed straight to the database's driver.
 
 SQLAlchemy spends three to five times as long on a small statement as the driver does: it looks the statement up,
-sets up a context, describes the result. A `Prepared` does that once a database. It runs in the caller's
+sets up a context, describes the result. A `PreparedStatement` does that once a database. It runs in the caller's
 transaction; values go through the same column types both ways, and errors are SQLAlchemy's own. `send` does not
-wait for an answer: in a transaction with a line (`store/pipeline.py`) the statement goes out with the next that does.
+wait for an answer: in a transaction with a pipeline the statement goes out with the next that does.
 
 Not for lists in `IN (…)`, whose text differs from call to call.
 """
@@ -49,8 +49,8 @@ class SentStatement:
         "_changed",
         "_columns",
         "_dialect",
-        "_line",
         "_n",
+        "_pipeline",
         "_refused",
         "_rows",
         "checked",
@@ -65,12 +65,12 @@ class SentStatement:
         compiled: _Compiled,
         dialect: Dialect,
         values: Sequence[Any],
-        line: Pipeline | None,
+        pipeline: Pipeline | None,
         changed: Callable[[int], None] | None,
         refused: Callable[[], Exception] | None,
     ) -> None:
         self.sql, self.name, self.values, self.reads = compiled.sql, compiled.name, values, compiled.reads
-        self._columns, self._dialect, self._line = compiled.columns, dialect, line
+        self._columns, self._dialect, self._pipeline = compiled.columns, dialect, pipeline
         self._changed, self._refused = changed, refused
         self.checked = changed is not None
         self._rows: list[Sequence[Any]] = []
@@ -93,7 +93,7 @@ class SentStatement:
 
     def arrived(self, rows: Sequence[Any], n: int) -> None:
         """Take what came of it."""
-        self._line = None
+        self._pipeline = None
         self._rows = [_converted(row, self._columns) for row in rows] if self._columns else list(rows)
         self._n = n
         if self._changed is not None:
@@ -105,8 +105,8 @@ class SentStatement:
         return self._refused() if self._refused is not None and isinstance(known, IntegrityError) else known
 
     def _wait(self) -> None:
-        if self._line is not None:
-            self._line.go()
+        if self._pipeline is not None:
+            self._pipeline.flush()
 
 
 class PreparedStatement:
@@ -118,15 +118,26 @@ class PreparedStatement:
 
     def rows(self, db: Connection, values: Mapping[str, Any]) -> list[Sequence[Any]]:
         """Return all rows of the result."""
-        return self.send(db, values).rows()
+        return self._sent(db, values).rows()
 
     def one(self, db: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
         """Return the first row, or None."""
-        return self.send(db, values).one()
+        return self._sent(db, values).one()
 
     def run(self, db: Connection, values: Mapping[str, Any]) -> int:
         """Return how many rows were changed or added."""
         return self.send(db, values).n()
+
+    def prefetch(self, db: Connection, values: Mapping[str, Any]) -> None:
+        """In a pipelined transaction, send a read whose rows are asked for later; the next read like it takes them."""
+        pipeline = pipeline_of(db)
+        if pipeline is not None:
+            pipeline.prefetched[self] = (dict(values), self.send(db, values))
+
+    def _sent(self, db: Connection, values: Mapping[str, Any]) -> SentStatement:
+        pipeline = pipeline_of(db)
+        early = pipeline.prefetched.pop(self, None) if pipeline is not None else None
+        return early[1] if early is not None and early[0] == values else self.send(db, values)
 
     def send(
         self,
@@ -141,25 +152,27 @@ class PreparedStatement:
         `changed` is told how many rows were changed, and may raise; `refused` gives the error to raise where a
         constraint of the database refuses it.
         """
-        line = pipeline_of(db)
-        compiled = self._known.get(db.dialect.name if line is None else "line") or self._compile(db.dialect, line)
+        pipeline = pipeline_of(db)
+        compiled = self._known.get(db.dialect.name if pipeline is None else "pipeline") or self._compile(
+            db.dialect, pipeline
+        )
         given = {**compiled.constants, **values}
         for name, change in compiled.binds:
             given[name] = change(given[name])
         sent = SentStatement(
-            compiled, db.dialect, tuple(given[name] for name in compiled.names), line, changed, refused
+            compiled, db.dialect, tuple(given[name] for name in compiled.names), pipeline, changed, refused
         )
         # Who listens to statements, as tests of what a page costs do, hears these as well.
         for heard in db.engine.dispatch.before_cursor_execute:
             heard(db, self, sent.sql, sent.values or given, None, False)
-        if line is not None:
-            line.add(sent)
+        if pipeline is not None:
+            pipeline.add(sent)
         else:
             _execute(db, sent, sent.values or given)
         return sent
 
-    def _compile(self, dialect: Dialect, line: Pipeline | None) -> _Compiled:
-        if line is not None:
+    def _compile(self, dialect: Dialect, pipeline: Pipeline | None) -> _Compiled:
+        if pipeline is not None:
             from sqlalchemy.dialects.postgresql import psycopg
 
             dialect = psycopg.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
@@ -170,7 +183,7 @@ class PreparedStatement:
         constants |= {name: change(constants[name]) for name in constants if (change := binds[name])}
         columns: Any = getattr(self._statement, "exported_columns", ())
         out = [_out(column.type, dialect) for column in columns]
-        self._known[dialect.name if line is None else "line"] = compiled = _Compiled(
+        self._known[dialect.name if pipeline is None else "pipeline"] = compiled = _Compiled(
             sql=str(made),
             name=statement_name(str(made)),
             names=tuple(made.positiontup or ()),

@@ -71,13 +71,18 @@ class Store:
             yield db
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Yield a connection whose changes are all kept when the block ends, or none of them."""
+    def write(self, *, pipelined: bool = False) -> Iterator[Connection]:
+        """Yield a connection whose changes are all kept when the block ends, or none of them.
+
+        `pipelined` sends statements to PostgreSQL together wherever nothing waits for an answer (`pipeline`).
+        """
         if getattr(self._writing, "on", False):
             raise RuntimeError("this thread is already writing; pass its connection on instead of opening another")
         self._writing.on = True
         try:
             with clear_errors(self.url), self._in_turn(), self._changing.connect() as db, db.begin():
+                if pipelined:
+                    pipeline.begin_pipeline(db)
                 yield db
         finally:
             self._writing.on = False
@@ -115,7 +120,7 @@ def make_engine(url: URL) -> Engine:
             max_overflow=10,
             # The connection used last is taken first: its statements are prepared, and its plans are made.
             pool_use_lifo=True,
-            # A line prepares statements itself (line.py); the driver would drop them all with its own at a rollback.
+            # A pipeline prepares statements itself; the driver would drop them all with its own at a rollback.
             connect_args={"connect_timeout": 10, "application_name": "davy", "prepare_threshold": None},
         )
         event.listen(engine, "checkout", _still_there)

@@ -72,6 +72,11 @@ def lock(db: Connection, phase_id: str, annotator: str) -> Tally:
     return Tally(*row)
 
 
+def prefetch(db: Connection, phase_id: str, annotator: str) -> None:
+    """Send early what `lock` reads."""
+    _LOCKED.prefetch(db, {"p": phase_id, "a": annotator})
+
+
 def count(db: Connection, phase_id: str, annotator: str, **deed: Any) -> Tally:
     """Add to a person's tally and return it, held until the transaction ends; see `send_count`."""
     return send_count(db, phase_id, annotator, **deed)()

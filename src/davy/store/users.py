@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from davy.core.errors import UserError, nearest
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.tables import api_keys, sessions, users
+from davy.store.tables import sessions, users
 
 ROLES: tuple[str, ...] = ("admin", "expert", "annotator")
 
@@ -213,9 +213,3 @@ def _end_sessions(db: Connection, user_id: str, *, keep: str | None = None) -> N
     if keep is not None:
         query = query.where(sessions.c.id != keep)
     db.execute(query.values(ended_at=now()))
-
-
-def active_keys(db: Connection, user_id: str) -> int:
-    """Return how many API keys of a user are not revoked."""
-    query = select(func.count()).select_from(api_keys)
-    return db.execute(query.where(api_keys.c.owner == user_id, api_keys.c.revoked_at.is_(None))).scalar_one()

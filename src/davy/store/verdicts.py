@@ -6,7 +6,7 @@ Turns are counted over all projects; ask with `project` for what one project
 settled, without it for what counts in the whole database.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -70,29 +70,29 @@ class PostVerdicts:
     turns: Mapping[str, int]
 
 
-def ask_standing(db: Connection, post: str, scheme: Scheme, project: str) -> Callable[[], PostVerdicts]:
-    """Ask for a post's verdicts by question, and return what gives them."""
-    sent = _OF_POST.send(db, {"of": post})
+def verdicts_of(db: Connection, post: str, scheme: Scheme, project: str) -> PostVerdicts:
+    """Return a post's verdicts by question, with the turns so far."""
+    last: dict[str, Sequence[Any]] = {}
+    turns: dict[str, int] = {}
+    rests_on: dict[str, list[str]] = {}
+    for row in _OF_POST.rows(db, {"of": post}):
+        id_, name, version, question, turn, of_project, *_, annotation = row
+        if (name, version) != (scheme.name, scheme.version):
+            continue
+        turns[question] = max(turn, turns.get(question, 0))
+        rests_on.setdefault(id_, []).extend([annotation] if annotation is not None else [])
+        if of_project == project and (question not in last or last[question][4] < turn):
+            last[question] = row
+    kept = {
+        question: Verdict(post, question, tuple(labels), basis, tuple(rests_on[id_]), reason)
+        for question, (id_, *_, labels, basis, reason, _) in last.items()
+    }
+    return PostVerdicts(kept, turns)
 
-    def found() -> PostVerdicts:
-        last: dict[str, Sequence[Any]] = {}
-        turns: dict[str, int] = {}
-        rests_on: dict[str, list[str]] = {}
-        for row in sent.rows():
-            id_, name, version, question, turn, of_project, *_, annotation = row
-            if (name, version) != (scheme.name, scheme.version):
-                continue
-            turns[question] = max(turn, turns.get(question, 0))
-            rests_on.setdefault(id_, []).extend([annotation] if annotation is not None else [])
-            if of_project == project and (question not in last or last[question][4] < turn):
-                last[question] = row
-        kept = {
-            question: Verdict(post, question, tuple(labels), basis, tuple(rests_on[id_]), reason)
-            for question, (id_, *_, labels, basis, reason, _) in last.items()
-        }
-        return PostVerdicts(kept, turns)
 
-    return found
+def prefetch_post(db: Connection, post: str) -> None:
+    """Send early what `verdicts_of` reads."""
+    _OF_POST.prefetch(db, {"of": post})
 
 
 def add_settled(
@@ -111,9 +111,9 @@ def add_settled(
         _check(verdict, scheme)
 
     def refused() -> UserError:
-        return UserError(f"Someone else just decided on post {post!r}. Look again.", status=409)
+        return UserError("Someone else just decided on this post. Look again.", status=409)
 
-    turns = ask_standing(db, post, scheme, project)().turns if turns is None else turns
+    turns = verdicts_of(db, post, scheme, project).turns if turns is None else turns
     at = now()
     for verdict, by in settled:
         turn = turns.get(verdict.question, 0) + 1

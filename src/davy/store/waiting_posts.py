@@ -1,16 +1,10 @@
 """Posts that wait in a later phase, to be moved into an earlier one: the next calibration set comes from there."""
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, select
 
 from davy.core import Phase, UserError
 from davy.store import phases
 from davy.store.tables import items, posts
-
-
-def count_waiting(db: Connection, phase_id: str) -> int:
-    """Return how many items of a phase nobody has had in hand."""
-    query = select(func.count()).select_from(items)
-    return db.execute(query.where(items.c.phase == phase_id, items.c.given == 0)).scalar_one()
 
 
 def take_out(db: Connection, phase: Phase, n: int) -> list[str]:

@@ -31,7 +31,6 @@ from davy.serve.membership import Place, find_place, in_project, require_permiss
 from davy.serve.pages.consent import member_of
 from davy.serve.visitor import Form, check_form, field, find_visitor, read_fields, touch
 from davy.store import Connection, item_selection
-from davy.store.pipeline import begin_pipeline
 from davy.store.sittings import WorkSitting
 
 router = APIRouter(include_in_schema=False)
@@ -100,8 +99,7 @@ def _answer(request: Request, project_id: str, assignment_id: str, form: FormDat
     store, place = context_of(request).store, None
     try:
         # Who asks, whether they may, and what they ask for are one transaction.
-        with store.write() as db:
-            begin_pipeline(db)
+        with store.write(pipelined=True) as db:
             place = require_permission(find_place(request, db, token, project_id), "label posts")
             check_form(request, form)
             if away := require_consent(request, place):
@@ -156,13 +154,12 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: FormState) -> Labe
         comment=filled.comment or None,
         seconds=seconds,
     )
-    ahead = labelling.look_ahead(db, place.project, member_of(place))
     if fresh:
         hard = care.is_hard(place.project, sheet.scheme, filled.answers, post=sheet.post)
         sat = care.after_save(db, place.project, member_of(place), saved.annotation, seconds, hard=hard)
     if saved.feedback is not None:
         return LabellingStep(AnsweredSheet(sheet, saved.annotation, saved.feedback), outcome="saved")
-    return _next(db, place, outcome="saved", after=saved, ahead=ahead, sat=sat)
+    return _next(db, place, outcome="saved", sat=sat, scheme=sheet.scheme)
 
 
 def read_form(scheme: Scheme, form: FormData) -> FormState:
@@ -201,15 +198,14 @@ def _next(
     *,
     outcome: str = "",
     problem: str = "",
-    after: labelling.SavedAnswer | None = None,
-    ahead: labelling.Ahead | None = None,
     sat: list[WorkSitting] | None = None,
+    scheme: Scheme | None = None,
 ) -> LabellingStep:
     member = member_of(place)
     rest = care.before_next(db, place.project, member, known=sat)
     if rest is not None:
         return LabellingStep(rest, outcome, problem)
-    sheet = labelling.next_sheet(db, place.project, member, after=after, ahead=ahead)
+    sheet = labelling.next_sheet(db, place.project, member, scheme=scheme)
     return LabellingStep(sheet or explain_no_work(db, place.project, member), outcome, problem)
 
 
