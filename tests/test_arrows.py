@@ -161,7 +161,7 @@ NOT_IN_BASE = {
     "scipy": {"models", "train"},
     "xgboost": {"models", "train"},
     "onnx": {"train"},
-    "h5py": {"models"},
+    "ml_dtypes": {"models"},
     "rapidocr": {"image"},
     "huggingface_hub": {"cli", "models"},
     "psycopg": {"store"},

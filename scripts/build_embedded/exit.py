@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from network_split import LARGEST, ExitHead, SplitNetwork
 from screen_nets import QUESTIONS
 
 from davy.models import folder as folders
 from davy.models.token_batches import TokenRows
-from davy.train.onnx.network_split import LARGEST, ExitHead, SplitNetwork
 
 LOST = {"top": 0.02, "gender": 0.02}
 LOST_ELSEWHERE = 0.01

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import onnx
 from corpora import labelled, unlabelled
+from network_split import SplitNetwork
 from onnx import TensorProto, helper
 from screen_nets import QUESTIONS
 
 from davy.models.onnx import OnnxScorer, _session
 from davy.models.token_batches import TokenRows, cores, map_threads
-from davy.train.onnx.network_split import SplitNetwork
 
 BENCHMARK, UNSEEN = 100_000, 110_000
 """How many of Reddit's last posts benchmarks take, and how many the screen never saw."""

@@ -65,7 +65,7 @@ def main() -> None:
         table_bits=args.table_bits,
         matrix_bits=args.matrix_bits,
         within=parent_gates(questions),
-        loud=loud_rows(network),
+        frequent=loud_rows(network),
     )
     tokenizer = json.loads((args.prepared / "tokenizer.json").read_text(encoding="utf-8"))
     compact = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))

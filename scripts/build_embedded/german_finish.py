@@ -73,7 +73,7 @@ def write(args: argparse.Namespace, reader: Reader, folder: Path, answers: Seque
     reader.out.grams.table = RoundedEmbedding(table)
     write_onnx(
         reader, NAMES, [[0, 1], [2, 3]], folder / "model.onnx", table_bits=args.bits,
-        loud=torch.arange(reader.encoder.words.num_embeddings) < args.loud if args.loud else None,
+        frequent=torch.arange(reader.encoder.words.num_embeddings) < args.loud if args.loud else None,
     )  # fmt: skip
     reader.out.grams.table = table
     fix_ranges(folder / "model.onnx", calibration(args))

@@ -12,8 +12,7 @@ from davy.core import UserError
 from davy.models.convert import convert
 
 
-@pytest.mark.parametrize("zipped", [True, False], ids=["zipped", "before 1.6"])
-def test_pytorch_weights_come_out_as_the_safetensors_library_reads_them(tmp_path, zipped):
+def test_pytorch_weights_come_out_as_the_safetensors_library_reads_them(tmp_path):
     torch = pytest.importorskip("torch")
     from safetensors.torch import load_file
 
@@ -30,7 +29,7 @@ def test_pytorch_weights_come_out_as_the_safetensors_library_reads_them(tmp_path
         "none": torch.zeros(0, 3),
         "parameter": torch.nn.Parameter(torch.randn(2)),
     }
-    torch.save(weights, tmp_path / "m.bin", _use_new_zipfile_serialization=zipped)
+    torch.save(weights, tmp_path / "m.bin")
     convert(tmp_path / "m.bin", tmp_path / "m.safetensors")
     found = load_file(tmp_path / "m.safetensors")
     assert set(found) == set(weights)
@@ -73,7 +72,7 @@ def test_a_program_in_the_weights_is_not_run(tmp_path):
     with pytest.raises(UserError, match=r"would run \w+\.mkdir"):
         convert(tmp_path / "e.bin", tmp_path / "e.safetensors")
     (tmp_path / "old.bin").write_bytes(pickle.dumps(Evil(tmp_path / "owned")))
-    with pytest.raises(UserError, match=r"would run \w+\.mkdir"):
+    with pytest.raises(UserError, match="no file of PyTorch's weights"):
         convert(tmp_path / "old.bin", tmp_path / "e.safetensors")
     np.savez(tmp_path / "e.npz", w=np.array([Evil(tmp_path / "owned")], dtype=object))
     with pytest.raises(UserError, match="plain arrays"):
@@ -84,7 +83,7 @@ def test_a_program_in_the_weights_is_not_run(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.bin", b"junk", "damaged"),
+        ("m.bin", b"junk", "no file of PyTorch's"),
         ("m.bin", pickle.dumps({"a": 1}), "no file of PyTorch's"),
         ("m.npz", b"junk", "plain arrays"),
         ("m.onnx", b"junk", "can't convert .onnx"),
@@ -107,13 +106,5 @@ def test_a_tensor_that_reaches_outside_its_storage_is_refused(tmp_path):
         for info in old.infolist():
             data = old.read(info)
             new.writestr(info.filename, data[:100] if "/data/" in info.filename else data)
-    with pytest.raises(UserError, match="damaged"):
-        convert(tmp_path / "short.bin", tmp_path / "o.safetensors")
-
-
-def test_an_older_file_that_was_cut_short_is_refused(tmp_path):
-    torch = pytest.importorskip("torch")
-    torch.save({"a": torch.zeros(1000)}, tmp_path / "m.bin", _use_new_zipfile_serialization=False)
-    (tmp_path / "short.bin").write_bytes((tmp_path / "m.bin").read_bytes()[:-100])
     with pytest.raises(UserError, match="damaged"):
         convert(tmp_path / "short.bin", tmp_path / "o.safetensors")

@@ -1,5 +1,6 @@
 """The exit within an encoder: it clears some posts early, and every other one scores as in a full reading."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from davy.models.network import Head as Answer
 from davy.models.network import Network
 from davy.models.onnx import OnnxScorer
 from davy.train.onnx.activation_ranges import measure_ranges
-from davy.train.onnx.network_split import ExitHead, SplitNetwork
 from davy.train.onnx.write import write_onnx
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
+from network_split import ExitHead, SplitNetwork
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("yes",)))

@@ -1,5 +1,8 @@
 """Graphs that Davy writes itself say what torch says."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -10,8 +13,10 @@ from davy.models.network import Head, Network
 from davy.train.onnx.embedding_tables import round_table
 from davy.train.onnx.encoders import parts_of
 from davy.train.onnx.fused_graph import LIMIT
-from davy.train.onnx.rounding import simulate_int8
 from davy.train.onnx.write import write_onnx
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
+from rounded_training import simulate_int8
 
 HEADS = (Head("hate", "one", 2), Head("target", "many", 3), Head("type", "one", 4))
 COLUMNS = [[1, 0], [2, 3, 4], [8, 5, 7, 6]]
@@ -87,7 +92,7 @@ def test_a_child_question_is_no_likelier_than_what_leads_to_it(tmp_path):
 def test_a_rounded_graph_equals_the_rounded_network(family, bits, tmp_path):
     net = network(family)
     loud = torch.arange(90) < 20
-    kept = {"table_bits": 4, "loud": loud}
+    kept = {"table_bits": 4, "frequent": loud}
     write_onnx(net, ["hate", "target", "type"], COLUMNS, tmp_path / "m.onnx", matrix_bits=bits, **kept)
     ids, mask = batch()
     ids, mask = ids[[0]], mask[[0]]  # without padding: its vectors take part in the range that activations have

@@ -1,7 +1,9 @@
 """Pre-training further, distilling and exporting."""
 
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,15 +19,12 @@ from davy.train.distil import distil, mix_targets, teacher_targets
 from davy.train.export import choose_threshold, export_onnx
 from davy.train.masking import Masker
 from davy.train.onnx.embedding_tables import PackedEmbedding, RoundedEmbedding
-from davy.train.onnx.rounding import (
-    round_activation,
-    round_weight_to_four_bits,
-    simulate_int8,
-    stop_simulating,
-    to_four_bits,
-)
+from davy.train.onnx.rounding import to_four_bits
 from davy.train.pretrain import pretrain
 from davy.train.trainer import train
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
+from rounded_training import round_activation, round_weight_to_four_bits, simulate_int8, stop_simulating
 
 
 @pytest.fixture

@@ -170,9 +170,7 @@ def default_(name: Registered, database: Database = None, json: Json = False) ->
 
 @app.command()
 def convert(
-    file: Annotated[
-        Path, typer.Argument(metavar="F", help="Weights: .bin .pt .pth .ckpt .npz .h5 .keras .index, or a SavedModel.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="F", help="Weights: .bin .pt .pth .ckpt or .npz.")],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -181,15 +179,13 @@ def convert(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
-    """Turn PyTorch, NumPy, Keras or TensorFlow weights into safetensors, without running what is in them.
+    """Turn PyTorch or NumPy weights into safetensors, without running what is in them.
 
     Examples:
 
       davy model convert pytorch_model.bin
 
       davy model convert weights.npz --out model.safetensors
-
-      davy model convert bert_model.ckpt.index
     """
     from davy.models.convert import convert as converted
 
@@ -197,7 +193,7 @@ def convert(
     named = "model.safetensors" if file.name == "pytorch_model.bin" else f"{file.stem}.safetensors"
     out = out or file.with_name(named)
     tensors = converted(file, out)
-    size = sum(len(tensor.data) for tensor in tensors.values())
+    size = sum(tensor.nbytes for tensor in tensors.values())
     if json:
         console.json({"out": str(out), "tensors": len(tensors), "bytes": size})
         return

@@ -4,7 +4,7 @@ Posts that a screen did not clear in; a logit of yes for each question of the ex
 and the states of those that must be read on. The encoder is in two files, `exit.onnx`
 (its first layers and a small head that foresees the last layer's answer) and
 `rest.onnx`. Neither holds a matrix of the encoder: both point into `model.onnx`, so
-what goes on scores as without an exit. `davy.train.onnx.network_split` writes them.
+what goes on scores as without an exit. `scripts/build_embedded/network_split.py` writes them.
 """
 
 from __future__ import annotations

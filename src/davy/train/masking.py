@@ -1,8 +1,4 @@
-"""Masked language modelling: hide whole words, have the encoder guess them, or fill them in anew.
-
-Used for continued pre-training, and for making variants of posts that a student
-learns from with its teachers' labels.
-"""
+"""Masked language modelling, for continued pre-training: hide whole words and have the encoder guess them."""
 
 from __future__ import annotations
 
@@ -50,21 +46,3 @@ def masked_words_loss(model: nn.Module, ids: Tensor, attention: Tensor, masker: 
     chosen = masker.choose(ids, share)
     chosen[:, 1] |= ~chosen.any() & ~masker.fixed[ids[:, 1]]  # an empty batch would give no number
     return F.cross_entropy(masked_logits(model, masker.hide(ids, chosen), attention, chosen).float(), ids[chosen])
-
-
-@torch.inference_mode()
-def fill_masked(
-    model: nn.Module, ids: Tensor, attention: Tensor, masker: Masker, share: float, *, top: int = 12
-) -> Tensor:
-    """Return ids with some words replaced by others that the model finds likely there."""
-    chosen = masker.choose(ids, share)
-    if not chosen.any():
-        return ids
-    hidden = torch.where(chosen, masker.mask, ids)
-    logits = masked_logits(model, hidden, attention, chosen).float()
-    logits[:, masker.fixed] = -torch.inf
-    best, which = logits.topk(top, dim=1)
-    pick = torch.multinomial(best.softmax(1), 1)
-    out = ids.clone()
-    out[chosen] = which.gather(1, pick)[:, 0]
-    return out

@@ -1,7 +1,7 @@
 """Word vectors in 8 bits or 4: as modules for a tracer, and as nodes of a graph that Davy writes.
 
 A table of embeddings in, a smaller one out. In 8 bits each row has a scale of its own,
-so that a rare token is not rounded away by a loud one; in 4 bits each group of 32 has.
+so that a rare token is not rounded away by a large one; in 4 bits each group of 32 has.
 """
 
 from __future__ import annotations
@@ -51,30 +51,30 @@ class PackedEmbedding(nn.Module):
 
 
 class MixedEmbedding(nn.Module):
-    """An embedding table whose `loud` rows, the frequent ones, have 8 bits a value and all others 4."""
+    """An embedding table whose `frequent` rows have 8 bits a value and all others 4."""
 
-    def __init__(self, table: nn.Embedding, loud: Tensor) -> None:
+    def __init__(self, table: nn.Embedding, frequent: Tensor) -> None:
         super().__init__()
         weight = table.weight.detach()
-        self.loud = RoundedEmbedding(nn.Embedding.from_pretrained(weight[loud]))  # type: ignore[no-untyped-call]
-        self.quiet = PackedEmbedding(nn.Embedding.from_pretrained(weight[~loud]))  # type: ignore[no-untyped-call]
-        place = torch.where(loud, loud.long().cumsum(0), (~loud).long().cumsum(0)) - 1
-        self.register_buffer("is_loud", loud)
+        self.frequent = RoundedEmbedding(nn.Embedding.from_pretrained(weight[frequent]))  # type: ignore[no-untyped-call]
+        self.rare = PackedEmbedding(nn.Embedding.from_pretrained(weight[~frequent]))  # type: ignore[no-untyped-call]
+        place = torch.where(frequent, frequent.long().cumsum(0), (~frequent).long().cumsum(0)) - 1
+        self.register_buffer("is_frequent", frequent)
         self.register_buffer("place", place.to(torch.int32))
 
     def forward(self, ids: Tensor) -> Tensor:
-        is_loud, place = self.is_loud[ids], self.place[ids].long()  # type: ignore[index]
+        is_frequent, place = self.is_frequent[ids], self.place[ids].long()  # type: ignore[index]
         nothing = torch.zeros_like(place)
-        loud = self.loud(torch.where(is_loud, place, nothing))
-        quiet = self.quiet(torch.where(is_loud, nothing, place))
-        return torch.where(is_loud.unsqueeze(-1), loud, quiet)
+        frequent = self.frequent(torch.where(is_frequent, place, nothing))
+        rare = self.rare(torch.where(is_frequent, nothing, place))
+        return torch.where(is_frequent.unsqueeze(-1), frequent, rare)
 
 
-def round_table(table: nn.Embedding, bits: int, loud: Tensor | None = None) -> nn.Module:
+def round_table(table: nn.Embedding, bits: int, frequent: Tensor | None = None) -> nn.Module:
     """Return the table in 8 bits a value, in 4, or in both."""
     if bits == 8:
         return RoundedEmbedding(table)
-    return PackedEmbedding(table) if loud is None else MixedEmbedding(table, loud)
+    return PackedEmbedding(table) if frequent is None else MixedEmbedding(table, frequent)
 
 
 def add_lookup(graph: Graph, table: nn.Module, ids: str) -> str:
@@ -85,12 +85,12 @@ def add_lookup(graph: Graph, table: nn.Module, ids: str) -> str:
     if isinstance(table, PackedEmbedding):
         return _packed(graph, table, ids)
     if isinstance(table, MixedEmbedding):
-        loud = graph.add("Gather", _of(table, "is_loud"), ids)
+        frequent = graph.add("Gather", _of(table, "is_frequent"), ids)
         place = graph.add("Gather", _of(table, "place"), ids)
         nothing = _of(table, "place")[:1] * 0
-        eight = add_lookup(graph, table.loud, graph.add("Where", loud, place, nothing))
-        four = add_lookup(graph, table.quiet, graph.add("Where", loud, nothing, place))
-        return graph.add("Where", graph.add("Unsqueeze", loud, int64(-1)), eight, four)
+        eight = add_lookup(graph, table.frequent, graph.add("Where", frequent, place, nothing))
+        four = add_lookup(graph, table.rare, graph.add("Where", frequent, nothing, place))
+        return graph.add("Where", graph.add("Unsqueeze", frequent, int64(-1)), eight, four)
     assert isinstance(table, nn.Embedding)
     return graph.add("Gather", table.weight.detach().float().numpy(), ids)
 

@@ -83,12 +83,12 @@ def _rounded(graph: Graph, weight: Tensor, bits: int) -> tuple[Value, Array]:
 
 
 def _unpacked(graph: Graph, weight: Tensor) -> tuple[str, Array]:
-    codes, loudness, scale = to_four_bits(weight)
-    outputs, groups = loudness.shape
+    codes, group_scale, scale = to_four_bits(weight)
+    outputs, groups = group_scale.shape
     inputs = weight.shape[1]
     small = graph.nibbles(codes.T.contiguous().numpy().reshape(groups, inputs // groups, outputs), signed=True)
-    loud = graph.nibbles(loudness.T.contiguous().numpy().reshape(groups, 1, outputs), signed=False)
-    matrix = graph.add("Reshape", graph.add("Mul", small, loud), int64(inputs, outputs))
+    large = graph.nibbles(group_scale.T.contiguous().numpy().reshape(groups, 1, outputs), signed=False)
+    matrix = graph.add("Reshape", graph.add("Mul", small, large), int64(inputs, outputs))
     wide = graph.add("Add", graph.add("Cast", matrix, to=TensorProto.INT16), np.array(MIDDLE, np.int16))
     matrix = graph.add("Cast", wide, to=TensorProto.UINT8)
     return matrix, np.ascontiguousarray(scale.squeeze(1).numpy())

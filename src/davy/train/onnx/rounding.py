@@ -1,80 +1,29 @@
-"""Training that feels the export: linear layers round as the exported graph will.
+"""Weight matrices in four bits.
 
-A module in; its linear layers then round weights to int8 per output channel, or to
-four bits, and activations to uint8 over the whole tensor, as onnxruntime's dynamic
-quantisation does, and gradients pass as if they had not. Weights learnt so lose
-little at export.
-
-Four bits are a code of -7 to 7, a whole loudness of 1 to 15 for each group of 32 inputs
-and a scale for each output. Code times loudness is an int8, so that a graph which
-holds four bits a weight multiplies in int8 like any other.
+A weight is a code of -7 to 7, a whole scale of 1 to 15 for each group of 32 inputs, and a scale for each output. Code
+times group scale is an int8, so that a graph which holds four bits a weight multiplies in int8 like any other.
 """
 
 from __future__ import annotations
 
-from types import MethodType
-
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 GROUP = 32
-LARGEST_CODE, LARGEST_LOUDNESS = 7, 15
+LARGEST_CODE, LARGEST_SCALE = 7, 15
 KEPT = 0.92
 """The share of a group's largest weight that its codes reach: what lies above is cut, and all others gain."""
 
 
-def round_weight(weight: Tensor) -> Tensor:
-    """Return a weight matrix rounded to int8 with one scale a row."""
-    scale = weight.detach().abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
-    return weight + ((weight / scale).round() * scale - weight).detach()
-
-
 def to_four_bits(weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return a weight matrix (outputs × inputs) as codes, loudness (outputs × groups) and scale (outputs × 1).
+    """Return a weight matrix (outputs × inputs) as codes, group scales (outputs × groups) and scale (outputs × 1).
 
-    The weight is about code × loudness of its group × scale; codes and loudness are int8.
+    The weight is about code × the scale of its group × scale; codes and group scales are int8.
     """
     outputs, inputs = weight.shape
     groups = weight.detach().float().reshape(outputs, inputs // GROUP, GROUP)
     largest = groups.abs().amax(dim=2) * KEPT
-    scale = (largest.amax(dim=1, keepdim=True) / (LARGEST_CODE * LARGEST_LOUDNESS)).clamp(min=1e-10)
-    loudness = (largest / (LARGEST_CODE * scale)).round().clamp(1, LARGEST_LOUDNESS)
-    codes = (groups / (loudness * scale).unsqueeze(2)).round().clamp(-LARGEST_CODE, LARGEST_CODE)
-    return codes.reshape(outputs, inputs).to(torch.int8), loudness.to(torch.int8), scale
-
-
-def round_weight_to_four_bits(weight: Tensor) -> Tensor:
-    """Return a weight matrix rounded to four bits."""
-    codes, loudness, scale = to_four_bits(weight)
-    rounded = codes.reshape(*loudness.shape, GROUP) * (loudness * scale).unsqueeze(2)
-    return weight + (rounded.reshape(weight.shape) - weight).detach()
-
-
-def round_activation(states: Tensor) -> Tensor:
-    """Return activations rounded to uint8 with one scale for the tensor; zero stays zero."""
-    still = states.detach().float()
-    low, high = still.amin().clamp(max=0), still.amax().clamp(min=0)
-    scale = ((high - low) / 255).clamp(min=1e-8)
-    zero = (-low / scale).round()
-    rounded = (((still / scale).round() + zero).clamp(0, 255) - zero) * scale
-    return states + (rounded - still).to(states.dtype)
-
-
-def simulate_int8(module: nn.Module, *, bits: int = 8) -> None:
-    """Make every linear layer of an encoder round from now on, its weights to 8 bits or 4."""
-    rounded = {8: round_weight, 4: round_weight_to_four_bits}[bits]
-
-    def forward(self: nn.Linear, states: Tensor) -> Tensor:
-        return F.linear(round_activation(states), rounded(self.weight), self.bias)
-
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear):
-            layer.forward = MethodType(forward, layer)  # type: ignore[method-assign]
-
-
-def stop_simulating(module: nn.Module) -> None:
-    """Make the linear layers exact again."""
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear):
-            layer.__dict__.pop("forward", None)
+    scale = (largest.amax(dim=1, keepdim=True) / (LARGEST_CODE * LARGEST_SCALE)).clamp(min=1e-10)
+    group_scale = (largest / (LARGEST_CODE * scale)).round().clamp(1, LARGEST_SCALE)
+    codes = (groups / (group_scale * scale).unsqueeze(2)).round().clamp(-LARGEST_CODE, LARGEST_CODE)
+    return codes.reshape(outputs, inputs).to(torch.int8), group_scale.to(torch.int8), scale

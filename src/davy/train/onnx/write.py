@@ -59,35 +59,35 @@ def write_onnx(
     table_bits: int = 8,
     matrix_bits: int = 8,
     within: Mapping[int, tuple[int, int]] | None = None,
-    loud: Tensor | None = None,
+    frequent: Tensor | None = None,
 ) -> None:
     """Write the network to `path`; output i is called `questions[i]` and has the logits in `columns[i]`.
 
     In int8 the word embeddings take `table_bits` (8 or 4) a value, and the encoder's matrices `matrix_bits`. With 4,
-    the table's rows that `loud` marks keep 8. `within` is as in `Answers`, by position.
+    the table's rows that `frequent` marks keep 8. `within` is as in `QuestionOutputs`, by position.
     """
     network.eval()
     plain = isinstance(network, Network) and type(network).forward is Network.forward
     parts = parts_of(network.encoder) if plain else None
     if parts is not None:
-        words = round_table(parts.words, table_bits, loud) if int8 else parts.words
+        words = round_table(parts.words, table_bits, frequent) if int8 else parts.words
         bits = matrix_bits if int8 else 32
         write_fused(network, parts, words, questions, columns, path, bits=bits, within=within or {})
     elif matrix_bits != 8 and int8:
         raise UserError(f"Matrices of {matrix_bits} bits are for BERT, RoBERTa and MPNet encoders; leave them at 8.")
     else:
-        _write_traced(QuestionOutputs(network, columns, within or {}), questions, path, int8, table_bits, loud)
+        _write_traced(QuestionOutputs(network, columns, within or {}), questions, path, int8, table_bits, frequent)
 
 
 def _write_traced(
-    answers: QuestionOutputs, questions: Sequence[str], path: Path, int8: bool, table_bits: int, loud: Tensor | None
+    answers: QuestionOutputs, questions: Sequence[str], path: Path, int8: bool, table_bits: int, frequent: Tensor | None
 ) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         exact = Path(scratch) / "exact.onnx"
         table = _word_table(answers.network)
         if int8 and table is not None:
             owner, name, embedding = table
-            setattr(owner, name, round_table(embedding, table_bits, loud))
+            setattr(owner, name, round_table(embedding, table_bits, frequent))
         try:
             # In eval mode: the exporter puts the mode back that it found.
             _trace(answers.eval(), questions, exact if int8 else path)
