@@ -73,7 +73,8 @@ def all_of_them(request: Request, place: Exports) -> Response:
     """Return all pictures with their credits as a zip, which is made while it is sent."""
     store = context_of(request).store
     with store.read() as db:
-        rows = images.of_posts(db, place.project.id, images.names_wanted(db, place.project.id))
+        own = {row.key for row in images.of_project(db, place.project.id)}
+        rows = images.of_posts(db, place.project.id, own.union(images.names_wanted(db, place.project.id)))
     if not rows:
         raise HTTPException(404)
     headers = {"Content-Disposition": f'attachment; filename="{place.project.id}-pictures.zip"'}
