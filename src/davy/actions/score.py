@@ -106,14 +106,16 @@ def score_file(
     cascade: bool = True,
     why: bool = False,
     resume: bool | None = None,
+    images: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> ScoredFile:
     """Score a file and write it with the columns Q, Q.label and verdict added; return what was done.
 
     `-` is stdin or stdout. `cascade` lets a quick screen clear what is plainly harmless. `why` adds a column of the
     words that carried each decision. `resume` goes on after a kill where it can (None), must (True) or never (False).
+    `images` is the folder of the pictures that posts name, for detectors that look at them.
     """
-    scorer = load_scorer(model)
+    scorer = load_scorer(model, images=images)
     run = _FileRun(as_source(file), str(out), scorer, settings or ScoreSettings(), reporter, cascade=cascade, why=why)
     return run.run(resume)
 

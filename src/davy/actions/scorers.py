@@ -8,6 +8,7 @@ is an error at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,6 +16,7 @@ import polars as pl
 from davy.actions.posts import read_model_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError
+from davy.image.picture_names import pictures_in
 from davy.models.load import load
 from davy.score.batch import ScoreSettings, added_columns, score_frames
 
@@ -25,9 +27,10 @@ Models = Sequence[str] | Mapping[str, "str | Scorer"]
 """Detectors by name; in a mapping the key is what reports call each."""
 
 
-def load_scorer(model: str | Scorer) -> Scorer:
-    """Return the scorer that a name stands for; a scorer is returned as it is."""
-    return load(model, read=read_model_posts) if isinstance(model, str) else model
+def load_scorer(model: str | Scorer, *, images: Path | None = None) -> Scorer:
+    """Return the scorer that a name stands for; a scorer is returned as it is. `images` is the folder of pictures."""
+    pictures = None if images is None else pictures_in(images)
+    return load(model, read=read_model_posts, images=pictures) if isinstance(model, str) else model
 
 
 def load_scorers(models: Models) -> dict[str, Scorer]:

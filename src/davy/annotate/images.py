@@ -21,6 +21,7 @@ from davy.core import UserError
 from davy.files.atomic import atomic_folder
 from davy.image.image_folder import ImageFolder
 from davy.image.picture import MAX_BYTES, read_picture
+from davy.image.picture_names import ENDINGS, last_part, match_names, picture_paths
 from davy.store import Connection, Store, images
 from davy.store.images import StoredImage
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 CREDITS_FILE = "credits.csv"
 """A table beside the pictures: `name`, `licence`, `credit`, `source`. Exports write it; imports and uploads read it."""
 
-ENDINGS: tuple[str, ...] = (".png", ".jpg", ".jpeg", ".webp", ".gif")
 LONGEST_CREDIT = 500
 _CREDIT_COLUMNS = ("licence", "credit", "source")
 _SHOWN_NAMES = 5
@@ -60,37 +60,16 @@ class PictureFiles:
     credits: Mapping[str, Credit] = field(default_factory=dict)
 
     def matches(self, wanted: Iterable[str]) -> dict[str, str | None]:
-        """Return the file that each name means: by its path, else by its last part, else by that without ending."""
-        known: list[dict[str, str | None]] = [{} for _ in _FORMS]
-        for name in self.read:
-            for form, index in zip(_FORMS, known, strict=True):
-                index[form(name)] = None if form(name) in index else name  # two that look alike are none
-        found: dict[str, str | None] = {}
-        for name in wanted:
-            looks = (index.get(form(name)) for form, index in zip(_FORMS, known, strict=True))
-            found[name] = next((source for source in looks if source is not None), None)
-        return found
-
-
-def _last_part(name: str) -> str:
-    return PurePosixPath(name.replace("\\", "/")).name
-
-
-def _stem(name: str) -> str:
-    return PurePosixPath(name.replace("\\", "/")).stem
-
-
-_FORMS: tuple[Callable[[str], str], ...] = (str, _last_part, _stem)
+        """Return the file that each name means, or None."""
+        return match_names(self.read, wanted)
 
 
 def pictures_in_folder(folder: Path) -> PictureFiles:
     """Return the pictures in a folder and the folders in it."""
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder. Name the one that holds the pictures.")
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in ENDINGS]
+    paths = picture_paths(folder)
     table = folder / CREDITS_FILE
     credits = read_credits(table.read_bytes()) if table.is_file() else {}
-    return PictureFiles(str(folder), {it.relative_to(folder).as_posix(): it.read_bytes for it in paths}, credits)
+    return PictureFiles(str(folder), {name: path.read_bytes for name, path in paths.items()}, credits)
 
 
 def pictures_in_zip(path: Path, name: str) -> PictureFiles:
@@ -168,7 +147,7 @@ def _store(
     for name, source in sources.items():
         if source is not None:
             kept = folder.put(read_picture(files.read[source](), name=f"The picture {source!r}"))
-            about = files.credits.get(source) or files.credits.get(_last_part(source)) or credit
+            about = files.credits.get(source) or files.credits.get(last_part(source)) or credit
             stored[name] = StoredImage(
                 key=kept.key,
                 name=name,

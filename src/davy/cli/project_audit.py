@@ -50,7 +50,7 @@ def audit(
             if by == "annotators":
                 given = auditing.doubts_of_annotators(db, found, chosen, scheme)
             else:
-                given = auditing.doubts_of_detector(db, found, chosen, scheme, _detector(by))
+                given = auditing.doubts_of_detector(db, found, chosen, scheme, _detector(by, store))
             with console.progress("Looking at settled posts") as step:
                 doubts = []
                 for doubt in given:
@@ -148,8 +148,9 @@ def _phase(db: Any, project: str, name: str | None) -> Any:
     return fitting[-1]
 
 
-def _detector(name: str) -> Any:
+def _detector(name: str, store: Any) -> Any:
+    from davy.annotate.images import folder_of
     from davy.files import tables
     from davy.models.load import load
 
-    return load(name, read=tables.batches)
+    return load(name, read=tables.batches, images=lambda key: folder_of(store).read(key))

@@ -30,6 +30,9 @@ def score(
     image: Annotated[
         Path | None, typer.Option(metavar="F", help="Score the text on this picture; --text adds a caption to it.")
     ] = None,
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder with the pictures that posts name, for ocr:MODEL.")
+    ] = None,
     lang: Annotated[str | None, typer.Option(help="The language of --text, such as de; else detected.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say which words carried the decision.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -65,6 +68,8 @@ def score(
 
       davy score --image meme.png
 
+      davy score memes.jsonl --images img/ --model ocr:embedded --out scored.jsonl
+
       davy score posts.jsonl --model keywords:words.txt@edos --prefix words --out scored.jsonl
 
       davy score posts.csv --no-cascade --out scored.csv
@@ -99,6 +104,7 @@ def score(
             cascade=cascade,
             why=explain,
             resume=resume,
+            images=images,
             reporter=reporter,
         )
     if "-" not in (file, out):

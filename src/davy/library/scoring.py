@@ -14,12 +14,16 @@ Data = TypeVar("Data")
 
 
 def load(
-    model: str | Path | Scorer = "embedded", *, answers: Mapping[str, str | Sequence[str]] | None = None
+    model: str | Path | Scorer = "embedded",
+    *,
+    answers: Mapping[str, str | Sequence[str]] | None = None,
+    images: str | Path | None = None,
 ) -> TextDetector:
     """Return a detector: one that ships with Davy, a saved folder, `hf:ORG/NAME`, or any name that `--model` takes.
 
     `answers` gives a classifier's labels a meaning: `{"hate": "identity_hate"}` makes that label the yes of the
-    question `hate`; with several labels any of them is a yes.
+    question `hate`; with several labels any of them is a yes. `images` is the folder of the pictures that posts
+    name in a column `image`, for detectors that look at them (`ocr:embedded`).
 
     Example:
         detector = davy.load("embedded")
@@ -28,7 +32,8 @@ def load(
     from davy.actions.scorers import load_scorer
     from davy.models.label_answers import answer_by_labels
 
-    scorer = load_scorer(str(model) if isinstance(model, Path) else model)
+    folder = None if images is None else Path(images)
+    scorer = load_scorer(str(model) if isinstance(model, Path) else model, images=folder)
     return TextDetector(answer_by_labels(scorer, answers) if answers else scorer)
 
 

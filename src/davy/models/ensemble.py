@@ -87,7 +87,7 @@ def ensemble(asked: ModelName) -> Ensemble:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UserError(f"{asked.name!r} names {twice!r} twice. Name each member once.")
-    return combine([load(name, read=asked.read) for name in names], method, asked.name)
+    return combine([load(name, read=asked.read, images=asked.images) for name in names], method, asked.name)
 
 
 def combine(members: Sequence[Scorer], method: str, name: str) -> Ensemble:

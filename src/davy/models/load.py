@@ -18,6 +18,7 @@ from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
+    from davy.image.picture_names import Pictures
     from davy.models.model_name import Reader
 
 DEFAULT = "embedded"
@@ -40,6 +41,7 @@ MAKERS: Mapping[str, str] = {
     "hf": "davy.models.hub_classifier:load_from_hub",
     "llm": "davy.models.language_model:load_prompted",
     "ensemble": "davy.models.ensemble:ensemble",
+    "ocr": "davy.models.picture_text:load_picture_text",
 }
 
 # What a manifest's `engine` says → the class whose `open(folder, manifest)` reads the folder.
@@ -69,14 +71,19 @@ NAMES: Mapping[str, str] = {
     "openai": "OpenAI moderation; key in OPENAI_API_KEY",
     "url:http://…": "an endpoint in Perspective's shape, OpenAI's, or ours",
     "llm:MODEL[@http://…/v1]": "a prompted language model behind a chat endpoint; key in LLM_API_KEY",
+    "ocr:MODEL": "MODEL, which also gets the text on posts' pictures (--images; extra: memes)",
     "ensemble:mean:A+B": "several models as one: the mean of their probabilities, or ensemble:vote:A+B+C",
 }
 
 
-def load(name: str = DEFAULT, *, read: Reader | None = None) -> Scorer:
-    """Return the scorer called `name`; `read` turns a file into frames for names that learn from one."""
+def load(name: str = DEFAULT, *, read: Reader | None = None, images: Pictures | None = None) -> Scorer:
+    """Return the scorer called `name`.
+
+    `read` turns a file into frames for names that learn from one; `images` gives the picture that a post's `image`
+    names to scorers that look at pictures: `pictures_in(FOLDER)`, or an `ImageFolder`'s `read`.
+    """
     name = name.strip()
-    asked = ModelName.parse(name, read=read)
+    asked = ModelName.parse(name, read=read, images=images)
     if asked.kind in MAKERS:
         scorer: Scorer = _found(MAKERS[asked.kind])(asked)
         return scorer

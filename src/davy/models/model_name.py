@@ -17,6 +17,8 @@ from davy.core.scheme import Question, Scheme
 if TYPE_CHECKING:
     import polars as pl
 
+    from davy.image.picture_names import Pictures
+
     Reader = Callable[[Path], Iterable[pl.DataFrame]]
 
 DEFAULT_SCHEME = "hate"
@@ -24,24 +26,26 @@ DEFAULT_SCHEME = "hate"
 
 @dataclass(frozen=True)
 class ModelName:
-    """What was asked for. `name` is the whole text as typed; `read` turns a file into frames of posts."""
+    """What was asked for. `name` is the whole text as typed; `read` turns a file into frames of posts; `images` gives
+    the picture that a post names."""
 
     name: str
     kind: str
     argument: str = ""
     scheme: str | None = None
     read: Reader | None = None
+    images: Pictures | None = None
 
     @classmethod
-    def parse(cls, name: str, *, read: Reader | None = None) -> ModelName:
+    def parse(cls, name: str, *, read: Reader | None = None, images: Pictures | None = None) -> ModelName:
         """Return the parts of a name. What follows the last @ is a scheme, unless the whole is an address or a file."""
         kind, _, rest = name.partition(":")
         scheme: str | None = None
-        if "@" in rest and kind not in ("url", "hf", "llm", "ensemble") and not Path(rest).exists():
+        if "@" in rest and kind not in ("url", "hf", "llm", "ensemble", "ocr") and not Path(rest).exists():
             rest, _, scheme = rest.rpartition("@")
         elif "@" in kind and not rest:
             kind, _, scheme = kind.partition("@")
-        return cls(name, kind, rest, scheme, read)
+        return cls(name, kind, rest, scheme, read, images)
 
     def questions(self) -> tuple[Question, ...]:
         """Return the questions of the scheme that was named, or of `hate`."""

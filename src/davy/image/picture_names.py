@@ -1,0 +1,63 @@
+"""Pictures found by the names that posts use: as a path, by its last part, or without its ending.
+
+Corpora write `img/01.png`, `01.png` or `01` for one file. What two files could mean is none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+
+from davy.core.errors import UserError
+from davy.image.picture import Picture, read_picture
+
+ENDINGS: tuple[str, ...] = (".png", ".jpg", ".jpeg", ".webp", ".gif")
+
+Pictures = Callable[[str], Picture]
+"""Returns the picture that a post's `image` names: what a detector that looks at pictures is given."""
+
+
+def last_part(name: str) -> str:
+    """Return the name of a file without its folders."""
+    return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _stem(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).stem
+
+
+_FORMS: tuple[Callable[[str], str], ...] = (str, last_part, _stem)
+
+
+def match_names(known: Iterable[str], wanted: Iterable[str]) -> dict[str, str | None]:
+    """Return for each wanted name the file that it means, or None."""
+    indexes: list[dict[str, str | None]] = [{} for _ in _FORMS]
+    for name in known:
+        for form, index in zip(_FORMS, indexes, strict=True):
+            index[form(name)] = None if form(name) in index else name
+    found: dict[str, str | None] = {}
+    for name in wanted:
+        matches = (index.get(form(name)) for form, index in zip(_FORMS, indexes, strict=True))
+        found[name] = next((source for source in matches if source is not None), None)
+    return found
+
+
+def picture_paths(folder: Path) -> dict[str, Path]:
+    """Return the picture files in a folder and the folders in it, by their path within it."""
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder. Name the one that holds the pictures.")
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in ENDINGS)
+    return {path.relative_to(folder).as_posix(): path for path in paths}
+
+
+def pictures_in(folder: Path) -> Pictures:
+    """Return what reads the pictures of a folder by the names that posts use."""
+    paths = picture_paths(folder)
+
+    def read(name: str) -> Picture:
+        source = match_names(paths, [name])[name]
+        if source is None:
+            raise UserError(f"There is no picture {name[:80]!r} in {folder}, or several could be meant.")
+        return read_picture(paths[source], name=f"The picture {source!r}")
+
+    return read
