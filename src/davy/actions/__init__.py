@@ -18,4 +18,21 @@ What a user can fix is a `UserError`. A killed call goes on when it is made agai
     davy.actions.train.train(posts, out, *, kind="transformer", config=None, changes=None, encoder=None,
                              scheme=None, name=None, seeds=(), dev=None, split=None, dev_split=None,
                              command=(), reporter=SILENT) -> TrainingRun    # kind: transformer, tfidf, xgboost
+    davy.actions.check.check(suite, models=("embedded",), *, out=None, gates=None, baseline=None, question="",
+                             sample=None, cached=True, batch=256, bootstrap=None, command="", reporter=SILENT)
+                             -> CheckReport
+    davy.actions.clean.clean_file(file, out, recipe="edos", *, near=None, funnel=None, workers=None,
+                                  reporter=SILENT) -> Funnel
+    davy.actions.sample.sample_file(file, out, plan="edos", *, judges=(), pool=None, at_least=None,
+                                    replace_column=False, seed=0, reporter=SILENT) -> SampledFile
+    davy.actions.convert.convert_file(file, out, *, reporter=SILENT) -> Conversion
+    davy.actions.describe.describe(posts, *, name=None, scheme=None, gold=(), about=None, least=5, langs=EN_DE)
+                                   -> DescribedCorpus; write_description(corpus, folder, *, command="")
+    davy.actions.exchange.export_project(store, request, out, *, statement=None, progress=None) -> ExportSummary
+    davy.actions.exchange.import_file(store, request, file, *, by, progress=None, …) -> ImportSummary
+    davy.actions.distil.distil(posts, teachers, encoder, out, *, dev=None, hard_share=0.3, seed=1, …) -> TrainingRun
+    davy.actions.distil.pretrain(posts, encoder, out, *, hide=0.15, seed=1, …) -> dict, the run's record
+    davy.actions.export_model.export_model(model, out, *, dev=None, exact=False, table_bits=8, matrix_bits=8) -> dict
+    davy.actions.reproduce.reproduce(paper, data, *, encoders=(), changes=None, unlabelled=None, models=(),
+                                     fresh=False, seed=0, reporter=SILENT) -> Reproduction
 """

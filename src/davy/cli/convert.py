@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -43,39 +42,16 @@ def convert(
 
       xzcat posts.jsonl.xz | davy convert - --format jsonl --out posts.csv
     """
-    from davy.collect import corpora
-    from davy.files import tables
-    from davy.files.formats import STDIO, format_of, names_format
+    from davy.actions.convert import convert_file
+    from davy.actions.posts import PostSource
+    from davy.files.formats import STDIO
 
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
-    format_out = None if names_format(out) else format
-    format_in = format if names_format(out) or not names_format(file) else None
-    format_of(out, format_out)
-    with console.progress(f"Converting {Path(file).name}") as advance:
-        if corpus:
-            _refuse_with_corpus(encoding, text_column, id_column)
-            table = corpora.load(corpus, file).table
-            done = tables.copy(table, out, source=file, format=format_out, progress=advance)
-        else:
-            done = tables.convert(
-                file,
-                out,
-                format=format_in,
-                out_format=format_out,
-                encoding=encoding,
-                text=text_column,
-                id=id_column,
-                progress=advance,
-            )
+    with console.ShellReporter() as reporter:
+        source = PostSource(file, corpus, text_column, id_column, format, encoding)
+        done = convert_file(source, out, reporter=reporter)
     if json:
         value = {"rows": done.rows, "columns": done.columns, "seconds": round(done.seconds, 3), "out": done.out}
         console.json(value)
     console.note(f"{done.rows:,} rows in {done.seconds:.1f} s → {'stdout' if out == STDIO else out}")
-
-
-def _refuse_with_corpus(encoding: str | None, text_column: str | None, id_column: str | None) -> None:
-    """Raise where options are given that a named corpus already settles."""
-    for option, value in (("--encoding", encoding), ("--text-column", text_column), ("--id-column", id_column)):
-        if value is not None:
-            raise UserError(f"--corpus knows the file's columns and encoding: leave out {option}.")

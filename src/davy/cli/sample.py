@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,11 +11,6 @@ from davy.cli.options import IdColumn, TextColumn
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import polars as pl
-
-    from davy.files.file_table import FileTable
     from davy.sample.plan import SamplingPlan
     from davy.sample.run import Sample
 
@@ -57,6 +50,8 @@ def sample(
 
       davy sample --plan edos --show > mine.yaml
     """
+    from davy.actions.posts import PostSource
+    from davy.actions.sample import sample_file
     from davy.sample import plan as plans
 
     if show:
@@ -66,92 +61,23 @@ def sample(
         return
     if file is None or out is None:
         raise UserError("Name the posts and where to write: davy sample F --plan P --out F2.")
-    if seed < 0:
-        raise UserError(f"--seed is {seed}; give 0 or more.")
-    chosen = _narrow(plans.load(plan), pool, at_least)
-    report = _sample(file, out, chosen, judge or [], text_column, id_column, replace_, seed)
+    source = PostSource(file, text=text_column, id=id_column)
+    with console.ShellReporter() as reporter:
+        done = sample_file(
+            source,
+            out,
+            plan,
+            judges=judge or [],
+            pool=pool,
+            at_least=at_least,
+            replace_column=replace_,
+            seed=seed,
+            reporter=reporter,
+        )
+    _print(done.sample, done.plan)
     if json:
-        console.json(report)
-    _note_short(report, out)
-
-
-def _narrow(plan: SamplingPlan, pool: int | None, at_least: int | None) -> SamplingPlan:
-    """Return the plan with what the shell says about its pools."""
-    for name, value in (("--pool", pool), ("--at-least", at_least)):
-        if value is not None and value < 1:
-            raise UserError(f"{name} is {value}; give at least 1.")
-    changed = {}
-    for name, one in plan.pools.items():
-        n = one.n if pool is None else min(pool, one.n or pool)
-        least = one.at_least if at_least is None or not one.at_least else at_least
-        changed[name] = replace(one, n=n, at_least=least)
-    return replace(plan, pools=changed)
-
-
-def _sample(
-    file: str,
-    out: str,
-    plan: SamplingPlan,
-    given: list[str],
-    text: str | None,
-    id: str | None,
-    over: bool,
-    seed: int,
-) -> dict[str, Any]:
-    """Read what samplers look at, sample, and write what was taken; return the report."""
-    from davy.cli import judges
-    from davy.files import post_columns, tables
-    from davy.files.atomic import refuse_input, require_folder_of, write_json
-    from davy.files.formats import format_of
-    from davy.sample.run import sample as run
-
-    format_of(out)
-    refuse_input(out, file)
-    require_folder_of(out)
-    who = judges.parse_judges(given, plan.judges)
-    with tables.open_table(file) as table:
-        posts = post_columns.check_ids(post_columns.as_posts(table, text=text, id=id))
-        if "sampler" in posts.columns and not over:
-            raise UserError(f"{file} has a column 'sampler' already. Write over it with --replace.")
-        seen = _read_columns(posts, plan, judges.judge_columns(who, plan.judged_by))
-        done = run(seen, plan, judges.load_judges(who, plan.judged_by), seed=seed)
-        taken = int(done.samplers.is_not_null().sum())
-        if not taken:
-            raise UserError(
-                "No sampler found a post, so nothing was written. Look at the plan's sources, pools and words."
-            )
-        tables.write(_sampled_rows(posts, done), out, json=posts.json)
-    asked = {name: who[name] for name in plan.judged_by}
-    report = {"plan": plan.name, "version": plan.version, "seed": seed, "judges": asked, **done.to_dict()}
-    _print(done, plan)
-    write_json(Path(out).with_name(f"{Path(out).name.split('.')[0]}.sample.json"), report)
-    return report
-
-
-def _read_columns(posts: FileTable, plan: SamplingPlan, more: list[str]) -> pl.DataFrame:
-    """Return the columns that samplers and judges look at."""
-    from davy.files.file_table import require_column, translate_errors
-
-    for column in more:
-        require_column(column, posts.columns, posts.name, "--judge NAME=column:C")
-    wanted = ["id", "text", "lang", "image", *more]
-    for name in [plan.by, *(pool.communities for pool in plan.pools.values())]:
-        wanted += [name, f"{name}.gold"] if name else []
-        wanted += ["meta"] if name and name.startswith("meta.") else []
-    with translate_errors(posts.name):
-        return posts.frame.select(c for c in posts.columns if c in wanted).collect()
-
-
-def _sampled_rows(posts: FileTable, done: Sample) -> Iterator[pl.DataFrame]:
-    """Yield the posts that were taken, in the file's order, with the name of their sampler."""
-    from davy.files.file_table import translate_errors
-
-    at = 0
-    with translate_errors(posts.name):
-        for batch in posts.frame.collect_batches(chunk_size=20_000, maintain_order=True, engine="streaming"):
-            here = done.samplers[at : at + len(batch)]
-            at += len(batch)
-            yield batch.with_columns(here.alias("sampler")).filter(here.is_not_null())
+        console.json(done.report)
+    _note_short(done.report, out)
 
 
 def _print(done: Sample, plan: SamplingPlan) -> None:

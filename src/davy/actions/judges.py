@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from davy.cli import console
+import polars as pl
+
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.scorers import load_scorer, score_posts
 from davy.core.errors import UserError, nearest
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from davy.core.scorer import Scorer
     from davy.sample.run import Judge
 
@@ -33,7 +34,7 @@ def judge_columns(who: Mapping[str, str], wanted: Sequence[str]) -> list[str]:
     return [who[name].removeprefix(COLUMN) for name in wanted if who.get(name, "").startswith(COLUMN)]
 
 
-def load_judges(who: Mapping[str, str], wanted: Sequence[str]) -> dict[str, Judge]:
+def load_judges(who: Mapping[str, str], wanted: Sequence[str], reporter: Reporter = SILENT) -> dict[str, Judge]:
     """Return the wanted judges; those of one model share it, and it reads a post once."""
     models: dict[str, _Model] = {}
     made: dict[str, Judge] = {}
@@ -45,7 +46,7 @@ def load_judges(who: Mapping[str, str], wanted: Sequence[str]) -> dict[str, Judg
             continue
         model, _, question = who[name].partition("#")
         if model not in models:
-            models[model] = _Model(model)
+            models[model] = _Model(model, reporter)
         made[name] = models[model].judge(question)
     return made
 
@@ -58,15 +59,13 @@ def _column(name: str) -> Judge:
 
 
 class _Model:
-    """A detector that remembers what it said about each post."""
+    """A detector that remembers its score of each post."""
 
-    def __init__(self, name: str) -> None:
-        from davy.files import tables
-        from davy.models.load import load
-
+    def __init__(self, name: str, reporter: Reporter) -> None:
         self._name = name
-        self._scorer: Scorer = load(name, read=tables.batches)
-        self._said: dict[str, dict[str, float | None]] = {}
+        self._reporter = reporter
+        self._scorer: Scorer = load_scorer(name)
+        self._scores: dict[str, dict[str, float | None]] = {}
 
     def judge(self, question: str) -> Judge:
         """Return the judge that answers one yes/no question, the first where none is named."""
@@ -80,21 +79,15 @@ class _Model:
             )
 
         def judge(posts: pl.DataFrame) -> pl.Series:
-            import polars as pl
-
             self._read(posts, known)
-            return pl.Series([self._said[id][chosen] for id in posts["id"]], dtype=pl.Float64)
+            return pl.Series([self._scores[id][chosen] for id in posts["id"]], dtype=pl.Float64)
 
         return judge
 
     def _read(self, posts: pl.DataFrame, questions: Sequence[str]) -> None:
-        from davy.score.batch import ScoreSettings, score_frames
-
-        new = posts.filter([id not in self._said for id in posts["id"]])
+        new = posts.filter([id not in self._scores for id in posts["id"]])
         if not len(new):
             return
-        seen = new.select(name for name in ("id", "text", "lang", "image") if name in new.columns)
-        with console.progress(f"{self._name} reads", total=len(new)) as advance:
-            for frame in score_frames([seen], self._scorer, ScoreSettings(replace=True), progress=advance):
-                for id, *values in frame.select("id", *questions).iter_rows():
-                    self._said[id] = dict(zip(questions, values, strict=True))
+        scores = score_posts(new, self._scorer, self._reporter, task=f"{self._name} reads")
+        for id, *values in scores.select(*questions).insert_column(0, new["id"]).iter_rows():
+            self._scores[id] = dict(zip(questions, values, strict=True))

@@ -1,0 +1,45 @@
+"""Convert: a file of posts into another format, without loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from davy.actions.posts import PostSource, as_source
+from davy.actions.reporter import SILENT, Reporter
+from davy.collect import corpora
+from davy.core.errors import UserError
+from davy.files import tables
+from davy.files.formats import format_of, names_format
+from davy.files.tables import Conversion
+
+
+def convert_file(file: PostSource | Path | str, out: Path | str, *, reporter: Reporter = SILENT) -> Conversion:
+    """Write the posts of a file or a public corpus to `out`; a name without a format has the source's."""
+    source, target = as_source(file), str(out)
+    out_format = None if names_format(target) else source.format
+    in_format = source.format if names_format(target) or not names_format(source.path) else None
+    format_of(target, out_format)
+    reporter.begin(f"Converting {Path(source.path).name}")
+    if source.corpus:
+        for option, value in (
+            ("--encoding", source.encoding),
+            ("--text-column", source.text),
+            ("--id-column", source.id),
+        ):
+            if value is not None:
+                raise UserError(f"--corpus knows the file's columns and encoding: leave out {option}.")
+        table = corpora.load(source.corpus, source.path).table
+        done = tables.copy(table, target, source=source.path, format=out_format, progress=reporter.advance)
+    else:
+        done = tables.convert(
+            source.path,
+            target,
+            format=in_format,
+            out_format=out_format,
+            encoding=source.encoding,
+            text=source.text,
+            id=source.id,
+            progress=reporter.advance,
+        )
+    reporter.end()
+    return done

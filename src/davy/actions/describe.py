@@ -1,0 +1,88 @@
+"""Describe: what is in a corpus, as figures and as the documents that go with it.
+
+Posts in; statistics, a data statement, a datasheet, a harm statement and a dataset
+card out, which `write_description` puts into a folder with a page and pictures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from davy import schemes
+from davy.actions.posts import Posts, load_posts
+from davy.core.errors import UserError
+from davy.describe.describe import EN_DE, CorpusStatistics
+from davy.describe.describe import describe as measure
+from davy.describe.documents import CorpusDocuments, write_documents
+from davy.describe.page import clouds, page
+from davy.files.atomic import write_text
+from davy.files.file_table import require_column
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedCorpus:
+    """A corpus in figures, and its documents."""
+
+    statistics: CorpusStatistics
+    documents: CorpusDocuments
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return self.statistics.to_dict() | {"open_questions": list(self.documents.open)}
+
+
+def describe(
+    posts: Posts,
+    *,
+    name: str | None = None,
+    scheme: str | None = None,
+    gold: Sequence[str] = (),
+    about: Mapping[str, Any] | None = None,
+    least: int = 5,
+    langs: Sequence[str] = EN_DE,
+) -> DescribedCorpus:
+    """Return a corpus's statistics and documents; `gold` are columns of answers `[Q=]COLUMN`.
+
+    `about` answers what only people know, `least` leaves out words in fewer posts, `langs` their function words.
+    """
+    source = load_posts(posts, unique_ids=False)
+    rows = source.posts
+    for given in gold:
+        question, _, column = given.rpartition("=")
+        require_column(column, rows.columns, source.path, "--gold")
+        called = question or column.removesuffix(".gold")
+        rows = rows.with_columns(pl.col(column).cast(pl.String).alias(f"{called}.gold"))
+    named = scheme or source.scheme
+    rules = schemes.load(named) if named else None
+    statistics = measure(rows, name=name or source.name, scheme=rules, least=least, langs=tuple(langs))
+    return DescribedCorpus(statistics, write_documents(statistics, rows.columns, about or {}))
+
+
+def write_description(corpus: DescribedCorpus, out: Path, *, command: str = "") -> None:
+    """Write everything into a folder, each file whole; the report last, since its presence means all is there."""
+    found, papers = corpus.statistics, corpus.documents
+    try:
+        (out / "clouds").mkdir(parents=True, exist_ok=True)
+        for (question, label), picture in clouds(found).items():
+            stem = "".join(c if c.isalnum() else "-" for c in f"{question}-{label}").strip("-").lower()[:80]
+            picture.write(out / "clouds" / f"{stem}.svg")
+            picture.write(out / "clouds" / f"{stem}.png")
+        texts = {
+            "data_statement.md": papers.statement, "datasheet.md": papers.datasheet, "harm.md": papers.harm,
+            "README.md": papers.card,
+            "description.json": json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n",
+        }  # fmt: skip
+        for file, text in texts.items():
+            write_text(out / file, text)
+        frames = [frame.with_columns(question=pl.lit(q)) for q, frame in found.words.items()]
+        if frames:
+            pl.concat(frames).select("question", pl.exclude("question")).write_csv(out / "words.csv")
+    except OSError as error:
+        raise UserError(f"Can't write in {out}: {error.strerror}.") from None
+    page(found, papers, command=command).write(out / "report.html")
