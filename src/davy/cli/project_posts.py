@@ -36,4 +36,6 @@ def hide(
 
 
 def _lines(path: Path) -> list[str]:
-    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    from davy.files.atomic import read_text
+
+    return [line.strip() for line in read_text(path, "ids").splitlines() if line.strip()]
