@@ -54,6 +54,8 @@ POST /account                                                               >+++
 GET  /account/my-data.json                                                  >++++++++
 POST /account/password                                                      >++++++++
 POST /account/sessions/{session_id}/end                                     >++++++++
+GET  /api/jobs                                                              >++++++++
+GET  /jobs                                                                  >++++++++
 GET  /posts                                                                 >++++++++
 GET  /projects                                                              >++++++++
 GET  /score                                                                 >++++++++
@@ -62,16 +64,12 @@ POST /v1/score                                                              >+++
 
 # for roles on the server
 GET  /api/events                                                            >-------+
-GET  /api/jobs                                                              >------++
 GET  /audit                                                                 >-------+
 GET  /detectors                                                             >-------+
 POST /detectors                                                             >-------+
 POST /detectors/{detector_id}/default                                       >-------+
 POST /detectors/{detector_id}/{act}                                         >-------+
 GET  /images/{key}                                                          >------++
-GET  /jobs                                                                  >------++
-GET  /jobs/{job_id}                                                         >-------+
-POST /jobs/{job_id}/cancel                                                  >-------+
 GET  /keys                                                                  >------++
 POST /keys                                                                  >------++
 POST /keys/{key_id}/revoke                                                  >-------+
@@ -86,6 +84,10 @@ POST /projects/new/upload                                                   >---
 
 # a project: overview
 GET  /projects/{project_id}                                                 >-++++--+
+
+# a project: its jobs
+GET  /jobs/{job_id}                                                         >---+---+
+POST /jobs/{job_id}/cancel                                                  >---+---+
 
 # a project: labelling
 GET  /projects/{project_id}/consent                                         >-++-----

@@ -65,7 +65,8 @@ def fill(site: Site) -> dict[str, Any]:
         ids: dict[str, Any] = {}
         for project in ("p", "q"):
             plan = project_file.parse_plan(f"name: {project}\npreset: hatemoji-check\n".encode(), "p.yaml")
-            frame = pl.DataFrame({"id": ["1", "2"], "text": [SECRET[project], f"another of {project}"]})
+            texts = [SECRET[project], f"another of {project}"]
+            frame = pl.DataFrame({"id": ["1", "2"], "text": texts, "image": [None, "a.png"]})
             project_creation.create_project(db, plan, by=events.SHELL, posts_in=[frame])
             key = posts.find_key(db, project, "1")
             settled = Verdict(key, "hate", ("hateful",), "expert")

@@ -17,8 +17,9 @@ MAY: dict[str, tuple[str, ...]] = {
     "browse the shelf": ("admin", "expert"),
     "change own account": ("admin", "expert", "annotator"),
     "make own keys": ("admin", "expert"),
-    "see jobs": ("admin", "expert"),
-    "cancel jobs": ("admin", "expert"),
+    # Their own, and those of projects that they manage; admins all.
+    "see jobs": ("admin", "expert", "annotator"),
+    "cancel jobs": ("admin", "expert", "annotator"),
     "see people": ("admin",),
     "invite people": ("admin",),
     "disable people": ("admin",),
