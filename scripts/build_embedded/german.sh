@@ -1,12 +1,27 @@
 #!/usr/bin/env bash
 # Step 2 of the German detector, on a machine with a GPU, all stages in a row. KEEP is the folder that german.py wrote.
+# A stage that is done is not done again, so that a run that was stopped goes on.
 set -u
 cd "$(dirname "$0")"
 export PYTHONPATH=../../src PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2
 K=${KEEP:?the folder that german.py wrote}
+FOLDS=${FOLDS:-0 1 all}
+mkdir -p "$K/parts" "$K/done"
 job() { ${PYTHON:-python3} german_job.py "$@" --keep "$K"; }
 say() { echo "== $(date +%T) $*"; }
-everywhere() { for fold in 0 1 2 3 4 all; do job "$@" --folds $fold & done; wait; }
+# once NAME COMMAND…: run it unless NAME is done.
+once() {
+    local name=$1
+    shift
+    [ -e "$K/done/$name" ] || { "$@" && touch "$K/done/$name"; } || say "FAILED $name"
+}
+everywhere() {
+    local name=$1
+    shift
+    for fold in $FOLDS; do once "$name-$fold" job "$@" --name "$name" --folds "$fold" & done
+    wait
+}
+means() { once "$1" job mean --name "$1" --teachers "$2" --folds "${FOLDS// /,}"; }
 
 # Several processes share the card much better through CUDA's own server, where it starts.
 MPS=$(mktemp -d)
@@ -18,19 +33,31 @@ if timeout 40 python3 -c "import torch; print('mps', float(torch.ones(9, device=
     unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
     say "not shared"
 fi
-job unpack
-say "English, and a writer"
-job base --epochs 2 --batch 512 --rate 5e-4 --average 0.998 --seconds 60 &
-job writer --epochs 2 --rate 2e-4 --seconds 135 --write-seconds 100 &
-job english --epochs 1 --batch 64 --rate 2e-4 --average 0.998 --seconds 135 &
+say bridge
+once bridge job bridge --epochs 40 --batch 1024 --rate 4e-4 --average 0.998 --seconds "${S0:-110}"
+once unpack job unpack
+say "English, and what is written"
+once writer job writer --epochs 3 --rate 2e-4 --seconds "${S1:-75}" --write-seconds "${S2:-70}" &
+once compose job compose --write-seconds "${S3:-140}" &
+once english job english --epochs 1 --batch 64 --rate 2e-4 --average 0.998 --seconds "${S4:-180}" &
 wait
+once gather job gather
 say teachers
-everywhere cv --name teacher --epochs 2 --batch 32 --rate 1e-4 --seconds 260
-everywhere cv --name second --seed 2 --epochs 1 --batch 32 --rate 1.5e-4
+everywhere teacher cv --epochs 1 --batch 32 --rate 1.5e-4 --more 9000 --seconds "${S5:-250}" &
+everywhere second cv --seed 2 --epochs 1 --batch 48 --rate 2e-4 --more 9000 --seconds "${S5:-250}" &
+wait
 job total
 say students
-everywhere distil --name distil --teachers teacher,second --epochs 24 --batch 192 --rate 3e-4 --average 0.998 --seconds 215
-everywhere distil --name third --teachers teacher,second --seed 2 --more 60000 --epochs 16 --batch 256 --rate 4e-4 \
-    --average 0.998 --thin 0.15 --mix 0.1 --hard 0.15 --seconds 100
+taught="--teachers teacher,second --epochs 40 --average 0.998 --more 80000"
+everywhere one distil $taught --batch 256 --rate 3e-4 --seconds "${S6:-380}" &
+everywhere two distil $taught --seed 2 --batch 384 --rate 4e-4 --hard 0.2 --thin 0.1 --seconds "${S6:-380}" &
+wait
+means mean one,two
+say "students, once more"
+everywhere three distil $taught --start mean --seed 3 --batch 384 --rate 2.5e-4 --dropout 0.3 --seconds "${S7:-330}" &
+everywhere four distil $taught --start mean --seed 4 --batch 512 --rate 3e-4 --hard 0.1 --follow 1.0 --thin 0.1 \
+    --seconds "${S7:-330}" &
+wait
+means every one,two,three,four
 job total
 say done

@@ -1,10 +1,10 @@
-"""The German detector, last step, on any machine: networks become folders, and their figures a card.
+"""The German detector, last step, on any machine: networks become folders, and their figures.
 
-    python german_finish.py --names distil.cnn,second.cnn --nets DIR --prepared DIR --data DIR --out DIR
+    python german_finish.py --name every --nets DIR --prepared DIR --data DIR --out DIR
 
-Each fold's network is written in int8 and scores the posts that it never saw, through a
-folder as a user would. Calibration, thresholds and figures come from those scores; the
-network that saw every post takes the calibration over. Several names are averaged.
+The networks of two folds are written in int8 and each scores, through a folder as a user would, posts that it never
+saw: its fold of GMHP7k, and half of GAHD's dev and of GermEval's test part. Calibration and thresholds for one half
+come from the other; the network that saw every post takes over those of both.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import german_lines as lines
 import numpy as np
 import polars as pl
 import torch
 import weights as packing
-from german import FOLDS, folds, germeval, gmhp7k
-from german_job import macro_f1
-from german_nets import GERMAN, Grams, Reader, small
+from german import folds, gahd, germeval, gmhp7k
+from german_job import COLUMNS, HEADS, POSITIONS, macro_f1
+from german_nets import Body, Grams, Reader, small
 from tokenizers import Tokenizer
 
 from davy import schemes
@@ -34,8 +35,11 @@ from davy.train.onnx.activation_ranges import fix_ranges
 from davy.train.onnx.embedding_tables import RoundedEmbedding
 from davy.train.onnx.write import write_onnx
 
-NAMES = ("hate", "misogynistic")
-SETTINGS = {"max_length": 128, "truncate": "head+tail", "prepare": ["calm capitals", "emoji names"]}
+NAMES = {"hate": "hate.de", "misogynistic": "misogynistic.de", "offensive": "aux.offence"}
+"""What the folder answers, and the head that does."""
+SETTINGS = {"max_length": POSITIONS, "truncate": "head+tail", "prepare": ["calm capitals", "emoji names"]}
+FIGURES = (("gmhp7k", "hate"), ("gmhp7k", "misogynistic"), ("gahd", "hate"), ("germeval", "offensive"))
+"""Which corpus a question is judged on."""
 
 
 @dataclass(frozen=True)
@@ -47,57 +51,102 @@ class Yes:
     threshold: float
 
 
+@dataclass(frozen=True)
+class Held:
+    """Posts that the network of one half never saw, their gold (-1: not asked) and what it said."""
+
+    corpus: np.ndarray
+    half: np.ndarray
+    texts: list[str]
+    gold: dict[str, np.ndarray]
+
+
+def held_posts(data: Path) -> Held:
+    """Return the held-out posts of both halves."""
+    ours = gmhp7k(data)
+    fold = folds(*(np.array([post.answers[name][0] for post in ours]) for name in ("hate.de", "misogynistic.de")))
+    dev = [post for post in [*gahd(data), *germeval(data)] if post.part == "dev"]
+    posts = [*(post for post, k in zip(ours, fold, strict=True) if k < 2), *dev]
+    gold = {name: np.array([post.answers.get(head, [-1])[0] for post in posts]) for name, head in NAMES.items()}
+    half = np.concatenate([fold[fold < 2], np.arange(len(dev)) % 2])
+    return Held(np.array([post.corpus for post in posts]), half, [post.text for post in posts], gold)
+
+
+class Linear:
+    """The linear model over letters, fitted without what a network was not to see."""
+
+    def __init__(self, args: argparse.Namespace, grams: Grams) -> None:
+        self.posts = [*gmhp7k(args.data), *gahd(args.data), *germeval(args.data)]
+        tokenizer = Tokenizer.from_file(str(args.prepared / "tokenizer.json"))
+        self.matrix = lines.features(grams, tokenizer, [post.text for post in self.posts])
+        ours = [post for post in self.posts if post.corpus == "gmhp7k"]
+        fold = folds(*(np.array([post.answers[name][0] for post in ours]) for name in ("hate.de", "misogynistic.de")))
+        self.fold = np.concatenate([fold, [-1] * (len(self.posts) - len(ours))])
+        self.dev = np.array([post.part == "dev" for post in self.posts])
+
+    def without(self, label: str) -> lines.Lines:
+        known = np.ones(len(self.posts), dtype=bool) if label == "all" else (self.fold != int(label)) & ~self.dev
+        return lines.fit(self.posts, self.matrix, known, COLUMNS)
+
+
 def network(args: argparse.Namespace, label: str) -> Reader:
-    """Return the small network of one fold, the mean of those that `--names` lists."""
-    states = []
-    for name in args.names.split(","):
-        state, _ = packing.unpack((args.nets / f"{name}-{label}.npz").read_bytes())
-        states.append({key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in state.items()})
-    mean = {key: torch.stack([state[key] for state in states]).mean(0) for key in states[0]}
+    """Return a network that `german_job.py mean` packed."""
+    state, _ = packing.unpack((args.nets / f"{args.name}-{label}.npz").read_bytes())
+    tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in state.items()}
     given = dict(np.load(args.prepared / "use.npz"))
     kept = int(given["german"])
     vocab = [str(it) for it in given["vocab"][:kept]]
     dense = {k: v for k, v in given.items() if k not in ("table", "scale", "german", "vocab")}
-    reader = small(dense, torch.zeros(kept, 512), GERMAN, Grams(vocab))
-    reader.load_state_dict(mean)
+    reader = small(dense, torch.zeros(kept, 512), Body(POSITIONS), HEADS, Grams(vocab))
+    reader.load_state_dict(tensors)
+    args.linear = args.linear or Linear(args, reader.out.grams)
+    reader.out.lines = args.linear.without(label)
     return reader.eval()
 
 
 def write(args: argparse.Namespace, reader: Reader, folder: Path, answers: Sequence[Yes] = ()) -> folders.Manifest:
     """Write a network as a model folder; the calibration goes into its last layer and the manifest."""
     folder.mkdir(parents=True, exist_ok=True)
+    columns = [[COLUMNS[head].start, COLUMNS[head].start + 1] for head in NAMES.values()]
     with torch.no_grad():
-        for i, yes in enumerate(answers):
-            reader.out.linear.bias[2 * i + 1] += yes.shift / yes.slope
-    table = reader.out.grams.table
-    reader.out.grams.table = RoundedEmbedding(table)
-    write_onnx(
-        reader, NAMES, [[0, 1], [2, 3]], folder / "model.onnx", table_bits=args.bits,
-        frequent=torch.arange(reader.encoder.words.num_embeddings) < args.loud if args.loud else None,
-    )  # fmt: skip
-    reader.out.grams.table = table
+        for (_, yes_column), yes in zip(columns, answers, strict=False):
+            reader.out.linear.bias[yes_column] += yes.shift / yes.slope
+    for letters in (reader.out.grams, reader.out.lines):
+        letters.table = RoundedEmbedding(letters.table)
+    write_onnx(reader, list(NAMES), columns, folder / "model.onnx", table_bits=args.bits)
     fix_ranges(folder / "model.onnx", calibration(args))
     shutil.copy(args.prepared / "tokenizer.json", folder / "tokenizer.json")
-    questions = tuple(question for question in schemes.load("gmhp7k").questions if question.name in NAMES)
-    manifest = folders.Manifest("onnx", "embedded-de", questions, languages=("de",), settings=SETTINGS)
+    manifest = folders.Manifest("onnx", "embedded-de", questions(), languages=("de",), settings=SETTINGS)
     temperatures = {name: round(1 / yes.slope, 4) for name, yes in zip(NAMES, answers, strict=False)}
     thresholds = {name: yes.threshold for name, yes in zip(NAMES, answers, strict=False)}
     return folders.write(folder, replace(manifest, temperatures=temperatures, thresholds=thresholds))
 
 
+def questions() -> tuple:
+    """Return the folder's questions: GMHP7k's two, and what is offensive as the English detectors ask it."""
+    shipped = folders.read(Path(folders.__file__).parent / "weights/embedded-en")
+    asked = [*schemes.load("gmhp7k").questions, *shipped.questions]
+    return tuple(next(question for question in asked if question.name == name) for name in NAMES)
+
+
 def calibration(args: argparse.Namespace) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return ids and mask of some of GermEval's posts, on which the ranges of activations are measured."""
+    """Return ids and mask of training posts, on which the ranges of activations are measured."""
     tokenizer = Tokenizer.from_file(str(args.prepared / "tokenizer.json"))
-    texts = [prepare_text(post.text, SETTINGS["prepare"]) for post in germeval(args.data)[:RANGE_POSTS]]
-    posts = [torch.tensor([encoding.ids[: SETTINGS["max_length"]]]) for encoding in tokenizer.encode_batch(texts)]
-    return [(ids, torch.ones_like(ids)) for ids in posts]
+    posts = [*germeval(args.data)[: RANGE_POSTS // 2], *gahd(args.data)[: RANGE_POSTS // 2]]
+    encoded = tokenizer.encode_batch([prepare_text(post.text, SETTINGS["prepare"]) for post in posts])
+    ids = [torch.tensor([encoding.ids[: SETTINGS["max_length"]]]) for encoding in encoded]
+    return [(row, torch.ones_like(row)) for row in ids]
 
 
-def odds_of(folder: Path, texts: list[str]) -> np.ndarray:
-    """Return the log odds of yes for both questions, through the folder."""
-    scores = OnnxScorer(folder, folders.read(folder)).score(pl.DataFrame({"text": texts}))
-    chance = np.stack([scores.probabilities[name][:, 1] for name in NAMES], axis=1).astype(np.float64)
-    return np.log(chance.clip(1e-7, 1 - 1e-7) / (1 - chance).clip(1e-7, 1))
+def odds_of(folder: Path, texts: list[str]) -> dict[str, np.ndarray]:
+    """Return the log odds of yes for each question, through the folder."""
+    scorer = OnnxScorer(folder, folders.read(folder))
+    scores = scorer.score(pl.DataFrame({"text": texts}))
+    found = {}
+    for name, block in scores.probabilities.items():
+        chance = block[:, 1].astype(np.float64)
+        found[name] = np.log(chance.clip(1e-7, 1 - 1e-7) / (1 - chance).clip(1e-7, 1))
+    return found
 
 
 def fitted(odds: np.ndarray, gold: np.ndarray) -> tuple[float, float]:
@@ -111,34 +160,49 @@ def fitted(odds: np.ndarray, gold: np.ndarray) -> tuple[float, float]:
     return float(weight[0]), float(weight[1])
 
 
-def threshold(chance: np.ndarray, gold: np.ndarray) -> float:
-    """Return where macro-F1 is best, on a curve smoothed by bootstrap and by its neighbours."""
+def chances(odds: np.ndarray, yes: Yes) -> np.ndarray:
+    return 1 / (1 + np.exp(-(yes.slope * odds + yes.shift)))
+
+
+def threshold(chance: np.ndarray, gold: np.ndarray, corpus: np.ndarray) -> float:
+    """Return where the mean of the corpora's macro-F1 is best, smoothed by bootstrap and by neighbours."""
     grid = np.round(np.arange(0.15, 0.66, 0.01), 2)
     rng = np.random.default_rng(5)
     total = np.zeros(len(grid))
-    for _ in range(40):
-        rows = rng.integers(0, len(gold), len(gold))
-        total += [macro_f1(gold[rows], (chance[rows] >= cut).astype(int)) for cut in grid]
+    for name in np.unique(corpus):
+        its = np.flatnonzero(corpus == name)
+        for _ in range(40):
+            rows = rng.choice(its, len(its))
+            total += [macro_f1(gold[rows], (chance[rows] >= cut).astype(int)) for cut in grid]
     smooth = np.convolve(np.pad(total, 3, mode="edge"), np.ones(7) / 7, mode="valid")
     return float(grid[int(smooth.argmax())])
 
 
-def judged(odds: np.ndarray, gold: np.ndarray) -> Yes:
-    """Return the calibration and the threshold that these answers ask for."""
-    slope, shift = fitted(odds, gold)
-    return Yes(slope, shift, threshold(1 / (1 + np.exp(-(slope * odds + shift))), gold))
+def judged(held: Held, odds: dict[str, np.ndarray], name: str, rows: np.ndarray) -> Yes:
+    """Return the calibration and the threshold that the answers of these posts ask for."""
+    rows = rows[held.gold[name][rows] >= 0]
+    gold = held.gold[name][rows]
+    slope, shift = fitted(odds[name][rows], gold)
+    yes = Yes(slope, shift, 0.5)
+    return replace(yes, threshold=threshold(chances(odds[name][rows], yes), gold, held.corpus[rows]))
 
 
-def said(odds: np.ndarray, yes: Yes) -> np.ndarray:
-    return 1 / (1 + np.exp(-(yes.slope * odds + yes.shift))) >= yes.threshold
+def nested(held: Held, odds: dict[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the chance and the answer for each post, by the calibration and threshold of the other half."""
+    chance, picks = np.zeros(len(held.half)), np.zeros(len(held.half), dtype=bool)
+    for k in (0, 1):
+        yes = judged(held, odds, name, np.flatnonzero(held.half != k))
+        here = held.half == k
+        chance[here] = chances(odds[name][here], yes)
+        picks[here] = chance[here] >= yes.threshold
+    return chance, picks
 
 
-def nested(odds: np.ndarray, gold: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """Return a yes or no for each post by the calibration and threshold of the other folds."""
-    picks = np.zeros(len(gold), dtype=bool)
-    for k in range(FOLDS):
-        picks[fold == k] = said(odds[fold == k], judged(odds[fold != k], gold[fold != k]))
-    return picks
+def calibration_error(chance: np.ndarray, gold: np.ndarray, bins: int = 10) -> float:
+    """Return how far the chance of yes is from the share of yeses, over bins of equal width (ECE)."""
+    place = np.minimum((chance * bins).astype(int), bins - 1)
+    gaps = [abs(chance[place == b].sum() - gold[place == b].sum()) for b in range(bins)]
+    return float(sum(gaps) / len(gold))
 
 
 def interval(gold: np.ndarray, pick: np.ndarray) -> dict[str, float]:
@@ -155,30 +219,33 @@ def interval(gold: np.ndarray, pick: np.ndarray) -> dict[str, float]:
 def main() -> None:
     """Write the folder `embedded-de` and its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--names", required=True)
+    parser.add_argument("--name", required=True)
     for option in ("--nets", "--prepared", "--data", "--out"):
         parser.add_argument(option, type=Path, required=True)
-    parser.add_argument("--bits", type=int, default=4)
-    parser.add_argument("--loud", type=int, default=0, help="so many of the most frequent pieces keep 8 bits")
+    parser.add_argument("--bits", type=int, default=4, help="of a value in the table of word pieces: 4 or 8")
     args = parser.parse_args()
-    posts = gmhp7k(args.data)
-    texts = [post.text for post in posts]
-    gold = np.array([[post.answers[f"{name}.de"][0] for name in NAMES] for post in posts])
-    fold = folds(gold[:, 0], gold[:, 1])
-    odds = np.zeros((len(posts), 2))
-    for k in range(FOLDS):
-        rows = np.flatnonzero(fold == k)
+    args.linear = None
+    held = held_posts(args.data)
+    odds = {name: np.zeros(len(held.half)) for name in NAMES}
+    for k in (0, 1):
+        rows = np.flatnonzero(held.half == k)
         write(args, network(args, str(k)), args.out / f"fold-{k}")
-        odds[rows] = odds_of(args.out / f"fold-{k}", [texts[i] for i in rows])
-    np.savez(args.out / "odds.npz", odds=odds, gold=gold, fold=fold)
+        for name, column in odds_of(args.out / f"fold-{k}", [held.texts[i] for i in rows]).items():
+            odds[name][rows] = column
+    np.savez(args.out / "odds.npz", **odds)
 
-    answers = [judged(odds[:, i], gold[:, i]) for i in range(2)]
-    picks = np.stack([nested(odds[:, i], gold[:, i], fold) for i in range(2)], axis=1)
-    figures = {name: interval(gold[:, i], picks[:, i]) for i, name in enumerate(NAMES)}
-    figures["misogynistic where hate says yes too"] = interval(gold[:, 1], picks.all(axis=1))
+    answers = [judged(held, odds, name, np.arange(len(held.half))) for name in NAMES]
+    figures = {}
+    for corpus, name in FIGURES:
+        chance, picks = nested(held, odds, name)
+        rows = (held.corpus == corpus) & (held.gold[name] >= 0)
+        gold = held.gold[name][rows]
+        figures[f"{corpus} {name}"] = interval(gold, picks[rows]) | {
+            "calibration error": round(calibration_error(chance[rows], gold), 4)
+        }
     manifest = write(args, network(args, "all"), args.out / "embedded-de", answers)
     size = sum(path.stat().st_size for path in (args.out / "embedded-de").iterdir())
-    record = {"version": manifest.version, "bytes": size, "names": args.names, "figures": figures}
+    record = {"version": manifest.version, "bytes": size, "name": args.name, "bits": args.bits, "figures": figures}
     record |= {"temperatures": dict(manifest.temperatures), "thresholds": dict(manifest.thresholds)}
     (args.out / "figures.json").write_text(json.dumps(record, indent=2))
     print(json.dumps(record, indent=2))

@@ -122,7 +122,9 @@ class Layer(nn.Module):
             keys, values = self.past
             keys[:, :, at : at + length], values[:, :, at : at + length] = k, v
             k, v = keys[:, :, : at + length], values[:, :, : at + length]
-        seen = F.scaled_dot_product_attention(q, k, v, is_causal=length > 1, enable_gqa=True)
+        # Tokens that go on after others see those and what came before among themselves.
+        open_to = k.new_ones(length, at + length, dtype=torch.bool).tril(at) if at and length > 1 else None
+        seen = F.scaled_dot_product_attention(q, k, v, open_to, is_causal=length > 1 and not at, enable_gqa=True)
         states = states + self.out(seen.transpose(1, 2).reshape(batch, length, -1))
         gate, up = self.gate(F.rms_norm(states, (states.shape[2],), self.norm2, self.eps)).chunk(2, dim=2)
         return states + self.down(F.silu(gate) * up)
@@ -149,7 +151,7 @@ class Qwen(nn.Module):
         self.layers = nn.ModuleList(Layer(weights, at, eps) for at in range(min(count, layers or count)))
         self.eps = eps
         speed = 1_000_000.0 ** (-torch.arange(0, HEAD, 2, device=device) / HEAD)
-        angle = torch.arange(256, device=device)[:, None] * speed
+        angle = torch.arange(384, device=device)[:, None] * speed
         angle = torch.cat([angle, angle], dim=1)
         self.register_buffer("cos", angle.cos().to(self.words.dtype), persistent=False)
         self.register_buffer("sin", angle.sin().to(self.words.dtype), persistent=False)
@@ -176,33 +178,53 @@ class Teacher(nn.Module):
         nn.init.zeros_(self.out.bias)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        states = self.body(ids)
-        last = states[torch.arange(len(ids), device=ids.device), mask.sum(1) - 1]
-        return self.out(last.float())
+        return self.out(self.last(ids, mask))
+
+    def last(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the state of each post's last token."""
+        return self.body(ids)[torch.arange(len(ids), device=ids.device), mask.sum(1) - 1].float()
+
+
+def remember(body: Qwen, posts: int, length: int) -> None:
+    """Give each layer room for the keys and values of so many posts."""
+    for layer in body.layers:
+        heads = (layer.qkv.weight.shape[0] - layer.width) // 2 // HEAD
+        room = (posts, heads, length, HEAD)
+        layer.past = tuple(torch.zeros(room, device=body.words.device, dtype=body.words.dtype) for _ in "kv")
 
 
 @torch.inference_mode()
-def write(body: Qwen, start: list[int], posts: int, longest: int, end: int, warmth: float, best: int = 200) -> Tensor:
-    """Return new posts as token ids, sampled from the `best` likeliest tokens of each place; `end` fills them up."""
-    device, kind = body.words.device, body.words.dtype
-    ids = torch.tensor([start] * posts, device=device)
-    for layer in body.layers:
-        heads = (layer.qkv.weight.shape[0] - layer.width) // 2 // HEAD
-        layer.past = tuple(torch.zeros(posts, heads, longest, HEAD, device=device, dtype=kind) for _ in "kv")
+def write(
+    body: Qwen, starts: Tensor, longest: int, ends: Tensor, warmth: float, *, best: int = 200, shared: int = 0
+) -> Tensor:
+    """Return what follows each start (rows of one length), sampled from the `best` likeliest tokens of each place.
+
+    `ends` are the tokens that end a text, the first of them fills it up. The first `shared` tokens are the same in all.
+    """
+    device = body.words.device
+    posts, before = starts.shape
+    remember(body, 1, max(1, shared))
+    if shared:
+        body(starts[:1, :shared])
+    once = [layer.past for layer in body.layers]
+    remember(body, posts, before + longest)
+    for layer, pair in zip(body.layers, once, strict=True):
+        for kept, first in zip(layer.past, pair, strict=True):
+            kept[:, :, : first.shape[2]] = first
     ended = torch.zeros(posts, dtype=torch.bool, device=device)
-    fed, at = ids, 0
-    while ids.shape[1] < longest:
+    ids, fed, at = starts, starts[:, shared:], shared
+    while ids.shape[1] < before + longest:
         logits = F.linear(body(fed, at)[:, -1], body.words).float() / warmth
         top = logits.topk(min(best, logits.shape[1]))
         chance = top.values.softmax(1)
         chance[chance.cumsum(1) - chance > 0.97] = 0
         token = top.indices.gather(1, torch.multinomial(chance, 1))
-        token[ended] = end
-        ended |= token[:, 0] == end
+        token[ended] = ends[0]
+        ended |= torch.isin(token[:, 0], ends)
         at, fed = ids.shape[1], token
         ids = torch.cat([ids, token], dim=1)
         if at % 8 == 0 and bool(ended.all()):
             break
     for layer in body.layers:
         layer.past = None
-    return ids[:, len(start) :]
+    return ids[:, before:]

@@ -101,6 +101,10 @@ class Use(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return two vectors a post side by side: the mean over its tokens, and the sentence vector."""
+        return self.pooled(self.features(ids, mask)[1], mask)
+
+    def features(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the vector of each piece, and what the convolutions make of it and its neighbours."""
         g = self.given
         keep = mask.unsqueeze(-1).float()
         states = self.words(ids) * keep
@@ -114,8 +118,14 @@ class Use(nn.Module):
             x = (self._window(x, n, left) @ g[f"w1_{n}"] + g[f"b1_{n}"]).relu() * keep + x
             x = (self._window(x, n, left) @ g[f"w2_{n}"] + g[f"b2_{n}"]).relu() * keep + x
             parts.append(x)
-        features = F.layer_norm(torch.cat(parts, dim=2), (WIDTH + 3 * INNER,), g["ln_g"], g["ln_b"], self.eps) * keep
-        count = keep.sum(1).clamp(min=1)
+        return states, F.layer_norm(
+            torch.cat(parts, dim=2), (WIDTH + 3 * INNER,), g["ln_g"], g["ln_b"], self.eps
+        ) * keep
+
+    def pooled(self, features: Tensor, mask: Tensor) -> Tensor:
+        """Return a post's vectors from its pieces' features."""
+        g = self.given
+        count = mask.unsqueeze(-1).float().sum(1).clamp(min=1)
         mean = (features.sum(1) @ g["cnn_W"] + count * g["cnn_b"]) / count.sqrt()
         y0 = (mean @ g["d0"]).relu()
         y1 = (mean @ g["p1"] + y0 @ g["d1"]).relu()

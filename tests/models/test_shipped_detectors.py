@@ -64,7 +64,7 @@ def test_the_documented_card_is_the_card_in_the_folder():
 
 def test_the_german_detector_tells_contempt_for_women_from_talk_about_them(german):
     scores = german.score(pl.DataFrame({"text": [HOSTILE, *HARMLESS]}))
-    assert scores.verdicts() == ["hateful > misogynistic", "none", "none", "none"]
+    assert scores.verdicts() == ["hateful > misogynistic; offensive", "none", "none", "none"]
 
 
 def test_shouting_mentions_and_links_change_little(german):
