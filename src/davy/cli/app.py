@@ -14,6 +14,7 @@ import typer
 
 from davy.cli import (
     agree,
+    calibrate,
     check,
     clean,
     collect,
@@ -144,3 +145,4 @@ app.command()(train.train)
 app.command()(pretrain.pretrain)
 app.command()(distil.distil)
 app.command()(export.export)
+app.command()(calibrate.calibrate)

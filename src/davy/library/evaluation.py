@@ -274,7 +274,7 @@ def check(
     resamples: int = 1000,
     seed: int = 0,
 ) -> CheckResult:
-    """Return what detectors make of a suite of functional tests, shipped (`emoji-en`) or in a YAML file.
+    """Return what detectors make of a suite of functional tests: shipped (`emoji-en`), YAML, or a public CSV.
 
     `gate` holds limits: `{"accuracy": 0.8}`, or the YAML file of them. `question` is the detector's, where it is not
     called as the suite's.
@@ -285,30 +285,18 @@ def check(
     """
     import yaml
 
-    from davy import suites
-    from davy.check import gates as gating
-    from davy.check.fairness import measure_fairness
-    from davy.check.report.page import CheckReport
-    from davy.check.report.summary import summarise
-    from davy.check.run import run_suite
+    from davy.actions.check import check as run
+    from davy.check.gates import Gates, parse_gates, read_gates
     from davy.measure.intervals import Bootstrap
 
-    limits: gating.Gates | None
+    limits: Gates | None
     if isinstance(gate, Mapping):
-        limits = gating.parse_gates(yaml.safe_dump(dict(gate)).encode(), Path("gate"))
+        limits = parse_gates(yaml.safe_dump(dict(gate)).encode(), Path("gate"))
     else:
-        limits = None if gate is None else gating.read_gates(Path(gate))
-    tests = suites.load(suite)
-    runs = [run_suite(tests, d.scorer, name=name, question=question) for name, d in _named(models).items()]
+        limits = None if gate is None else read_gates(Path(gate))
+    scorers = {name: detector.scorer for name, detector in _named(models).items()}
     bootstrap = Bootstrap(resamples, seed)
-    fair = [measure_fairness(tests, run, bootstrap=bootstrap) for run in runs]
-    settings = {"seed": seed, "resamples": resamples, "level": bootstrap.level, "question": question or tests.question}
-    made = summarise(tests, runs, fair, settings)
-    results = gating.judge_gates(limits, made, None) if limits is not None else []
-    made |= {"changes": [], "gates": [result.to_dict() for result in results]}
-    return CheckResult(
-        CheckReport(tests, tuple(runs), tuple(fair), made, results=tuple(results), gated=limits is not None)
-    )
+    return CheckResult(run(str(suite), scorers, gates=limits, question=question, cached=False, bootstrap=bootstrap))
 
 
 def _named(models: Models) -> dict[str, TextDetector]:
