@@ -43,7 +43,7 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
     rules = rules_of(project, phase, scheme)
     given = answers_of(db, item, scheme)
     decided = expert_decisions(known)
-    outcome = settle(scheme, rules, given, {name: it.labels for name, it in decided.items()})
+    outcome = settle(scheme, rules, given, {name: decision.labels for name, decision in decided.items()})
     flagged = settle_flags(db, project, item, given, known)
     if flagged == "drop" or outcome.dropped:
         _ask_expert(db, project, item, known, {})
@@ -59,18 +59,18 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
 
 def answers_of(db: Connection, item: Item, scheme: Scheme) -> list[Annotation]:
     """Return the current annotations of an item, oldest first."""
-    found = annotations.of_post(db, item.post, scheme=scheme.name, version=scheme.version)
-    return [it for it in found if it.phase == item.phase]
+    answers = annotations.of_post(db, item.post, scheme=scheme.name, version=scheme.version)
+    return [answer for answer in answers if answer.phase == item.phase]
 
 
 def expert_decisions(known: Sequence[AdjudicationCase]) -> dict[str, ExpertDecision]:
     """Return what experts decided on an item, by question; the latest counts."""
-    found: dict[str, ExpertDecision] = {}
-    settled = [it for it in known if it.state == "settled"]
-    for case in sorted(settled, key=lambda it: it.settled_at or it.opened_at):
+    decisions: dict[str, ExpertDecision] = {}
+    settled = [case for case in known if case.state == "settled"]
+    for case in sorted(settled, key=lambda case: case.settled_at or case.opened_at):
         for name, labels in case.outcome.get("answers", {}).items():
-            found[name] = ExpertDecision(tuple(labels), case.settled_by or events.SYSTEM, case.reason)
-    return found
+            decisions[name] = ExpertDecision(tuple(labels), case.settled_by or events.SYSTEM, case.reason)
+    return decisions
 
 
 def _write(
@@ -85,10 +85,10 @@ def _write(
 ) -> None:
     """Add the verdicts that differ from those that stand, and take back those on questions that are passed over now."""
     fresh: list[tuple[Verdict, str]] = []
-    for name, it in outcome.verdicts.items():
-        word = decided.get(_asked(scheme, name)) if it.basis == "expert" else None
-        basis = "expert" if phase.behaviour.by_experts and it.basis == "single" else it.basis
-        verdict = Verdict(item.post, name, it.labels, basis, it.annotations, word.reason if word else None)
+    for name, settled in outcome.verdicts.items():
+        word = decided.get(_asked(scheme, name)) if settled.basis == "expert" else None
+        basis = "expert" if phase.behaviour.by_experts and settled.basis == "single" else settled.basis
+        verdict = Verdict(item.post, name, settled.labels, basis, settled.annotations, word.reason if word else None)
         if standing.verdicts.get(name) != verdict:
             fresh.append((verdict, word.by if word else events.SYSTEM))
     verdicts.add_settled(db, fresh, scheme, project=project.id, post=item.post, turns=standing.turns)
@@ -120,7 +120,7 @@ def _ask_expert(
     db: Connection, project: Project, item: Item, known: Sequence[AdjudicationCase], wanted: Mapping[str, str]
 ) -> None:
     """Open, change or close the case about what the answers left unsettled."""
-    waiting = next((it for it in known if it.kind == "disagreement" and it.state == "open"), None)
+    waiting = next((case for case in known if case.kind == "disagreement" and case.state == "open"), None)
     questions, why = tuple(wanted), tuple(wanted.values())
     if waiting is None and wanted:
         cases.add(

@@ -61,16 +61,18 @@ def doubts_of_detector(
     db: Connection, project: Project, phase: Phase, scheme: Scheme, scorer: Scorer
 ) -> Iterator[Doubt]:
     """Yield what a detector thinks of each settled answer to the questions that it shares with the scheme."""
-    shared = [it for it in scorer.questions if it.name in {question.name for question in scheme.questions}]
-    shared = [it for it in shared if it.kind != "many"]
+    shared = [asked for asked in scorer.questions if asked.name in {question.name for question in scheme.questions}]
+    shared = [question for question in shared if question.kind != "many"]
     if not shared:
-        theirs, ours = (", ".join(it.name for it in questions) for questions in (scorer.questions, scheme.questions))
+        theirs, ours = (
+            ", ".join(question.name for question in questions) for questions in (scorer.questions, scheme.questions)
+        )
         raise UserError(
             f"Detector {scorer.name!r} answers {theirs}; this project asks {ours}. Choose another detector."
         )
     rest = _kept(db, project, phase)
     while part := list(islice(rest, AT_ONCE)):
-        yield from _scored(part, scheme, scorer, [it.name for it in shared])
+        yield from _scored(part, scheme, scorer, [question.name for question in shared])
 
 
 def audit(
@@ -91,9 +93,11 @@ def audit(
     if budget < 0 or not 0 < at_least < 1:
         raise UserError("An audit takes a budget of 0 or more posts, and doubts from a probability between 0 and 1.")
     every = list(doubts)
-    found = sorted((it for it in every if it.doubt >= at_least), key=lambda it: (-it.doubt, it.post, it.question))
+    strongest = sorted(
+        (one for one in every if one.doubt >= at_least), key=lambda one: (-one.doubt, one.post, one.question)
+    )
     by_post: dict[str, list[Doubt]] = {}
-    for doubt in found:
+    for doubt in strongest:
         by_post.setdefault(doubt.post, []).append(doubt)
     opened: list[str] = []
     for post, its in by_post.items():
@@ -101,7 +105,7 @@ def audit(
             break
         if _send_back(db, project, phase, post, its, by=by):
             opened.append(post)
-    return Audit(len({it.post for it in every}), found, opened)
+    return Audit(len({doubt.post for doubt in every}), strongest, opened)
 
 
 def _kept(db: Connection, project: Project, phase: Phase) -> Iterator[ExportedPost]:
@@ -111,8 +115,8 @@ def _kept(db: Connection, project: Project, phase: Phase) -> Iterator[ExportedPo
 
 def _settled(kept: ExportedPost, scheme: Scheme) -> dict[str, str]:
     """Return question → settled cell, without what an expert decided."""
-    answers = {it.question: it.labels for it in kept.verdicts}
-    experts = {it.question for it in kept.verdicts if it.basis == "expert"}
+    answers = {verdict.question: verdict.labels for verdict in kept.verdicts}
+    experts = {verdict.question for verdict in kept.verdicts if verdict.basis == "expert"}
     return {
         name: cell for name, cell in answer_labels(scheme, answers).items() if name in answers and name not in experts
     }
@@ -143,7 +147,7 @@ def _send_back(db: Connection, project: Project, phase: Phase, post: str, its: S
     item = items.of_post(db, phase, post)
     if item is None or item.state != "settled":
         return False
-    if any(it.kind == "audit" or it.state == "open" for it in cases.of_item(db, item.id)):
+    if any(case.kind == "audit" or case.state == "open" for case in cases.of_item(db, item.id)):
         return False
     cases.add(
         db,
@@ -151,10 +155,10 @@ def _send_back(db: Connection, project: Project, phase: Phase, post: str, its: S
         item=item.id,
         post=item.post,
         kind="audit",
-        questions=[it.question for it in its],
-        why=[it.source for it in its],
+        questions=[doubt.question for doubt in its],
+        why=[doubt.source for doubt in its],
         by=by,
-        outcome={"doubts": {it.question: {"settled": it.settled, "doubt": round(it.doubt, 4)} for it in its}},
+        outcome={"doubts": {one.question: {"settled": one.settled, "doubt": round(one.doubt, 4)} for one in its}},
         doubt=its[0].doubt,
     )
     return True

@@ -81,5 +81,5 @@ def _settle(db: Connection, project: Project, scheme: Scheme, given: Annotation,
 
 def shared_answer(db: Connection, project: Project, phase: Phase, item: Item) -> Annotation | None:
     """Return what a discussion agreed on about an item so far, or None."""
-    found = annotations.of_post(db, item.post, scheme=project.scheme, version=project.scheme_version)
-    return next((it for it in found if it.annotator == TOGETHER and it.phase == phase.id), None)
+    answers = annotations.of_post(db, item.post, scheme=project.scheme, version=project.scheme_version)
+    return next((one for one in answers if one.annotator == TOGETHER and one.phase == phase.id), None)

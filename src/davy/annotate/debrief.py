@@ -36,16 +36,16 @@ def figures(db: Connection, project: Project) -> DebriefFigures:
     corpus = [phase for phase in board.phases if phase.in_corpus]
     settled = [n for phase in corpus if (n := board.progress[phase.id].settled) is not None]
     agreed = [
-        AgreementFigure(phase.name, it.question, metric)
+        AgreementFigure(phase.name, measured.question, metric)
         for phase in board.phases
-        for it in board.measured.get(phase.id, ())
-        if (metric := it.metric("fleiss")) is not None and metric.value is not None
+        for measured in board.measured.get(phase.id, ())
+        if (metric := measured.metric("fleiss")) is not None and metric.value is not None
     ]
     return DebriefFigures(
         posts=sum(phase.size for phase in corpus),
-        answers=sum(it.given for it in board.progress.values()),
+        answers=sum(progress.given for progress in board.progress.values()),
         settled=sum(settled) if settled else None,
-        people=len({it.annotator for it in monitoring.by_people(board.tallies) if it.given > 0}),
-        hours=sum(it.seconds for it in sittings.hours(db, project.id).values()) / 3600,
+        people=len({tally.annotator for tally in monitoring.by_people(board.tallies) if tally.given > 0}),
+        hours=sum(worked.seconds for worked in sittings.hours(db, project.id).values()) / 3600,
         agreed=tuple(agreed),
     )

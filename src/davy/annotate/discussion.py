@@ -1,7 +1,7 @@
 """A discussion as a team sees it: the post it talks about now, and the shared answers so far.
 
 Nobody holds a post in a discussion: everyone sees the same one, the first that is
-open, and whoever writes records it for all (`together.save_shared`). Who sends a
+open, and whoever writes records it for all (`consensus.save_shared`). Who sends a
 second answer to a post that has one is told, and nothing is replaced unseen.
 """
 
@@ -74,5 +74,5 @@ def recorded_answers(
 ) -> list[tuple[Post, Annotation]]:
     """Return the posts that have a shared answer, with it, the last ones first."""
     done = [item for item in items.iter_items(db, phase.id) if item.state != "open"][-most:][::-1]
-    found = [(item, shared_answer(db, project, phase, item)) for item in done]
-    return [(posts.get(db, item.post), given) for item, given in found if given is not None]
+    answered = [(item, shared_answer(db, project, phase, item)) for item in done]
+    return [(posts.get(db, item.post), given) for item, given in answered if given is not None]

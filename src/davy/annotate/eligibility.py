@@ -37,7 +37,7 @@ def may_work(member: Member, phase: Phase, all_phases: Sequence[Phase]) -> bool:
     screened = member.choices.get(SCREENING_PASSED)
     if phase.behaviour.screens:
         return screened is None
-    before = any(it.behaviour.screens and it.position < phase.position for it in all_phases)
+    before = any(other.behaviour.screens and other.position < phase.position for other in all_phases)
     return not before or "expert" in member.roles or screened == "passed"
 
 

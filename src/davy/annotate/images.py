@@ -1,7 +1,7 @@
 """Pictures of a project: files that posts name in; stored pictures, and posts that name them by key, out.
 
-Reading and writing pictures is slow, so it comes first (`store_pictures`), outside of the transaction that then notes
-them (`add_pictures`); `storing_pictures` removes what was kept and not noted, since something failed.
+Reading and writing pictures is slow, so it comes first (`storing_pictures`), outside of the transaction that then
+notes them (`add_pictures`). What was kept and not noted, because something failed, is removed again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.annotate.exchange.spreadsheet_cells import escape_formula, unescape_formula
@@ -83,10 +83,10 @@ def pictures_in_zip(path: Path, name: str) -> PictureFiles:
         return read
 
     with zipfile.ZipFile(path) as archive:
-        members = [it for it in archive.infolist() if not it.is_dir() and "__MACOSX" not in it.filename]
-    found = {it.filename: reader(it) for it in members if it.filename.lower().endswith(ENDINGS)}
-    tables = [it for it in members if PurePosixPath(it.filename).name == CREDITS_FILE]
-    return PictureFiles(name, found, read_credits(reader(tables[0])()) if tables else {})
+        members = [entry for entry in archive.infolist() if not entry.is_dir() and "__MACOSX" not in entry.filename]
+    readers = {entry.filename: reader(entry) for entry in members if entry.filename.lower().endswith(ENDINGS)}
+    tables = [entry for entry in members if last_part(entry.filename) == CREDITS_FILE]
+    return PictureFiles(name, readers, read_credits(reader(tables[0])()) if tables else {})
 
 
 def joined(parts: Sequence[PictureFiles]) -> PictureFiles:
@@ -127,7 +127,7 @@ def storing_pictures(
         yield stored
     except BaseException:
         with store.read() as db:
-            discard_unused(db, folder, {it.key for it in stored.values()})
+            discard_unused(db, folder, {image.key for image in stored.values()})
         raise
 
 
@@ -183,7 +183,7 @@ def with_known_keys(db: Connection, project: str, frame: pl.DataFrame) -> pl.Dat
 
     if not wanted_names([frame]):
         return frame
-    keys = {it.name: it.key for it in images.of_project(db, project)}
+    keys = {image.name: image.key for image in images.of_project(db, project)}
     return frame.with_columns(pl.col("image").cast(pl.String).replace(keys)) if keys else frame
 
 
@@ -191,7 +191,7 @@ def add_pictures(db: Connection, project: str | None, stored: Mapping[str, Store
     """Note stored pictures as a project's, let its posts that name them have their keys; return how many are new."""
     n = images.add(db, project, stored.values(), by=by)
     if project is not None:
-        images.link(db, project, {name: it.key for name, it in stored.items() if name != it.key})
+        images.link(db, project, {name: image.key for name, image in stored.items() if name != image.key})
     return n
 
 

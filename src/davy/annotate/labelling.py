@@ -195,9 +195,9 @@ def undo(db: Connection, project: Project, member: Member, assignment_id: str | 
     An answer counts until the new one replaces it.
     """
     at = now()
-    open_to = [it.id for it in _phases_for(db, project, member, None, phases.of_project(db, project.id))]
-    found = assignment_id or assignments.last_assignment(db, member.user, open_to)
-    held = None if found is None else item_selection.get_held(db, found, lock=True)
+    open_to = [phase.id for phase in _phases_for(db, project, member, None, phases.of_project(db, project.id))]
+    which = assignment_id or assignments.last_assignment(db, member.user, open_to)
+    held = None if which is None else item_selection.get_held(db, which, lock=True)
     if held is None or held.phase.id not in open_to:
         raise UserError("There is nothing to take back in the phases that are open.", status=409)
     if held.assignment.annotator != member.user:
@@ -231,12 +231,12 @@ def _phases_for(
     if project.state != "open" or member.left_at is not None:
         return []
     member = _screened(db, project, member, every)
-    return [it for it in every if phase_id in (None, it.id) and eligibility.may_work(member, it, every)]
+    return [phase for phase in every if phase_id in (None, phase.id) and eligibility.may_work(member, phase, every)]
 
 
 def _screened(db: Connection, project: Project, member: Member, every: Sequence[Phase]) -> Member:
     """Note how a member's screening went once they have answered all of it, and return them with that."""
-    screening_phases = [it for it in every if it.behaviour.screens]
+    screening_phases = [phase for phase in every if phase.behaviour.screens]
     if not screening_phases or eligibility.SCREENING_PASSED in member.choices:
         return member
     phase = screening_phases[-1]
@@ -246,7 +246,7 @@ def _screened(db: Connection, project: Project, member: Member, every: Sequence[
     from davy.annotate import screening
 
     results = screening.screening_results(db, project, phase, scheme_of(db, project), only=member.user)
-    state = next((it.state for it in results if it.user == member.user), screening.OPEN)
+    state = next((result.state for result in results if result.user == member.user), screening.OPEN)
     if state == screening.OPEN:
         return member
     return members.choose(db, project.id, member.user, **{eligibility.SCREENING_PASSED: state})

@@ -103,15 +103,15 @@ class LeaveOneOut:
 
 def load_dashboard(db: Connection, project: Project, *, at: datetime | None = None) -> Dashboard:
     """Return what is known of a project now. Reads a few rows a phase and person, never items or answers."""
-    found = tuple(phases.of_project(db, project.id))
-    ids = [phase.id for phase in found]
+    every = tuple(phases.of_project(db, project.id))
+    ids = [phase.id for phase in every]
     tallies = phase_answers.tallies_of(db, ids)
     snapshots = agreements.newest_of(db, ids)
     everyone = members.of_project(db, project.id, left=True)
     roster = sum("annotator" in member.roles and member.left_at is None for member in everyone)
     return Dashboard(
-        found,
-        {p.id: progress_of(p, tallies, roster, snapshots.get(p.id), at=at) for p in found},
+        every,
+        {p.id: progress_of(p, tallies, roster, snapshots.get(p.id), at=at) for p in every},
         {phase: question_agreements(snapshot) for phase, snapshot in snapshots.items()},
         snapshots,
         tallies,
@@ -125,14 +125,18 @@ def leave_one_out_table(board: Dashboard, coefficient: str) -> LeaveOneOut:
     columns, each = [], []
     people: set[str] = set()
     for phase in board.phases:
-        known = [it for it in board.measured.get(phase.id, ()) if (m := it.metric(coefficient)) and m.value is not None]
+        known = [
+            figures
+            for figures in board.measured.get(phase.id, ())
+            if (m := figures.metric(coefficient)) and m.value is not None
+        ]
         if known:
-            columns.append((phase.name, tuple(it.question for it in known)))
+            columns.append((phase.name, tuple(figures.question for figures in known)))
             each += known
-            people |= {name for it in known for name in it.one_out}
+            people |= {name for figures in known for name in figures.one_out}
     rows: list[tuple[str | None, tuple[Metric | None, ...]]] = []
     for name in (None, *sorted(people)):
-        cells = (it.metrics if name is None else it.one_out.get(name, ()) for it in each)
+        cells = (figures.metrics if name is None else figures.one_out.get(name, ()) for figures in each)
         rows.append((name, tuple(next((m for m in cell if m.name == coefficient), None) for cell in cells)))
     return LeaveOneOut(tuple(columns), tuple(rows) if each else ())
 
@@ -314,17 +318,17 @@ def question_agreements(snapshot: AgreementSnapshot | None) -> list[QuestionAgre
     """Return a snapshot's questions; none where there is no snapshot."""
     return [
         QuestionAgreement(
-            it["question"],
-            it["level"],
-            it["items"],
-            it["answers"],
-            tuple(Metric.from_dict(m) for m in it["coefficients"]),
-            it["labels"],
-            {name: tuple(Metric.from_dict(m) for m in metrics) for name, metrics in it["one_out"].items()},
-            {name: (value, n) for name, (value, n) in it["people"].items()},
-            {(one, other): Metric.from_dict(kept) for one, other, kept in it["pairs"]},
+            kept_question["question"],
+            kept_question["level"],
+            kept_question["items"],
+            kept_question["answers"],
+            tuple(Metric.from_dict(m) for m in kept_question["coefficients"]),
+            kept_question["labels"],
+            {name: tuple(Metric.from_dict(m) for m in metrics) for name, metrics in kept_question["one_out"].items()},
+            {name: (value, n) for name, (value, n) in kept_question["people"].items()},
+            {(one, other): Metric.from_dict(kept) for one, other, kept in kept_question["pairs"]},
         )
-        for it in (snapshot.content["questions"] if snapshot else ())
+        for kept_question in (snapshot.content["questions"] if snapshot else ())
     ]
 
 

@@ -86,15 +86,15 @@ def phase_statuses(db: Connection, project: Project) -> list[PhaseStatus]:
 
 def phase_status(db: Connection, project: Project, phase: Phase) -> PhaseStatus:
     """Return where one phase stands."""
-    return next(it for it in phase_statuses(db, project) if it.phase.id == phase.id)
+    return next(status for status in phase_statuses(db, project) if status.phase.id == phase.id)
 
 
 def open_phase(db: Connection, project: Project, phase: Phase, *, by: str, anyway: str | None = None) -> Phase:
     """Open a phase if its rule allows it, or with a reason `anyway`; return it."""
-    found = phase_status(db, project, phase)
+    status = phase_status(db, project, phase)
     if phase.state == "open":
         return phase
-    _allow(db, project, phase, found.opens, "opened", by=by, anyway=anyway)
+    _allow(db, project, phase, status.opens, "opened", by=by, anyway=anyway)
     return phases.open_phase(db, phase.id, by=by)
 
 
@@ -104,8 +104,8 @@ def close_phase(db: Connection, project: Project, phase: Phase, *, by: str, anyw
         return phase
     if phase.state == "waiting":
         raise UserError(f"Phase {phase.name!r} was never opened.", status=409)
-    found = phase_status(db, project, phase)
-    _allow(db, project, phase, found.closes, "closed", by=by, anyway=anyway)
+    status = phase_status(db, project, phase)
+    _allow(db, project, phase, status.closes, "closed", by=by, anyway=anyway)
     if phase.behaviour.screens:
         hand_out_posts(db, project, phase)
     return phases.close_phase(db, phase.id, by=by)
@@ -151,16 +151,16 @@ def _standing(
     people: Sequence[Member],
     gates: dict[str, agreement.AgreementGateResult],
 ) -> PhaseStatus:
-    mine = [tally for tally in given if tally.phase == phase.id]
-    active = [tally for tally in mine if tally.given]
+    tallies = [tally for tally in given if tally.phase == phase.id]
+    active = [tally for tally in tallies if tally.given]
     workers = [member for member in people if "annotator" in member.roles]
-    done, out_of = _progress(db, phase, mine, workers)
+    done, out_of = _progress(db, phase, tallies, workers)
     # A discussion's answers are everybody's: one a post, and none of them one person's.
-    answers = done if phase.behaviour.shared else sum(tally.given for tally in mine)
+    answers = done if phase.behaviour.shared else sum(tally.given for tally in tallies)
     closes = None
     if phase.state == "open":
         rule = CLOSING_RULES[phase.behaviour.closes_by]
-        closes = rule(_OpenPhase(db, project, phase, mine, workers, done))
+        closes = rule(_OpenPhase(db, project, phase, tallies, workers, done))
     return PhaseStatus(
         phase,
         answers,
@@ -175,20 +175,20 @@ def _standing(
     )
 
 
-def _progress(db: Connection, phase: Phase, mine: Sequence[Tally], workers: Sequence[Member]) -> tuple[int, int]:
+def _progress(db: Connection, phase: Phase, tallies: Sequence[Tally], workers: Sequence[Member]) -> tuple[int, int]:
     if phase.answers is None:
-        return len(workers) - len(_unfinished(phase, mine, workers)), len(workers)
+        return len(workers) - len(_unfinished(phase, tallies, workers)), len(workers)
     if phase.behaviour.shared or phase.size <= EXACT:
         states = phase_answers.count_states(db, phase.id)
         return phase.size - states.get("open", 0), phase.size
-    return min(phase.size, sum(tally.filled for tally in mine)), phase.size
+    return min(phase.size, sum(tally.filled for tally in tallies)), phase.size
 
 
-def _unfinished(phase: Phase, mine: Sequence[Tally], workers: Sequence[Member]) -> list[Member]:
-    did = {tally.annotator: tally.given + tally.refused for tally in mine}
+def _unfinished(phase: Phase, tallies: Sequence[Tally], workers: Sequence[Member]) -> list[Member]:
+    did = {tally.annotator: tally.given + tally.refused for tally in tallies}
     wanted = phase.settings.get("people") or ()
-    asked = [it for it in workers if not wanted or {it.user, it.pseudonym, it.pool} & set(wanted)]
-    return [member for member in asked if did.get(member.user, 0) < phase.size]
+    eligible = [one for one in workers if not wanted or {one.user, one.pseudonym, one.pool} & set(wanted)]
+    return [member for member in eligible if did.get(member.user, 0) < phase.size]
 
 
 def _opens(
@@ -204,7 +204,7 @@ def _opens(
         return GateReason("project_closed")
     if not phase.size:
         return GateReason("no_posts")
-    before = [it for it in every if it.position < phase.position and it.size]
+    before = [other for other in every if other.position < phase.position and other.size]
     for earlier in before:
         if earlier.behaviour.next_opens == "after" and earlier.state == "open":
             return GateReason("before_open", {"phase": earlier.name})
@@ -226,10 +226,10 @@ def _after_calibration(
     gates: dict[str, agreement.AgreementGateResult],
 ) -> GateReason | None:
     """Return why people are not in step yet: the last calibration that was done must have passed its gate."""
-    sets = [it for it in before if it.behaviour.gate]
+    sets = [other for other in before if other.behaviour.gate]
     if not sets:
         return None
-    closed = [it for it in sets if it.state == "closed"]
+    closed = [other for other in sets if other.state == "closed"]
     if phase.behaviour.gate:  # sets come one after another
         return None if len(closed) == len(sets) else GateReason("before_waiting", {"phase": sets[len(closed)].name})
     if not closed:
@@ -318,8 +318,8 @@ def _next(
     if phase.state == "open":
         return "close" if closes is None else None
     if phase.state == "closed" and phase.behaviour.gate:
-        later = [it for it in every if it.behaviour.gate and it.position > phase.position]
-        done = [it for it in later if it.state != "waiting"]
+        later = [other for other in every if other.behaviour.gate and other.position > phase.position]
+        done = [other for other in later if other.state != "waiting"]
         if done or _gate(db, project, phase, gates).passed:
             return None
         return "review" if later else "add set"

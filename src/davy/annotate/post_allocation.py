@@ -31,7 +31,7 @@ def allocate_posts(
     random.Random(plan.seed).shuffle(left)  # noqa: S311 — an order, not a secret
     drawn: dict[str, list[Row]] = {}
     empty = not posts_in
-    for phase in sorted(plan.phases, key=lambda it: it.posts == REST):  # whoever takes the rest comes last
+    for phase in sorted(plan.phases, key=lambda phase: phase.posts == REST):  # whoever takes the rest comes last
         if phase.file is not None:
             drawn[phase.name] = _of_file(phase, files, scheme)
         elif phase.posts == REST:
@@ -99,9 +99,11 @@ def _batched(phase: PhasePlan, rows: list[Row]) -> list[Row]:
 
 def rows_of(frame: pl.DataFrame, scheme: Scheme, *, gold: bool) -> list[Row]:
     """Return a frame's posts, with their right answers where `gold` asks for them."""
-    ids = [str(it) for it in frame["id"]]
+    ids = [str(post) for post in frame["id"]]
     answers: Sequence[Answers | None] = right_answers(frame, scheme) if gold else [None] * len(ids)
-    batches = [str(it) if it else None for it in frame["batch"]] if "batch" in frame.columns else [None] * len(ids)
+    batches = (
+        [str(batch) if batch else None for batch in frame["batch"]] if "batch" in frame.columns else [None] * len(ids)
+    )
     return list(zip(ids, answers, batches, strict=True))
 
 

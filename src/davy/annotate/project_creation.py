@@ -125,8 +125,8 @@ def next_set(
     """
     if not after.behaviour.gate:
         raise UserError(f"Phase {after.name!r} is no calibration, so it has no next set.", status=409)
-    there = phases.of_project(db, project.id)
-    name = next_name(after.name, [phase.name for phase in there])
+    every = phases.of_project(db, project.id)
+    name = next_name(after.name, [phase.name for phase in every])
     made = phases.add(
         db,
         project.id,
@@ -139,14 +139,14 @@ def next_set(
     )
     if frame is not None:
         posts.ensure(db, frame, project=project.id, by=by)
-        ids = [str(it) for it in frame["id"]]
+        ids = [str(post) for post in frame["id"]]
     else:
-        sources = [phase for phase in there if phase.state == "waiting" and phase.behaviour.spare_posts]
+        sources = [phase for phase in every if phase.state == "waiting" and phase.behaviour.spare_posts]
         if not sources:
             raise UserError("No production phase waits with posts to take from. Upload posts for the set.", status=409)
         ids = waiting_posts.take_out(db, sources[-1], n)
     items.add(db, made, [(post, None, None) for post in ids], by=by, shuffled=False)
-    last = max((it for it in there if it.behaviour.gate), key=lambda it: it.position)
+    last = max((phase for phase in every if phase.behaviour.gate), key=lambda phase: phase.position)
     return phases.move_after(db, made.id, last.id)
 
 
@@ -242,8 +242,8 @@ def _person(db: Connection, project: Project, name: str) -> str:
     user = users.by_login(db, name)
     if user is not None and members.get(db, project.id, user.id) is not None:
         return user.id
-    pools = {it.pool for it in members.of_project(db, project.id)}
-    pools |= {it.pool for it in invitations.list_unused(db, project=project.id)}
+    pools = {member.pool for member in members.of_project(db, project.id)}
+    pools |= {invitation.pool for invitation in invitations.list_unused(db, project=project.id)}
     if name in pools:
         return name
     raise UserError(f"A batch names {name!r}, who is neither on the roster with an account nor a pool of it.")
@@ -276,11 +276,11 @@ def _roster(db: Connection, project: Project, plan: ProjectPlan, *, by: str) -> 
 def _scheme(db: Connection, name: str, given: tuple[Scheme, str] | None, *, by: str) -> Scheme:
     """Return the scheme that a plan asks, having made sure that the store has it."""
     if given is None:
-        stored = [it for it in schemes.list_schemes(db) if it.name == name]
+        stored = [kept for kept in schemes.list_schemes(db) if kept.name == name]
         if stored:
             return shipped.parse(stored[-1].yaml)
         if name not in shipped.names():
-            known = sorted({*shipped.names(), *(it.name for it in schemes.list_schemes(db))})
+            known = sorted({*shipped.names(), *(kept.name for kept in schemes.list_schemes(db))})
             raise UserError(f"There is no scheme {name!r}; there are {', '.join(known)}.{nearest(name, known)}")
         given = shipped.load(name), shipped.text_of(name).decode()
     scheme, text = given
