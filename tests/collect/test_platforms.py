@@ -406,3 +406,16 @@ def test_a_bluesky_accounts_own_export_is_read(tmp_path):
     archive.write_bytes(archive.read_bytes()[:-9])
     with pytest.raises(UserError, match=r"repo\.car is cut off or damaged: it is not a whole \.car file"):
         collected([archive], tmp_path / "again.parquet", platform="bluesky")
+
+
+def test_a_bluesky_export_that_nests_too_deep_is_refused(tmp_path):
+    from davy.collect.platforms.car import read_car
+
+    archive = car_file(tmp_path / "repo.car", "hello tea")
+    deep = b"\x81" * 200_000 + b"\x01"
+    key = b"\x01\x71\x12\x20" + hashlib.sha256(deep).digest()
+    size = len(key) + len(deep)
+    length = bytes([size & 127 | 128, size >> 7 & 127 | 128, size >> 14])
+    archive.write_bytes(archive.read_bytes() + length + key + deep)
+    with pytest.raises(UserError, match=r"repo\.car is cut off or damaged"):
+        list(read_car(archive))

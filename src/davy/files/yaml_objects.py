@@ -29,27 +29,38 @@ def shipped_names(package: str) -> list[str]:
     return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
 
 
-def read_shipped_or_file(name_or_path: str, package: str, what: str) -> bytes:
+def read_shipped_or_file(name_or_path: str | Path, package: str, what: str) -> bytes:
     """Return the bytes of a shipped file by its name, or of a file at a path."""
-    known = shipped_names(package)
-    if name_or_path in known:
-        return (resources.files(package) / f"{name_or_path}.yaml").read_bytes()
-    path = Path(name_or_path)
-    if path.is_dir():
-        raise UserError(f"{path} is a folder. Give the path of a {what}'s YAML file.")
-    if not os.path.exists(path):
-        if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-            raise UserError(f"There is no file {path}. Give a {what}'s YAML file, or one of: {', '.join(known)}.")
+    return read_bytes(find_file(name_or_path, package, what), package, what)
+
+
+def find_file(name_or_path: str | Path, package: str, what: str) -> Path:
+    """Return the path of a shipped file by its name, or of a file that is there."""
+    name, path, known = str(name_or_path), Path(name_or_path), shipped_names(package)
+    if name in known:
+        return Path(str(resources.files(package) / f"{name}.yaml"))
+    if path.suffix not in (".yaml", ".yml") and len(path.parts) < 2 and not os.path.exists(path):
         raise UserError(
-            f"There is no {what} {name_or_path!r}; Davy has {', '.join(known)}.{nearest(name_or_path, known)} "
+            f"There is no {what} {name!r}; Davy has {', '.join(known)}.{nearest(name, known)} "
             "For your own, give the path of its YAML file.",
             status=404,
         )
+    read_bytes(path, package, what)  # a folder or a file that is not there is said here
+    return path
+
+
+def read_bytes(path: Path, package: str, what: str) -> bytes:
+    """Return the bytes of a YAML file, no more than one may have; errors name what ships in the package instead."""
     try:
+        if path.is_dir():
+            raise UserError(f"{path} is a folder. Give the path of a {what}'s YAML file.")
         with path.open("rb") as file:
             return file.read(LARGEST + 1)
-    except OSError as error:
-        raise UserError(f"{path} can't be read: {error.strerror}.") from None
+    except FileNotFoundError:
+        known = ", ".join(shipped_names(package))
+        raise UserError(f"There is no file {path}. Give a {what}'s YAML file, or one of: {known}.") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}.") from None
 
 
 def read_root(raw: bytes, problems: Problems, allowed: tuple[str, ...]) -> YamlMap:

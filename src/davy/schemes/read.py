@@ -8,24 +8,24 @@ of a file are reported together.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
 from davy.files import yaml_nodes
-from davy.files.yaml_nodes import LARGEST, Problem, Problems, YamlMap
-from davy.files.yaml_objects import shipped_names
+from davy.files.yaml_nodes import Problem, Problems, YamlMap
+from davy.files.yaml_objects import read_bytes, read_shipped_or_file, shipped_names
 from davy.schemes import build, rules, scheme_fields
+
+PACKAGE = "davy.schemes"
 
 
 def names() -> list[str]:
     """Return the names of the schemes that ship with Davy."""
-    return shipped_names("davy.schemes")
+    return shipped_names(PACKAGE)
 
 
 def load(name_or_path: str | Path) -> Scheme:
@@ -35,30 +35,19 @@ def load(name_or_path: str | Path) -> Scheme:
 
 def read(path: str | Path) -> Scheme:
     """Return the scheme in a YAML file; the first problem in it becomes a `UserError`."""
-    return _scheme(_bytes(Path(path)), str(path))
+    return _scheme(read_bytes(Path(path), PACKAGE, "scheme"), str(path))
 
 
 def check(path: str | Path) -> list[Problem]:
     """Return everything that is wrong with a scheme file, from its top to its end."""
     problems = Problems(str(path))
-    _parsed(yaml_nodes.decode(_bytes(Path(path)), problems), problems)
+    _parsed(yaml_nodes.decode(read_bytes(Path(path), PACKAGE, "scheme"), problems), problems)
     return problems.sorted()
 
 
 def text_of(name_or_path: str | Path) -> bytes:
     """Return the bytes of a shipped scheme's file, or of a file at a path."""
-    name = str(name_or_path)
-    if name in names():
-        return (resources.files("davy.schemes") / f"{name}.yaml").read_bytes()
-    path = Path(name_or_path)
-    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1 or os.path.exists(path):
-        return _bytes(path)
-    known = names()
-    raise UserError(
-        f"There is no scheme {name!r}; Davy has {', '.join(known)}.{nearest(name, known)} "
-        "For your own, give the path of its YAML file.",
-        status=404,
-    )
+    return read_shipped_or_file(name_or_path, PACKAGE, "scheme")
 
 
 def renamed(text: str, name: str) -> str:
@@ -133,16 +122,3 @@ def _included(scheme: YamlMap, problems: Problems) -> list[YamlMap]:
             else:
                 found.append(question)
     return found
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        if path.is_dir():
-            raise UserError(f"{path} is a folder. Give the path of a scheme's YAML file.")
-        with path.open("rb") as file:
-            return file.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise UserError(f"There is no file {path}. Give a YAML file, or one of: {', '.join(names())}.") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"{path} can't be read: {reason}.") from None

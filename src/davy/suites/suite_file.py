@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 
 from davy import schemes
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.suite import Case, Suite
 from davy.files import yaml_nodes
 from davy.files.yaml_nodes import Problem, Problems, YamlMap
-from davy.files.yaml_objects import shipped_names
+from davy.files.yaml_objects import find_file, shipped_names
 from davy.suites import case_counts, expansion, slot_entries
 from davy.suites.expansion import ExpansionError, TemplateVersion
 from davy.suites.file_fields import check_fields
@@ -61,17 +60,7 @@ def read(name_or_path: str | Path) -> SuiteReading:
 
 def path_of(name_or_path: str | Path) -> Path:
     """Return the file of a shipped suite, or the file at a path."""
-    name, path = str(name_or_path), Path(name_or_path)
-    if name in names():
-        return Path(str(resources.files("davy.suites") / f"{name}.yaml"))
-    if path.is_dir():
-        raise UserError(f"{path} is a folder. Give the path of a suite's YAML file.")
-    if path.is_file():
-        return path
-    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        raise UserError(f"There is no file {path}. Give a YAML file, or one of: {', '.join(names())}.")
-    known = names()
-    raise UserError(f"There is no suite {name!r}; Davy has {', '.join(known)}.{nearest(name, known)}", status=404)
+    return find_file(name_or_path, "davy.suites", "suite")
 
 
 def _suite(root: YamlMap, path: Path, problems: Problems) -> Suite | None:
