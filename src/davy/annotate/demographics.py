@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from davy.core import Project
 from davy.core.scheme import fold_spelling
@@ -71,15 +70,6 @@ def statement_counts(db: Connection, project: Project) -> list[DemographicCounts
         if answers:
             made.append(DemographicCounts(question, people, suppress_small_counts(answers, people)))
     return made
-
-
-def as_rows(found: Iterable[DemographicCounts]) -> list[dict[str, Any]]:
-    """Return counts as rows for a table or a file: question, answer, n."""
-    return [
-        {"question": it.question, "answer": count.answer or "other or no answer", "n": count.n}
-        for it in found
-        for count in it.counts
-    ]
 
 
 def suppress_small_counts(answers: Sequence[str], people: int) -> tuple[DemographicCount, ...]:

@@ -332,11 +332,6 @@ def question_agreements(snapshot: AgreementSnapshot | None) -> list[QuestionAgre
     ]
 
 
-def roster_size(db: Connection, project: Project) -> int:
-    """Return how many annotators are in the project now."""
-    return len(members.of_project(db, project.id, role="annotator"))
-
-
 def level_of(scheme: Scheme, question: str) -> int:
     """Return how deep a question lies in its hierarchy: 1 at the top."""
     under = scheme.question(question).under
