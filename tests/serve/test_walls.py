@@ -56,6 +56,7 @@ def test_hidden_posts_are_seen_by_those_who_run_the_project(site, ids):
         posts.set_hidden(db, "p", ["1"], hidden=True, by="shell")
         posts.set_hidden(db, None, ["1"], hidden=True, by="shell")
         messages.ask(db, "p", "What about it?", by=site.people["annotator"].id, post=posts.find_key(db, "p", "1"))
+    assert '<span class="tag">Hidden</span>' in site.as_("manager").get("/posts?project=p").text
     for who, sees in (("annotator", False), ("expert", False), ("manager", True), ("admin", True)):
         client = site.as_(who)
         assert (GREEN in client.get("/posts?project=p").text) == sees, who

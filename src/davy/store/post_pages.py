@@ -37,6 +37,7 @@ class ListedPost:
     text: str
     lang: str | None
     image: str | None
+    hidden: bool
     verdicts: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
 
@@ -51,12 +52,13 @@ def page(
     limit: int = 50,
 ) -> list[ListedPost]:
     """Return a project's posts, or the shelf's, by id, beginning after the id `after`; `hidden` ones, too."""
-    columns = (posts.c.id, posts.c.public_id, posts.c.text, posts.c.lang, posts.c.image)
+    columns = (posts.c.id, posts.c.public_id, posts.c.text, posts.c.lang, posts.c.image, posts.c.hidden)
     query = select(*columns).where(posts.c.public_id > after, *_conditions(project, wanted, hidden=hidden))
     rows = db.execute(query.order_by(posts.c.public_id).limit(limit)).all()
     given = _verdicts(db, project, [row.id for row in rows]) if with_verdicts else {}
     return [
-        ListedPost(row.public_id, row.text or "", row.lang, row.image, tuple(given.get(row.id, ()))) for row in rows
+        ListedPost(row.public_id, row.text or "", row.lang, row.image, bool(row.hidden), tuple(given.get(row.id, ())))
+        for row in rows
     ]
 
 

@@ -138,5 +138,6 @@ def _shown(context: Context, post: post_pages.ListedPost, asked: dict[str, tuple
         "masked": context.mask(post.text),
         "lang": post.lang,
         "image": post.image,
+        "hidden": post.hidden,
         "verdicts": [f"{scheme}: {path}" for scheme, path in paths.items()],
     }
