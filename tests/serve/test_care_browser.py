@@ -74,7 +74,7 @@ def test_a_check_in_is_sent_on_a_phone_and_its_contact_marks_it_as_seen(team, br
 def test_posts_are_coded_by_keyboard_and_others_codes_wait_for_ones_own(team, browser):
     with team.site.store.write() as db:
         stew = codes.create(db, "pilot", "Stew", by=team.site.people["second"].id)
-        codes.put(db, "pilot", stew.id, "p0", by=team.site.people["second"].id)
+        codes.put(db, "pilot", stew.id, posts.find_key(db, "pilot", "p0"), by=team.site.people["second"].id)
     page = opened(team, browser, "annotator", f"{HOME}/coding", viewport={"width": 1200, "height": 900})
     first = page.locator(".coded-post").first
     assert "Others' codes show once" in first.inner_text()

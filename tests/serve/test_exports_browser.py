@@ -28,7 +28,7 @@ def test_a_manager_makes_a_file_by_keyboard_and_saves_it(browser: Any, live: Any
 
     page.goto("/projects/tea-1/exports")
     assert page.get_by_label("training · training").is_checked() is False
-    page.locator("#format-long").focus()
+    page.locator("#format-corpus").focus()
     page.keyboard.press("ArrowDown")  # Label Studio
     page.keyboard.press("Enter")
     # The page asks for its own part until the file is there; nobody reloads it.
