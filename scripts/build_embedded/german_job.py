@@ -83,7 +83,7 @@ FOLLOWED = 192
 
 
 @dataclass
-class Bench:
+class GermanJob:
     """What every step shares."""
 
     keep: Path
@@ -185,7 +185,7 @@ def read(network: nn.Module, tokens: Tokens, rows: np.ndarray, batch: int = 512,
     return out
 
 
-def answer(bench: Bench, targets: Targets, head: str, rows: np.ndarray, weight: float) -> None:
+def answer(bench: GermanJob, targets: Targets, head: str, rows: np.ndarray, weight: float) -> None:
     """Set hard answers; a rare yes to the rarest question counts more, by the root of how rare it is."""
     gold = bench.label(head, rows)
     rows, gold = rows[gold >= 0], gold[gold >= 0]
@@ -195,7 +195,7 @@ def answer(bench: Bench, targets: Targets, head: str, rows: np.ndarray, weight: 
     targets.answer(head, torch.from_numpy(rows), torch.from_numpy(gold), share)
 
 
-def english_targets(bench: Bench) -> Targets:
+def english_targets(bench: GermanJob) -> Targets:
     """Return what is known of English posts and of GermEval's."""
     targets = Targets.empty(HEADS, len(bench.corpus))
     for head in HEAD_LIST:
@@ -207,7 +207,7 @@ def english_targets(bench: Bench) -> Targets:
     return targets.to(DEVICE)
 
 
-def answer_targets(bench: Bench, targets: Targets, rows: np.ndarray, weight: float) -> None:
+def answer_targets(bench: GermanJob, targets: Targets, rows: np.ndarray, weight: float) -> None:
     """Set who is hated, where that is known."""
     rows = rows[bench.posts["target_asked"][rows]]
     targets.answer("target", torch.from_numpy(rows), torch.from_numpy(bench.posts["target"][rows]), weight)
@@ -253,7 +253,7 @@ def take(network: nn.Module, state: dict[str, Tensor]) -> None:
 
 
 def learn(
-    network: nn.Module, tokens: Tokens, targets: Targets, rows: np.ndarray, args: argparse.Namespace, bench: Bench
+    network: nn.Module, tokens: Tokens, targets: Targets, rows: np.ndarray, args: argparse.Namespace, bench: GermanJob
 ) -> None:
     """Train a teacher on some posts."""
     lengths = tokens.lengths.cpu().numpy()
@@ -272,7 +272,7 @@ def learn(
 
 def english(args: argparse.Namespace) -> None:
     """Teach the language model hate, offence and sexism on English posts and GermEval."""
-    bench = Bench(args.keep, "english")
+    bench = GermanJob(args.keep, "english")
     network, tokens = teacher(args), bench.tokens("qwen")
     spread = np.random.default_rng(args.seed).random(len(bench.english))
     crowd = np.isin(bench.corpus[bench.english], ("davidson", "founta2018", "kennedy2020"))
@@ -283,7 +283,7 @@ def english(args: argparse.Namespace) -> None:
     bench.tell(judge(bench, network, tokens))
 
 
-def judge(bench: Bench, network: nn.Module, tokens: Tokens) -> dict[str, float]:
+def judge(bench: GermanJob, network: nn.Module, tokens: Tokens) -> dict[str, float]:
     """Return how well a network does on English dev, and on GMHP7k without having seen it (nothing is chosen by it)."""
     found = {}
     for head, corpus in (("hate", "dynahate"), ("hate", "hatemojibuild"), ("sexist", "edos")):
@@ -304,7 +304,7 @@ def judge(bench: Bench, network: nn.Module, tokens: Tokens) -> dict[str, float]:
 
 def writer(args: argparse.Namespace) -> None:
     """Teach a copy of the language model to write German posts and sentences, let it write, and keep what is new."""
-    bench = Bench(args.keep, "writer")
+    bench = GermanJob(args.keep, "writer")
     words = Words.open(args.keep)
     flat, lengths = read_tokens(args.keep / "qwen.tokens")
     ends = np.cumsum(lengths, dtype=np.int64)
@@ -346,7 +346,7 @@ def shingles(text: str) -> set[str]:
 
 
 def new_posts(
-    bench: Bench, network: Qwen, words: Words, starts: list[list[int]], args: argparse.Namespace, sources: list[str]
+    bench: GermanJob, network: Qwen, words: Words, starts: list[list[int]], args: argparse.Namespace, sources: list[str]
 ) -> list[str]:
     """Return written posts that say something, once each, and that repeat no GMHP7k post."""
     known = set().union(*(shingles(plain(text)) for text in sources))
@@ -375,7 +375,7 @@ def examples() -> dict[str, str]:
 
 def compose(args: argparse.Namespace) -> None:
     """Translate English posts, and write short sentences about groups in several manners."""
-    bench = Bench(args.keep, "compose")
+    bench = GermanJob(args.keep, "compose")
     words = Words.open(args.keep)
     network = Qwen(args.keep, DEVICE, args.layers).eval()
     newline = torch.tensor([i for i, token in enumerate(words.kept) if "\n" in words.tokenizer.decode([token])])
@@ -420,7 +420,7 @@ def compose(args: argparse.Namespace) -> None:
     bench.tell({"written": written, "kept": len(found), "translated": translated, "prompts": len(jobs)})
 
 
-def chosen_to_translate(bench: Bench, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def chosen_to_translate(bench: GermanJob, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return rows of short English training posts, sexist ones of EDOS first."""
     short = lengths[: len(bench.corpus)] <= MOST_TRANSLATED
     found = []
@@ -434,7 +434,7 @@ def chosen_to_translate(bench: Bench, lengths: np.ndarray, rng: np.random.Genera
 
 def gather(args: argparse.Namespace) -> None:
     """Write everything that was written as tokens, each text once, with some about another group."""
-    bench = Bench(args.keep, "gather")
+    bench = GermanJob(args.keep, "gather")
     found = dict.fromkeys((args.keep / "written.txt").read_text("utf-8").split("\n"), -1)
     composed = (args.keep / "composed.txt").read_text("utf-8").split("\n")
     for text, source in zip(composed, np.load(args.keep / "composed.npz")["source"], strict=True):
@@ -460,7 +460,7 @@ def body_weights(keep: Path) -> dict[str, Tensor]:
     return {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in given.items()}
 
 
-def student(bench: Bench, seed: int, dropout: float) -> Reader:
+def student(bench: GermanJob, seed: int, dropout: float) -> Reader:
     """Return the small network as it starts."""
     torch.manual_seed(seed)
     use = dict(np.load(bench.keep / "use.npz"))
@@ -481,7 +481,7 @@ def student(bench: Bench, seed: int, dropout: float) -> Reader:
 
 def bridge(args: argparse.Namespace) -> None:
     """Teach the body to read multilingual pieces as it read its own, on English posts; the pieces stay as they are."""
-    bench = Bench(args.keep, "bridge")
+    bench = GermanJob(args.keep, "bridge")
     network = student(bench, args.seed, 0.0)
     given = body_weights(args.keep)
     model = English(given).to(DEVICE).eval().requires_grad_(False)
@@ -519,7 +519,7 @@ def bridge(args: argparse.Namespace) -> None:
 
 def cv(args: argparse.Namespace) -> None:
     """Train a teacher without a fold (`all`: with every post); write its opinion of all posts."""
-    bench = Bench(args.keep, args.name)
+    bench = GermanJob(args.keep, args.name)
     label = args.folds
     known, held = bench.known(label), bench.held(label)
     network, tokens = teacher(args, "english"), bench.tokens("qwen")
@@ -548,7 +548,7 @@ def cv(args: argparse.Namespace) -> None:
     bench.tell({"done": label})
 
 
-def agreeing(bench: Bench, network: Teacher, tokens: Tokens) -> np.ndarray:
+def agreeing(bench: GermanJob, network: Teacher, tokens: Tokens) -> np.ndarray:
     """Return the translated posts of which the language model, taught in English, says what their label says."""
     rows = bench.translated
     if not len(rows):
@@ -580,7 +580,7 @@ def opinion(network: Teacher, tokens: Tokens, rows: np.ndarray, batch: int = 512
     return logits.cpu().numpy(), states.cpu().numpy()
 
 
-def opinions(bench: Bench, names: list[str], label: str) -> tuple[np.ndarray, Tensor, Tensor]:
+def opinions(bench: GermanJob, names: list[str], label: str) -> tuple[np.ndarray, Tensor, Tensor]:
     """Return the rows that teachers have an opinion of, and their mean logits and states."""
     parts = [dict(np.load(bench.keep / f"opinion-{name}-{label}.npz")) for name in names]
     mean = [
@@ -624,7 +624,7 @@ def soft_loss(said: Tensor, wanted: Tensor, heads: list[str] | tuple[str, ...]) 
 
 def distil(args: argparse.Namespace) -> None:
     """Distil without a fold (`all`: with every post); write the network, and its logits for what was held out."""
-    bench = Bench(args.keep, args.name)
+    bench = GermanJob(args.keep, args.name)
     label = args.folds
     known = bench.known(label)
     tokens = bench.tokens("use")
@@ -681,7 +681,7 @@ def distil(args: argparse.Namespace) -> None:
     bench.tell({"done": label})
 
 
-def tell_held(bench: Bench, network: Reader, tokens: Tokens, name: str, label: str) -> None:
+def tell_held(bench: GermanJob, network: Reader, tokens: Tokens, name: str, label: str) -> None:
     """Write a small network's logits for what was held out, and say how good they are."""
     held = bench.held(label)
     if len(held):
@@ -690,7 +690,7 @@ def tell_held(bench: Bench, network: Reader, tokens: Tokens, name: str, label: s
         bench.tell({"fold": label} | figures(bench, held, said))
 
 
-def save_trimmed(bench: Bench, reader: Reader, path: Path) -> None:
+def save_trimmed(bench: GermanJob, reader: Reader, path: Path) -> None:
     """Write a small network with the German pieces alone."""
     kept = int(np.load(bench.keep / "use.npz")["german"])
     state = {k: v.detach().float().cpu() for k, v in reader.state_dict().items() if not k.startswith("follow.")}
@@ -708,7 +708,7 @@ def take_trimmed(network: Reader, state: dict[str, Tensor]) -> None:
 
 def mean(args: argparse.Namespace) -> None:
     """Write the mean of the small networks that `--teachers` names, for every fold, packed in parts that travel."""
-    bench = Bench(args.keep, args.name)
+    bench = GermanJob(args.keep, args.name)
     tokens = bench.tokens("use")
     for label in args.folds.split(","):
         states = [load_file(args.keep / f"{name}-{label}.safetensors") for name in args.teachers.split(",")]
@@ -722,7 +722,7 @@ def mean(args: argparse.Namespace) -> None:
             (args.keep / "parts" / f"{args.name}-{label}.npz.{at // PART}").write_bytes(data[at : at + PART])
 
 
-def figures(bench: Bench, rows: np.ndarray, logits: np.ndarray) -> dict[str, float]:
+def figures(bench: GermanJob, rows: np.ndarray, logits: np.ndarray) -> dict[str, float]:
     """Return AUROC and the best macro-F1 over thresholds of each corpus and question, for a first look only."""
     found = {}
     asked = (("gmhp7k", "hate.de"), ("gmhp7k", "misogynistic.de"), ("gahd", "hate.de"), ("germeval", "aux.offence"))
@@ -751,7 +751,7 @@ def macro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
 
 def total(args: argparse.Namespace) -> None:
     """Print the figures of each variant over the folds that are there, a fold's GAHD and GermEval beside another's."""
-    bench = Bench(args.keep, "total")
+    bench = GermanJob(args.keep, "total")
     for name in sorted({path.stem.removeprefix("oof-").rpartition("-")[0] for path in args.keep.glob("oof-*-?.npz")}):
         parts = [dict(np.load(path)) for path in sorted(args.keep.glob(f"oof-{name}-?.npz"))]
         rows, logits = (np.concatenate([part[key] for part in parts]) for key in ("rows", "logits"))
