@@ -39,7 +39,8 @@ class Calibration:
     thresholds: Mapping[str, float]
     before: Mapping[str, Mapping[str, float]]
     after: Mapping[str, Mapping[str, float]]
-    posts: int
+    posts: Mapping[str, int]
+    """How many posts have a settled answer to each question."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -58,7 +59,7 @@ class Calibration:
             if name in self.thresholds:
                 numbers.append(f"threshold {self.thresholds[name]:.3g}")
             moves = ", ".join(f"{f} {value:.3f} → {self.after[name][f]:.3f}" for f, value in figures.items())
-            lines.append(f"{name}: {', '.join(numbers)}; {moves} ({self.posts:,} posts)")
+            lines.append(f"{name}: {', '.join(numbers)}; {moves} ({self.posts[name]:,} posts)")
         return "\n".join(lines)
 
 
@@ -71,11 +72,13 @@ def calibrate(
     """
     scores = scorer.score(posts)
     temperatures, thresholds = {}, {}
+    counts: dict[str, int] = {}
     before: dict[str, dict[str, float]] = {}
     after: dict[str, dict[str, float]] = {}
     for question, rows, table in targets(tuple(scorer.questions), posts):
         if question.kind == "many":
             continue
+        counts[question.name] = len(rows)
         gold, block = table.argmax(axis=1), scores.probabilities[question.name][rows]
         usual = np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(posts))[rows]
         before[question.name] = _figures(question, block, gold, usual)
@@ -94,7 +97,7 @@ def calibrate(
         )
     return (
         CalibratedScorer(scorer, temperatures, thresholds),
-        Calibration(temperatures, thresholds, before, after, len(posts)),
+        Calibration(temperatures, thresholds, before, after, counts),
     )
 
 

@@ -54,5 +54,5 @@ def calibrate(
     console.table(["question", "figure", "before", "after"], found.frame.rows(), right=["before", "after"])
     for name, value in found.temperatures.items():
         cut = f", threshold {found.thresholds[name]:.3g}" if name in found.thresholds else ""
-        console.note(f"{name}: temperature {value:.3g}{cut}")
+        console.note(f"{name}: temperature {value:.3g}{cut} ({found.posts[name]:,} posts)")
     console.note(f"Written: {out}. Use it: davy score posts.csv --model {out}")
