@@ -9,7 +9,7 @@ import pytest
 from labelling import make_lamps
 
 from davy.lexicons.read import Lexicon
-from davy.store import members, sessions, users, verdicts
+from davy.store import members, posts, sessions, users, verdicts
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -98,7 +98,8 @@ def test_three_people_disagree_and_an_expert_settles_by_keys(live, as_):
     page.wait_for_url("**/expert")
     assert "Settled." in page.content()
     with live.site.store.read() as db:
-        found = verdicts.of_post(db, "one-1", scheme="lamps", version=1, project="lamps")
+        key = posts.find_key(db, "lamps", "one-1")
+        found = verdicts.of_post(db, key, scheme="lamps", version=1, project="lamps")
     assert {name: it.labels for name, it in found.items()} == {
         "rude": ("rude",), "how": ("sly",), "words": ("praise",), "whom": ("cats",)
     }  # fmt: skip
