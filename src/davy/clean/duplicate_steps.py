@@ -27,7 +27,7 @@ class DuplicateStep:
     """A step that needs to have seen all posts."""
 
     def arrays(self, posts: pl.DataFrame) -> Arrays:
-        """Return what is kept of a batch to compare posts by; `there` is yes for each post that has something to."""
+        """Return what is kept of a batch to compare posts by; `is_present` marks the posts that have a value."""
         raise NotImplementedError
 
     def kept(self, parts: Parts) -> Array:
@@ -50,11 +50,11 @@ class DropDuplicates(DuplicateStep):
         import polars as pl
 
         texts = posts[self.by].cast(pl.String)
-        return {"keys": duplicates.keys(texts, fold=self.fold), "there": texts.is_not_null().to_numpy()}
+        return {"keys": duplicates.keys(texts, fold=self.fold), "is_present": texts.is_not_null().to_numpy()}
 
     def kept(self, parts: Parts) -> Array:
         """Return which posts are the first with their text; posts without one are no duplicates."""
-        kept: Array = duplicates.first_of(np.concatenate(parts["keys"])) | ~np.concatenate(parts["there"])
+        kept: Array = duplicates.first_of(np.concatenate(parts["keys"])) | ~np.concatenate(parts["is_present"])
         return kept
 
 
@@ -75,12 +75,12 @@ class DropNearDuplicates(DuplicateStep):
     def arrays(self, posts: pl.DataFrame) -> Arrays:
         """Return the sketches of a batch."""
         made = duplicates.sketch(posts["text"], self.threshold, words=self.words)
-        return {"bands": made.bands, "bits": made.bits, "there": posts["text"].is_not_null().to_numpy()}
+        return {"bands": made.bands, "bits": made.bits, "is_present": posts["text"].is_not_null().to_numpy()}
 
     def kept(self, parts: Parts) -> Array:
         """Return which posts are like none before them that stays; posts without a text are like none."""
-        there = np.concatenate(parts["there"])
+        is_present = np.concatenate(parts["is_present"])
         bands = (np.concatenate(band) for band in zip(*parts["bands"], strict=True))
         pairs = duplicates.near_pairs(bands, np.concatenate(parts["bits"]), self.threshold)
-        kept: Array = duplicates.keep_first(pairs, len(there)) | ~there
+        kept: Array = duplicates.keep_first(pairs, len(is_present)) | ~is_present
         return kept

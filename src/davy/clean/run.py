@@ -153,7 +153,7 @@ def _compared(step: DuplicateStep, batches: list[Path]) -> list[Array | None]:
     # Mapped, not read: a step takes what it needs into memory, and what it has used is let go.
     arrays = {name: [np.load(f"{path}.{name}.npy", mmap_mode="r") for path in batches] for name in names}
     kept = step.kept(arrays)
-    sizes = [len(part) for part in arrays["there"]]
+    sizes = [len(part) for part in arrays["is_present"]]
     for path in batches:
         for name in names:
             Path(f"{path}.{name}.npy").unlink()

@@ -37,8 +37,8 @@ TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
     "long": pl.Int64,
     "number": pl.Float64,
 }
-"""What a column can hold, and the type that it is copied as; `nothing` has only nulls so far, `long` has
-whole numbers that a number with a fraction has not the digits for."""
+"""What a column can hold, and the type that it is copied as. `nothing` has only nulls so far; `long` has integers of
+2**53 and more, which would lose digits as floats."""
 _KIND_OF: dict[type, str] = {str: "text", int: "integer", float: "number", bool: "boolean", dict: "json", list: "json"}
 _PIECE_ROWS = 65_536
 _BLOCK = 256 * 1024  # small enough for the parsed objects to stay in the processor's cache
