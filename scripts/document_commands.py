@@ -24,10 +24,10 @@ Made by `make docs` from the program itself; `davy COMMAND --help` prints the sa
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its file name."""
-    from davy.cli.app import app
+    from davy.cli.app import COMMANDS, app, load_command
 
     root = typer.main.get_command(app)
-    commands = sorted(root.commands.items())  # type: ignore[attr-defined]
+    commands = [(name, load_command(name)) for name in sorted(COMMANDS)]
     found = {f"{name}.md": _section(f"davy {name}", command).rstrip() + "\n" for name, command in commands}
     rows = [f"| [`davy {name}`]({name}.md) | {_first_line(command)} |" for name, command in commands]
     table = "\n".join(["| command | what it does |", "| --- | --- |", *rows])

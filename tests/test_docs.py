@@ -1,15 +1,16 @@
 """The docs keep up with the program: every command and option, every link, every picture, every import shown."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import typer.main
 
-from davy.cli.app import app
+from davy.cli.app import COMMANDS as TABLE
+from davy.cli.app import load_command
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *(ROOT / "scripts").glob("**/*.md")])
@@ -22,12 +23,18 @@ def leaves(command, name="davy"):
     return [leaf for child, sub in children.items() for leaf in leaves(sub, f"{name} {child}")]
 
 
-COMMANDS = leaves(typer.main.get_command(app))
+COMMANDS = [leaf for name in TABLE for leaf in leaves(load_command(name), f"davy {name}")]
 
 
 def test_the_command_pages_are_what_the_program_says():
     done = subprocess.run([sys.executable, str(ROOT / "scripts" / "document_commands.py"), "--check"], check=False)
     assert done.returncode == 0, "docs/commands/ is out of date: run `make docs`"
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_table_of_commands_has_the_first_line_of_each_ones_help(name):
+    first, _, _ = inspect.cleandoc(load_command(name).help).partition("\n\n")
+    assert TABLE[name][1] == first.replace("\n", " ")
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])

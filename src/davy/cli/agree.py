@@ -7,15 +7,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy import schemes
 from davy.cli import console
-from davy.core.errors import UserError
+from davy.cli.agreement_tables import show
+from davy.core.answers import SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no, parse_cell, split_cell
+from davy.core.errors import UserError, nearest
+from davy.files import tables
+from davy.files.atomic import require_folder_of, write_json
+from davy.files.data_hash import rows_hash
+from davy.files.file_table import translate_errors
+from davy.files.formats import display_name, format_of
+from davy.measure import answer_columns as pick
+from davy.measure.agreement import FROM_COUNTS
+from davy.measure.agreement_study import (
+    REPEATS,
+    StudyQuestion,
+    clean_answers,
+    join_list_cells,
+    study_table,
+    to_long_rows,
+)
+from davy.measure.intervals import Bootstrap
+from davy.measure.ratings import quote_label
 
 if TYPE_CHECKING:
     import polars as pl
 
     from davy.core import Scheme
     from davy.files.file_table import FileTable
-    from davy.measure.agreement_study import StudyQuestion
 
 
 def agree(
@@ -74,11 +93,6 @@ def agree(
 
         davy agree ratings.csv --wide --item id --annotator ann --annotator ben --annotator cay --json
     """
-    from davy.cli.agreement_tables import show
-    from davy.files.data_hash import rows_hash
-    from davy.measure.agreement import FROM_COUNTS
-    from davy.measure.agreement_study import REPEATS, study_table
-    from davy.measure.intervals import Bootstrap
 
     _one_of("--coefficient", coefficient, FROM_COUNTS)
     _one_of("--repeats", repeats, REPEATS)
@@ -119,7 +133,6 @@ def _parse_named(text: str) -> tuple[str, str]:
 
 
 def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
-    from davy.core.errors import nearest
 
     if value not in known:
         raise UserError(
@@ -128,8 +141,6 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _writable(out: Path) -> None:
-    from davy.files.atomic import require_folder_of
-    from davy.files.formats import format_of
 
     if out.suffix != ".json":
         format_of(out)
@@ -139,7 +150,6 @@ def _writable(out: Path) -> None:
 def _scheme(name: str | None) -> Scheme | None:
     if name is None:
         return None
-    from davy import schemes
 
     return schemes.load(name)
 
@@ -156,11 +166,6 @@ def _read(
     encoding: str | None,
 ) -> tuple[pl.DataFrame, str, str, list[StudyQuestion]]:
     """Return the answers as a long frame, its item and annotator columns, and its questions."""
-    from davy.files import tables
-    from davy.files.file_table import translate_errors
-    from davy.files.formats import display_name
-    from davy.measure import answer_columns as pick
-    from davy.measure.agreement_study import StudyQuestion, to_long_rows
 
     with tables.open_table(file, format=format, encoding=encoding) as table, translate_errors(table.name):
         columns, name = table.columns, display_name(file)
@@ -190,7 +195,6 @@ def _read(
 
 def _collect_rows(table: FileTable) -> pl.DataFrame:
     """Return the rows, with lists of labels in JSON cells joined by `|`."""
-    from davy.measure.agreement_study import join_list_cells
 
     frame = table.frame.collect()
     return frame.with_columns(join_list_cells(frame[column]) for column in sorted(table.json))
@@ -198,7 +202,6 @@ def _collect_rows(table: FileTable) -> pl.DataFrame:
 
 def _refuse_strangers(frame: pl.DataFrame, used: list[str], name: str) -> None:
     """Raise where a column that nobody named can't be an annotator's: it shares no label with the other columns."""
-    from davy.measure.agreement_study import clean_answers
 
     seen = {column: set(clean_answers(frame[column]).drop_nulls().unique().to_list()) for column in used}
     for column, labels in seen.items():
@@ -236,10 +239,6 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
 
     import polars as pl
 
-    from davy.core.answers import SEPARATOR, UnknownLabel, parse_cell
-    from davy.measure.agreement_study import clean_answers
-    from davy.measure.ratings import quote_label
-
     known = [question.name for question in scheme.questions]
     if asked.name not in known:
         raise UserError(
@@ -267,8 +266,6 @@ def _fill_implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -
     """Return the rows with the no of yes/no questions that were not asked because of the answer above them."""
     import polars as pl
 
-    from davy.core.answers import SEPARATOR, Answer, applies_mask, imply_no, split_cell
-
     given: dict[str, list[Answer]] = {
         name: [None if cell is None else split_cell(cell) for cell in rows[column]] for name, column in columns.items()
     }
@@ -285,9 +282,6 @@ def _fill_implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -
 def _write(result: dict[str, Any], out: Path) -> None:
     """Write all figures: the whole as JSON, or one row a figure."""
     import polars as pl
-
-    from davy.files import tables
-    from davy.files.atomic import write_json
 
     if out.suffix == ".json":
         write_json(out, result)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from davy.cli import console
+from davy.measure.agreement import COEFFICIENTS
+from davy.measure.ratings import order_labels
+from davy.measure.verbal_scales import verbal_labels
 
 if TYPE_CHECKING:
     from davy.core import Metric
@@ -17,7 +20,6 @@ MOST_IN_A_LIST = 50
 
 def show(found: list[AgreementStudy], by: str | None, coefficient: str, pairs: bool, bootstrap: Bootstrap) -> None:
     """Print every study's coefficients, then what they are without each annotator, for each label and each pair."""
-    from davy.measure.agreement import COEFFICIENTS
 
     for study in found:
         _print_coefficients(study)
@@ -41,8 +43,6 @@ def show(found: list[AgreementStudy], by: str | None, coefficient: str, pairs: b
 
 def _print_coefficients(study: AgreementStudy) -> None:
     """Print one study's coefficients, with notes beneath; a study with nothing to compare is one line."""
-    from davy.measure.agreement import COEFFICIENTS
-    from davy.measure.verbal_scales import verbal_labels
 
     people, answers = len(study.ratings.annotators), len(study.ratings)
     size = f"{study.items:,} items, {people:,} annotator{'s' * (people != 1)}, {answers:,} answers"
@@ -74,7 +74,6 @@ def _print_coefficients(study: AgreementStudy) -> None:
 
 def _print_panels(found: list[AgreementStudy], title: str, coefficient: str) -> None:
     """Print the table of GMHP7k's Table 4: everyone, then everyone without each annotator."""
-    from davy.measure.ratings import order_labels
 
     people = order_labels({name for study in found for name in study.ratings.annotators})
     if len(people) > MOST_IN_A_LIST:

@@ -1,56 +1,131 @@
 """The command tree, and the one place where errors become exit codes.
 
-Command modules import only typer and the standard library at the top; what a
-command needs it imports when it runs, so that `davy --help` answers at once.
+Commands are a table: a command's module is imported when the command is called, so
+that `davy --help` answers at once.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 
-from davy.cli import (
-    agree,
-    calibrate,
-    check,
-    clean,
-    collect,
-    console,
-    convert,
-    corpus,
-    database,
-    describe,
-    distil,
-    evaluate,
-    export,
-    job,
-    key,
-    model,
-    pretrain,
-    project,
-    project_audit,
-    project_export,
-    project_people,
-    project_phases,
-    project_posts,
-    reproduce,
-    reproduce_hatemoji,
-    sample,
-    scheme,
-    score,
-    serve,
-    split,
-    suite,
-    train,
-    user,
-    work,
-)
+from davy.cli import console
 from davy.core.errors import UserError
 
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "scheme": ("davy.cli.scheme:app", "Look at the schemes, check your own, and start one from a copy."),
+    "serve": ("davy.cli.serve:serve", "Serve the web workbench and the API."),
+    "work": (
+        "davy.cli.work:work",
+        "Run background jobs until Ctrl+C: exports, imports, trainings, scoring, evaluations, checks.",
+    ),
+    "convert": (
+        "davy.cli.convert:convert",
+        "Convert a file of posts between CSV, TSV, JSONL and Parquet, without loss.",
+    ),
+    "corpus": ("davy.cli.corpus:app", "Look at the public corpora that Davy reads by name."),
+    "agree": (
+        "davy.cli.agree:agree",
+        "Measure how far people agree: κ (Cohen, Fleiss, Randolph), Krippendorff's α, Gwet's AC1, percent.",
+    ),
+    "score": ("davy.cli.score:score", "Score a file of posts, or one text."),
+    "model": ("davy.cli.model:app", "Look at the detectors, tell a server which to use, and convert weights."),
+    "database": ("davy.cli.database:app", "Create, look at, upgrade, back up and restore the database."),
+    "user": ("davy.cli.user:app", "Invite people, and say what they may do."),
+    "key": ("davy.cli.key:app", "Make, list and revoke API keys, which let programs in."),
+    "project": ("davy.cli.project:app", "Make labelling projects, and take them from phase to phase."),
+    "job": ("davy.cli.job:app", "Start background jobs, look at them, stop them, run them again."),
+    "suite": ("davy.cli.suite:app", "Look at functional tests, check your own, and write them to a file."),
+    "evaluate": (
+        "davy.cli.evaluate:evaluate",
+        "Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired tests.",
+    ),
+    "check": ("davy.cli.check:check", "Run functional tests on one or more detectors, side by side."),
+    "reproduce": ("davy.cli.reproduce:app", "Regenerate a paper's table beside ours."),
+    "clean": (
+        "davy.cli.clean:clean",
+        "Clean posts by a recipe and print the funnel: how many came to each step, were dropped, changed and left.",
+    ),
+    "collect": (
+        "davy.cli.collect:app",
+        "Collect posts from platform archives and live streams; withdraw posts that their authors deleted.",
+    ),
+    "describe": (
+        "davy.cli.describe:describe",
+        "Describe a corpus: labels, sources, lengths, emoji, words by class with NPMI, word clouds, papers.",
+    ),
+    "split": (
+        "davy.cli.split:split",
+        "Split posts into parts that look alike, and never part an original from its contrast or a post from its twin.",
+    ),
+    "sample": (
+        "davy.cli.sample:sample",
+        "Take posts for labelling: each sampler of the plan fills its quota from each source, no post is taken twice.",
+    ),
+    "train": (
+        "davy.cli.train:train",
+        "Fine-tune an encoder with a head for each question; several files each fill the heads they have answers for.",
+    ),
+    "pretrain": (
+        "davy.cli.pretrain:pretrain",
+        "Continue an encoder's pre-training: it guesses whole words that are hidden in your posts.",
+    ),
+    "distil": ("davy.cli.distil:distil", "Distil teachers into a student, on labelled and unlabelled posts."),
+    "export": (
+        "davy.cli.export:export",
+        "Export a trained model: ONNX, int8, with tokenizer, thresholds, calibration and card in one folder.",
+    ),
+    "calibrate": (
+        "davy.cli.calibrate:calibrate",
+        "Set a detector's temperatures and thresholds on posts, and print its figures before and after.",
+    ),
+}
+"""Each command: where it is, and the first line of its help, so that `davy --help` imports no command."""
+
+SUBCOMMANDS: dict[str, dict[str, str]] = {
+    "project": {
+        "open": "davy.cli.project_phases:open_",
+        "close": "davy.cli.project_phases:close",
+        "next-set": "davy.cli.project_phases:next_set",
+        "add-phase": "davy.cli.project_phases:add_phase",
+        "add-posts": "davy.cli.project_phases:add_posts",
+        "hide": "davy.cli.project_posts:hide",
+        "invite": "davy.cli.project_people:invite",
+        "roster": "davy.cli.project_people:roster",
+        "export": "davy.cli.project_export:export",
+        "corpus": "davy.cli.project_export:corpus",
+        "import": "davy.cli.project_export:import_",
+        "audit": "davy.cli.project_audit:audit",
+        "pools": "davy.cli.project_audit:pools",
+    },
+    "reproduce": {
+        "hatemoji": "davy.cli.reproduce_hatemoji:hatemoji",
+    },
+}
+"""Commands of a group that lie in modules of their own."""
+
+
+class LazyGroup(TyperGroup):
+    """Commands that are imported when they are called; until then each is a name and a line of help."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the command that the arguments begin with."""
+        if args and args[0] in COMMANDS:
+            return args[0], load_command(args[0]), args[1:]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=LazyGroup,
     name="davy",
     help="A workbench for people who fight online hate.\n\n"
     "Collect, clean, sample, label with care, train, test, compare and serve.",
@@ -58,7 +133,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
 )
 
 
@@ -79,6 +154,26 @@ def davy(
 ) -> None:
     """Options that every command takes."""
     console.settings.plain = plain
+
+
+@cache
+def load_command(name: str) -> Any:
+    """Return a command or a group of commands, imported now."""
+    target = load_object(COMMANDS[name][0])
+    if not isinstance(target, typer.Typer):
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        alone.command(name, context_settings=CONTEXT)(target)
+        return typer.main.get_command(alone)
+    for command, place in SUBCOMMANDS.get(name, {}).items():
+        target.command(command)(load_object(place))
+    target.info.name = name
+    return typer.main.get_command(target)
+
+
+def load_object(target: str) -> Any:
+    """Return what `module:name` stands for."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
 
 
 def run(arguments: list[str]) -> int:
@@ -104,45 +199,5 @@ def run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-# One line a command; groups are `add_typer(module.app, name=…)`, single verbs `command()(module.verb)`.
-app.add_typer(scheme.app, name="scheme")
-app.command()(serve.serve)
-app.command()(work.work)
-app.command()(convert.convert)
-app.add_typer(corpus.app, name="corpus")
-app.command()(agree.agree)
-app.command()(score.score)
-app.add_typer(model.app, name="model")
-app.add_typer(database.app, name="database")
-app.add_typer(user.app, name="user")
-app.add_typer(key.app, name="key")
-project.app.command("open")(project_phases.open_)
-project.app.command()(project_phases.close)
-project.app.command("next-set")(project_phases.next_set)
-project.app.command("add-phase")(project_phases.add_phase)
-project.app.command("add-posts")(project_phases.add_posts)
-project.app.command()(project_posts.hide)
-project.app.command()(project_people.invite)
-project.app.command()(project_people.roster)
-project.app.command()(project_export.export)
-project.app.command()(project_export.corpus)
-project.app.command("import")(project_export.import_)
-project.app.command()(project_audit.audit)
-project.app.command()(project_audit.pools)
-app.add_typer(project.app, name="project")
-app.add_typer(job.app, name="job")
-app.add_typer(suite.app, name="suite")
-app.command()(evaluate.evaluate)
-app.command()(check.check)
-reproduce.app.command()(reproduce_hatemoji.hatemoji)
-app.add_typer(reproduce.app, name="reproduce")
-app.command()(clean.clean)
-app.add_typer(collect.app, name="collect")
-app.command()(describe.describe)
-app.command()(split.split)
-app.command()(sample.sample)
-app.command()(train.train)
-app.command()(pretrain.pretrain)
-app.command()(distil.distil)
-app.command()(export.export)
-app.command()(calibrate.calibrate)
+for _name, (_, _help) in COMMANDS.items():
+    app.command(_name, help=_help)(lambda: None)

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy.actions import check as action
+from davy.actions.suite_source import RobustnessSample
 from davy.cli import console
+from davy.measure.intervals import Bootstrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,9 +62,6 @@ def check(
 
         davy check robustness:posts.csv --label hate --model embedded --out checks/robust
     """
-    from davy.actions import check as action
-    from davy.actions.suite_source import RobustnessSample
-    from davy.measure.intervals import Bootstrap
 
     with console.ShellReporter() as reporter:
         report = action.check(

@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
+from davy.actions.clean import clean_file
+from davy.actions.posts import PostSource
+from davy.clean import recipe as recipes
 from davy.cli import console
 from davy.cli.options import Format, IdColumn, TextColumn
 from davy.core.errors import UserError
+from davy.files.formats import STDIO
+from davy.files.yaml_objects import read_shipped_or_file
 
 
 def clean(
@@ -47,14 +52,8 @@ def clean(
 
       davy clean --recipe gmhp7k --show > mine.yaml
     """
-    from davy.actions.clean import clean_file
-    from davy.actions.posts import PostSource
-    from davy.clean import recipe as recipes
-    from davy.files.formats import STDIO
 
     if show:
-        from davy.files.yaml_objects import read_shipped_or_file
-
         print(read_shipped_or_file(recipe, recipes.PACKAGE, "recipe").decode(errors="replace"), end="")
         return
     if file is None or out is None:

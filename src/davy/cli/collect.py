@@ -9,7 +9,12 @@ import typer
 from typer.core import TyperGroup
 
 from davy.cli import collect_live, collect_withdraw, console
+from davy.collect.gather import GatherSettings, gather
+from davy.collect.platforms import canonical_name
+from davy.collect.records import AccountHasher
+from davy.collect.rule import FilterRule
 from davy.core.errors import UserError
+from davy.files.atomic import read_text
 
 if TYPE_CHECKING:
     from davy.collect.collect_run import CollectCounts
@@ -87,10 +92,6 @@ def read(
 
       davy collect read tweets/*.jsonl -p x --strategies gmhp7k.yaml --author-key KEY --out posts.jsonl
     """
-    from davy.collect.gather import GatherSettings, gather
-    from davy.collect.platforms import canonical_name
-    from davy.collect.records import AccountHasher
-    from davy.files.atomic import read_text
 
     if rule is not None and rule_file is not None:
         raise UserError("--rule and --rule-file both give a rule. Give one.")
@@ -120,7 +121,6 @@ def _ways(
 ) -> list[Strategy]:
     """Return the strategies of a file, or the one that the options describe."""
     from davy.collect import strategies
-    from davy.collect.rule import FilterRule
 
     if file is not None:
         return strategies.read(file)

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from davy.cli import console
+from davy.collect.live import bluesky, mastodon, reddit, x
+from davy.collect.live.listener import Listener, ListenLimits
+from davy.collect.live.web import WebClient
+from davy.collect.platforms import canonical_name
+from davy.collect.records import AccountHasher
+from davy.collect.rule import FilterRule
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -59,9 +65,6 @@ def live(
 
       davy collect live reddit --community tea --community coffee --out reddit.jsonl
     """
-    from davy.collect.live.listener import Listener, ListenLimits
-    from davy.collect.records import AccountHasher
-    from davy.collect.rule import FilterRule
 
     on_x = platform.lower() in ("x", "twitter")  # X matches the rule itself, and knows more than an archive can tell
     made = FilterRule.of(rule, archive=not on_x) if rule is not None else None
@@ -88,10 +91,6 @@ def _source(
 ) -> PostStream:  # fmt: skip
     """Return the connector that the options describe."""
     import os
-
-    from davy.collect.live import bluesky, mastodon, reddit, x
-    from davy.collect.live.web import WebClient
-    from davy.collect.platforms import canonical_name
 
     name = canonical_name(platform)
     token = os.environ.get(f"DAVY_{name.upper()}_TOKEN")

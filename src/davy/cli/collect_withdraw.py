@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from davy.annotate.images import folder_of
 from davy.cli import console
+from davy.collect import withdrawal as withdrawing
+from davy.store import events, open_store, withdrawals
 
 
 def withdraw(
@@ -43,7 +46,6 @@ def withdraw(
 
       davy collect withdraw x:1503 https://x.com/somebody/status/1504 --dry-run
     """
-    from davy.collect import withdrawal as withdrawing
 
     wanted = withdrawing.withdrawn_ids(ids, platform)
     found: dict[str, Any] = {"asked": len(wanted), "dry_run": dry_run, "database": None, "files": []}
@@ -60,8 +62,6 @@ def withdraw(
 
 def _withdraw_stored(database: str | None, wanted: list[str], project: str | None, *, dry_run: bool) -> dict[str, Any]:
     """Remove posts from the database, or only look, and return what was touched."""
-    from davy.annotate.images import folder_of
-    from davy.store import events, open_store, withdrawals
 
     with open_store(database) as store:
         if dry_run:

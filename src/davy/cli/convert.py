@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
+from davy.actions.convert import convert_file
+from davy.actions.posts import PostSource
 from davy.cli import console
 from davy.cli.options import Corpus
 from davy.core.errors import UserError
+from davy.files.formats import STDIO
 
 
 def convert(
@@ -42,9 +45,6 @@ def convert(
 
       xzcat posts.jsonl.xz | davy convert - --format jsonl --out posts.csv
     """
-    from davy.actions.convert import convert_file
-    from davy.actions.posts import PostSource
-    from davy.files.formats import STDIO
 
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")

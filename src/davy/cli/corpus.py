@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from davy.cli import console
+from davy.collect.corpora import describe, names
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,7 +24,6 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print the list as J
 
       davy corpus list
     """
-    from davy.collect.corpora import describe, names
 
     found = [describe(name) for name in names()]
     if json:
@@ -44,7 +44,6 @@ def show(
 
       davy corpus show edos
     """
-    from davy.collect.corpora import describe
 
     about = describe(name)
     if json:

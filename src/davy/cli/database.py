@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from davy.cli import console
+from davy.store import default_url, open_store
+from davy.store.backup import row_counts, write_backup
+from davy.store.backup_file import BackupFile
+from davy.store.connection import inspect_versions, open_any_version
+from davy.store.restore import restore as restore_file
+from davy.store.schema_versions import newest_version
 
 if TYPE_CHECKING:
     from davy.image.image_folder import ImageFolder
@@ -36,8 +42,6 @@ def status(database: Database = None, json: Json = False) -> None:
 
         davy database status --database postgresql://davy@localhost/davy --json
     """
-    from davy.store.backup import row_counts
-    from davy.store.connection import inspect_versions, open_any_version
 
     found, needed = inspect_versions(database)
     with open_any_version(database) as store, store.read() as db:
@@ -67,8 +71,6 @@ def create(database: Database = None, json: Json = False) -> None:
 
         davy database create --database postgresql://davy:secret@localhost/davy
     """
-    from davy.store import open_store
-    from davy.store.schema_versions import newest_version
 
     with open_store(database, create=True) as store:
         _say({"database": str(store), "version": newest_version()}, f"{store} is ready.", json=json)
@@ -86,8 +88,6 @@ def upgrade(database: Database = None, json: Json = False) -> None:
 
         davy database backup before.davy && davy database upgrade
     """
-    from davy.store import open_store
-    from davy.store.connection import inspect_versions
 
     found, needed = inspect_versions(database)
     with open_store(database, upgrade=True) as store:
@@ -113,8 +113,6 @@ def backup(
 
         davy database backup /backups/davy.davy --database postgresql://davy@localhost/davy
     """
-    from davy.store.backup import row_counts, write_backup
-    from davy.store.connection import inspect_versions, open_any_version
 
     inspect_versions(database)
     with open_any_version(database) as store:
@@ -156,9 +154,6 @@ def restore(
 
         davy database restore davy-monday.davy --database postgresql://davy:secret@localhost/davy
     """
-    from davy.store import default_url
-    from davy.store.backup_file import BackupFile
-    from davy.store.restore import restore as restore_file
 
     with BackupFile(file) as found:
         total = found.backup.total

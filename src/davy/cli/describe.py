@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from davy.actions import describe as action
+from davy.actions.posts import PostSource
 from davy.cli import console
 from davy.cli.options import Corpus, Format, IdColumn, TextColumn
 from davy.core.errors import UserError
+from davy.describe.describe import EN_DE
+from davy.describe.documents import read_about
+from davy.describe.page import label_table, overview
 
 if TYPE_CHECKING:
     from davy.describe.describe import CorpusStatistics
@@ -53,10 +58,6 @@ def describe(
 
       davy describe posts.csv --gold hate=label --about answers.yaml --out about
     """
-    from davy.actions import describe as action
-    from davy.actions.posts import PostSource
-    from davy.describe.describe import EN_DE
-    from davy.describe.documents import read_about
 
     answers = read_about(about) if about is not None else {}
     if out is not None and out.exists() and not out.is_dir():
@@ -81,7 +82,6 @@ def describe(
 
 
 def _print(found: CorpusStatistics, papers: CorpusDocuments) -> None:
-    from davy.describe.page import label_table, overview
 
     console.out().print(overview(found).rich())
     for level in found.levels:

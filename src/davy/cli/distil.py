@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from davy.actions import distil as action
+from davy.actions.train import parse_changes
 from davy.cli import console
 
 
@@ -34,8 +36,6 @@ def distil(
       davy distil train.csv reddit.csv --teacher runs/a/seed-1/model --teacher runs/a/seed-2/model
       --encoder ./minilm --dev dev.csv --out runs/student --set epochs=8 --set rate=3e-4
     """
-    from davy.actions import distil as action
-    from davy.actions.train import parse_changes
 
     with console.ShellReporter() as reporter:
         run = action.distil(

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from davy.actions import evaluate as action
+from davy.actions.posts import PostSource
 from davy.cli import console
 from davy.cli.options import Corpus, Format, IdColumn, TextColumn
+from davy.compare.results import confusion_table, label_table, overall_table, pair_table, record
+from davy.files.atomic import check_folder
+from davy.measure.intervals import Bootstrap
 
 if TYPE_CHECKING:
     from davy.compare.evaluate import Evaluation
@@ -65,11 +70,6 @@ def evaluate(
 
       davy evaluate posts.csv --gold label --scheme hate --predictions mine.csv
     """
-    from davy.actions import evaluate as action
-    from davy.actions.posts import PostSource
-    from davy.compare.results import record
-    from davy.files.atomic import check_folder
-    from davy.measure.intervals import Bootstrap
 
     check_folder(out)
     with console.ShellReporter() as reporter:
@@ -96,7 +96,6 @@ def evaluate(
 
 
 def _print(evaluation: Evaluation) -> None:
-    from davy.compare.results import confusion_table, label_table, overall_table, pair_table
 
     out = console.out()
     for result in evaluation.results:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from davy.actions.export_model import export_model
 from davy.cli import console
 
 
@@ -33,7 +34,6 @@ def export(
 
       davy score posts.csv --model my-model --out scored.csv
     """
-    from davy.actions.export_model import export_model
 
     found = export_model(model, out, dev=dev, exact=exact, table_bits=table_bits, matrix_bits=matrix_bits)
     if json:

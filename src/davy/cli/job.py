@@ -8,6 +8,8 @@ import typer
 
 from davy.cli import console
 from davy.cli.database import Database, Json
+from davy.jobs.arguments import parse_arguments
+from davy.store import events, jobs, open_store
 
 if TYPE_CHECKING:
     from davy.store.jobs import Job
@@ -40,7 +42,6 @@ def list_(
 
         davy job list --state failed --json
     """
-    from davy.store import jobs, open_store
 
     with open_store(database) as store, store.read() as db:
         found = jobs.latest(db, state=state, limit=limit)
@@ -67,7 +68,6 @@ def show(job: Id, database: Database = None, json: Json = False) -> None:
 
         davy job show 1m7f8j497zcy3pf5af43 --json
     """
-    from davy.store import jobs, open_store
 
     with open_store(database) as store, store.read() as db:
         found, lines = jobs.get(db, job), jobs.log_lines(db, job)
@@ -115,8 +115,6 @@ def start(
 
         davy job start "export project" project=pilot format=corpus file=pilot.parquet
     """
-    from davy.jobs.arguments import parse_arguments
-    from davy.store import events, jobs, open_store
 
     wanted = parse_arguments(kind, arguments or [])
     with open_store(database) as store, store.write() as db:
@@ -136,7 +134,6 @@ def cancel(job: Id, database: Database = None) -> None:
 
         davy job cancel 1m7f8j497zcy3pf5af43
     """
-    from davy.store import events, jobs, open_store
 
     with open_store(database) as store, store.write() as db:
         found = jobs.ask_cancel(db, job, by=events.SHELL)
@@ -151,7 +148,6 @@ def retry(job: Id, database: Database = None) -> None:
 
         davy job retry 1m7f8j497zcy3pf5af43
     """
-    from davy.store import events, jobs, open_store
 
     with open_store(database) as store, store.write() as db:
         jobs.retry(db, job, by=events.SHELL)

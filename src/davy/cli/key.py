@@ -9,6 +9,7 @@ import typer
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
+from davy.store import events, keys, open_store, users
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -34,8 +35,6 @@ def create(
         davy key create --owner lin@example.org --scope score --scope read --days 90 --json
     """
     from datetime import timedelta
-
-    from davy.store import events, keys, open_store, users
 
     if days is not None and not 0 < days <= 36_500:
         raise UserError(f"--days is {days:g}. A key lasts more than 0 and at most 36500 days.")
@@ -66,7 +65,6 @@ def list_(
 
         davy key list --owner lin@example.org --json
     """
-    from davy.store import keys, open_store, users
 
     with open_store(database) as store, store.read() as db:
         found = keys.list_keys(db, owner=users.find(db, owner).id if owner else None)
@@ -117,7 +115,6 @@ def revoke(
 
         davy key revoke 7k2m9x4q
     """
-    from davy.store import events, keys, open_store
 
     with open_store(database) as store, store.write() as db:
         found = keys.revoke(db, key, by=events.SHELL)

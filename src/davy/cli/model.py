@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy.actions.detectors import register_detector
+from davy.actions.scorers import load_scorer
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
+from davy.store import detectors, events, open_store
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
@@ -70,7 +73,6 @@ def show(
 
       davy model show my-model/ --json
     """
-    from davy.actions.scorers import load_scorer
     from davy.models.folder import CARD, question_to_json
 
     scorer = load_scorer(name)
@@ -115,8 +117,6 @@ def add(
 
         davy model add my-model/ --threshold hate=0.7
     """
-    from davy.actions.detectors import register_detector
-    from davy.store import events, open_store
 
     with open_store(database) as store:
         entry = register_detector(
@@ -161,7 +161,6 @@ def default_(name: Registered, database: Database = None, json: Json = False) ->
 
         davy model default comments
     """
-    from davy.store import detectors, events, open_store
 
     with open_store(database) as store, store.write() as db:
         entry = detectors.set_default(db, detectors.find(db, name).id, by=events.SHELL)
@@ -201,7 +200,6 @@ def convert(
 
 
 def _list_registered(database: str, *, json: bool) -> None:
-    from davy.store import detectors, open_store
 
     with open_store(database) as store, store.read() as db:
         entries = detectors.list_detectors(db)
@@ -215,7 +213,6 @@ def _list_registered(database: str, *, json: bool) -> None:
 
 
 def _set_state(name: str, state: str, database: str | None, *, json: bool) -> None:
-    from davy.store import detectors, events, open_store
 
     with open_store(database) as store, store.write() as db:
         entry = detectors.set_state(db, detectors.find(db, name).id, state, by=events.SHELL)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from davy.actions import distil as action
+from davy.actions.train import parse_changes
 from davy.cli import console
 
 
@@ -31,8 +33,6 @@ def pretrain(
 
       davy train train.csv --encoder runs/minilm-reddit --scheme edos --out runs/edos
     """
-    from davy.actions import distil as action
-    from davy.actions.train import parse_changes
 
     with console.ShellReporter() as reporter:
         record = action.pretrain(

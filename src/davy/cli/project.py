@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy import schemes
+from davy.annotate import images as pictures
+from davy.annotate import phase_gates, project_file
+from davy.annotate import project_creation as make
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
+from davy.store import events, members, open_store, phases, projects, users
 
 if TYPE_CHECKING:
     from davy.annotate.phase_gates import PhaseStatus
@@ -66,11 +71,6 @@ def create(
     """
     from contextlib import ExitStack
     from dataclasses import replace
-
-    from davy.annotate import images as pictures
-    from davy.annotate import project_creation as make
-    from davy.annotate import project_file
-    from davy.store import events, members, open_store, users
 
     plan = project_file.read_plan(file)
     plan = replace(plan, name=name or plan.name, title=title or plan.title)
@@ -137,8 +137,6 @@ def add_images(
 
         davy project images memes img/ --licence CC-BY-4.0 --credit "Lin Example"
     """
-    from davy.annotate import images as pictures
-    from davy.store import events, open_store, projects
 
     files = pictures.pictures_in_folder(folder)
     with open_store(database) as store:
@@ -165,7 +163,6 @@ def list_(database: Database = None, json: Json = False) -> None:
 
         davy project list --json
     """
-    from davy.store import members, open_store, phases, projects
 
     with open_store(database) as store, store.read() as db:
         found = [
@@ -199,8 +196,6 @@ def show(project: Name, database: Database = None, json: Json = False) -> None:
 
         davy project show pilot
     """
-    from davy.annotate import phase_gates
-    from davy.store import open_store, projects
 
     with open_store(database) as store, store.read() as db:
         found = projects.get(db, project)
@@ -246,7 +241,6 @@ def _scheme_file(plan: ProjectPlan, folder: Path) -> Any:
     """Return the scheme of a plan that names a file, with its text; None where it names one by its name."""
     if Path(plan.scheme).suffix not in (".yaml", ".yml"):
         return None
-    from davy import schemes
 
     path = folder / plan.scheme
     return schemes.read(path), path.read_text(encoding="utf-8")

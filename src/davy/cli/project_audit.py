@@ -6,9 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
+from davy.annotate import audit as auditing
+from davy.annotate.annotator_pools import pools_of
+from davy.annotate.images import folder_of
+from davy.annotate.project_scheme import scheme_of
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
+from davy.files import tables
+from davy.store import events, open_store, phases, projects
 
 Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]
 
@@ -38,9 +44,6 @@ def audit(
 
         davy project audit pilot --by embedded-en --budget 100 --at-least 0.9
     """
-    from davy.annotate import audit as auditing
-    from davy.annotate.project_scheme import scheme_of
-    from davy.store import events, open_store, projects
 
     with open_store(database) as store:
         with store.read() as db:
@@ -105,9 +108,6 @@ def pools(project: Project, database: Database = None, json: Json = False) -> No
 
         davy project pools pilot --json
     """
-    from davy.annotate.annotator_pools import pools_of
-    from davy.annotate.project_scheme import scheme_of
-    from davy.store import open_store, projects
 
     with open_store(database) as store, store.read() as db:
         found = projects.get(db, project)
@@ -135,7 +135,6 @@ def _figure(it: Any) -> dict[str, Any]:
 
 
 def _phase(db: Any, project: str, name: str | None) -> Any:
-    from davy.store import phases
 
     fitting = [it for it in phases.of_project(db, project) if it.behaviour.gives_verdicts]
     if name is not None:
@@ -149,8 +148,6 @@ def _phase(db: Any, project: str, name: str | None) -> Any:
 
 
 def _detector(name: str, store: Any) -> Any:
-    from davy.annotate.images import folder_of
-    from davy.files import tables
     from davy.models.load import load
 
     return load(name, read=tables.batches, images=lambda key: folder_of(store).read(key))

@@ -8,8 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from davy.actions.exchange import ExportRequest, ImportRequest, import_file
+from davy.actions.exchange import export_project as write
+from davy.annotate.images import add_missing, pictures_in_folder
 from davy.cli import console
 from davy.cli.database import Database, Json
+from davy.store import events, open_store
 
 Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]
 
@@ -57,9 +61,6 @@ def export(
 
         davy project export memes --out memes.jsonl --images memes-pictures
     """
-    from davy.actions.exchange import ExportRequest
-    from davy.actions.exchange import export_project as write
-    from davy.store import open_store
 
     wish = ExportRequest(project, format, phases, question, raw, comments)
     with open_store(database) as store, console.progress("Exporting") as step:
@@ -136,9 +137,6 @@ def import_(
 
         davy project import memes memes.jsonl --images memes-pictures
     """
-    from davy.actions.exchange import ImportRequest, import_file
-    from davy.annotate.images import add_missing, pictures_in_folder
-    from davy.store import events, open_store
 
     pictures = pictures_in_folder(images) if images is not None else None
 

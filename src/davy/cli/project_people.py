@@ -10,6 +10,7 @@ from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.cli.project import Name
 from davy.core.errors import UserError
+from davy.store import events, invitations, members, open_store, projects, users
 
 
 def invite(
@@ -33,8 +34,6 @@ def invite(
         davy project invite pilot --role expert --role manager --days 2
     """
     from datetime import timedelta
-
-    from davy.store import events, invitations, members, open_store, projects, users
 
     if not 0 < days <= 365:
         raise UserError(f"--days is {days:g}. An invitation lasts more than 0 and at most 365 days.")
@@ -77,7 +76,6 @@ def roster(project: Name, database: Database = None, json: Json = False) -> None
 
         davy project roster pilot
     """
-    from davy.store import invitations, members, open_store, projects, users
 
     with open_store(database) as store, store.read() as db:
         found = projects.get(db, project)

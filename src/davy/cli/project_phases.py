@@ -7,10 +7,16 @@ from typing import Annotated
 
 import typer
 
+from davy.annotate import phase_gates
+from davy.annotate import project_creation as make
+from davy.annotate.project_file import PhasePlan
+from davy.annotate.project_scheme import scheme_of
+from davy.annotate.settings import AgreementGate
 from davy.cli import console
 from davy.cli.database import Database
 from davy.cli.project import Gold, Name, read_posts
 from davy.core.errors import UserError
+from davy.store import events, open_store, phases, projects
 
 PhaseName = Annotated[str, typer.Argument(metavar="PHASE", help="The phase's name.")]
 Anyway = Annotated[
@@ -52,8 +58,6 @@ def next_set(
 
         davy project next-set pilot 2a --posts 43
     """
-    from davy.annotate import project_creation as make
-    from davy.store import events, open_store, phases, projects
 
     if n < 1:
         raise UserError(f"--posts is {n}. A set has at least 1 post.")
@@ -89,12 +93,7 @@ def add_phase(
 
         davy project add-phase pilot check --kind calibration --at-least 0.6 --posts set.csv
     """
-    from davy.annotate import project_creation as make
-    from davy.annotate.project_file import PhasePlan
-    from davy.annotate.project_scheme import scheme_of
-    from davy.annotate.settings import AgreementGate
     from davy.files.tables import read_posts
-    from davy.store import events, open_store, projects
 
     try:
         gate = AgreementGate(at_least=at_least) if at_least is not None else None
@@ -124,9 +123,6 @@ def add_posts(
 
         davy project add-posts pilot 3 more.jsonl
     """
-    from davy.annotate import project_creation as make
-    from davy.annotate.project_scheme import scheme_of
-    from davy.store import events, open_store, phases, projects
 
     frames = read_posts(files, gold)
     with open_store(database) as store, store.write() as db:
@@ -137,8 +133,6 @@ def add_posts(
 
 
 def _go(project: str, name: str, what: str, anyway: str | None, database: str | None) -> None:
-    from davy.annotate import phase_gates
-    from davy.store import events, open_store, phases, projects
 
     with open_store(database) as store, store.write() as db:
         found = projects.get(db, project)

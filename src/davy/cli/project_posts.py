@@ -10,6 +10,7 @@ import typer
 from davy.cli import console
 from davy.cli.database import Database
 from davy.cli.project import Name
+from davy.store import events, open_store, posts, projects
 
 
 def hide(
@@ -26,7 +27,6 @@ def hide(
 
         davy project hide pilot p17 p18 --show
     """
-    from davy.store import events, open_store, posts, projects
 
     wanted = [post for one in ids for post in (_lines(Path(one)) if Path(one).is_file() else [one])]
     with open_store(database) as store, store.write() as db:

@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
+from davy.actions import reproduce as action
+from davy.actions.train import parse_changes
 from davy.cli import console
+from davy.compare.papers.gmhp7k import SHORT
+from davy.compare.papers.paper_table import reasons, record, tables
+from davy.files.atomic import check_folder
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -110,11 +115,6 @@ def _reproduce(
     short: bool = False,
 ) -> None:
     """Print a paper's table; `short` leaves out figures that only --json and --out have."""
-    from davy.actions import reproduce as action
-    from davy.actions.train import parse_changes
-    from davy.compare.papers.gmhp7k import SHORT
-    from davy.compare.papers.paper_table import reasons, record, tables
-    from davy.files.atomic import check_folder
 
     check_folder(out)
     with console.ShellReporter() as reporter:

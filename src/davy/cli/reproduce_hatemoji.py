@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy.actions.suite_source import load_suite
+from davy.check import hatemoji as paper
+from davy.check.answer_cache import AnswerCache
+from davy.check.fairness import measure_fairness
+from davy.check.run import run_suite
 from davy.cli import console
+from davy.collect import corpora
+from davy.core import Metric
 from davy.core.errors import UserError
+from davy.files import tables as files
+from davy.files.atomic import make_folder, write_text
+from davy.measure.intervals import Bootstrap
+from davy.report import Page, Provenance
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,12 +60,6 @@ def hatemoji(
 
       davy reproduce hatemoji --model embedded --out report
     """
-    from davy.check import hatemoji as paper
-    from davy.check.answer_cache import AnswerCache
-    from davy.check.fairness import measure_fairness
-    from davy.check.run import run_suite
-    from davy.files import tables as files
-    from davy.measure.intervals import Bootstrap
     from davy.models.load import load
 
     if data is not None and not data.is_dir():
@@ -83,7 +88,6 @@ def hatemoji(
 
 def _suite(data: Path | None) -> tuple[Suite, bool]:
     """Return HatemojiCheck where the folder has it, else our own suite, and whether it is the paper's."""
-    from davy.actions.suite_source import load_suite
 
     file = _file(data, "hatemojicheck")
     return (load_suite(f"hatemojicheck:{file}"), True) if file else (load_suite("emoji-en"), False)
@@ -99,9 +103,6 @@ def _file(data: Path | None, corpus: str) -> Path | None:
 
 def _others(data: Path, names: list[str], scorers: list[Scorer], cache: Any) -> dict[str, list[HatemojiMetrics | None]]:
     """Return the figures on the other test sets of Table 8 that the folder holds."""
-    from davy.actions.suite_source import load_suite
-    from davy.check import hatemoji as paper
-    from davy.check.run import run_suite
 
     results: dict[str, list[HatemojiMetrics | None]] = {}
     file = _file(data, "hatecheck")
@@ -128,8 +129,6 @@ def _test_posts(data: Path, corpus: str) -> pl.DataFrame | None:
     """Return the test part of a corpus, or None where the folder does not hold it."""
     import polars as pl
 
-    from davy.collect import corpora
-
     file = _file(data, corpus)
     if file is None:
         return None
@@ -151,8 +150,6 @@ def _answers(posts: pl.DataFrame, scorer: Scorer) -> tuple[list[str], list[str]]
 
 
 def _show(tables: list[Table], suite: Suite, models: list[str], seed: int, out: Path | None, json: bool) -> None:
-    from davy.files.atomic import make_folder, write_text
-    from davy.report import Page, Provenance
 
     if out is not None:
         make_folder(out)
@@ -182,6 +179,5 @@ def _records(table: Table) -> list[dict[str, Any]]:
 
 
 def _plain(cell: Any) -> Any:
-    from davy.core import Metric
 
     return cell.to_dict() if isinstance(cell, Metric) else cell

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy.actions.posts import PostSource
+from davy.actions.sample import sample_file
 from davy.cli import console
 from davy.cli.options import IdColumn, TextColumn
 from davy.core.errors import UserError
+from davy.files.yaml_objects import read_shipped_or_file
+from davy.report.tables import Column, Table
+from davy.sample import plan as plans
 
 if TYPE_CHECKING:
     from davy.sample.plan import SamplingPlan
@@ -50,13 +55,8 @@ def sample(
 
       davy sample --plan edos --show > mine.yaml
     """
-    from davy.actions.posts import PostSource
-    from davy.actions.sample import sample_file
-    from davy.sample import plan as plans
 
     if show:
-        from davy.files.yaml_objects import read_shipped_or_file
-
         print(read_shipped_or_file(plan, plans.PACKAGE, "plan").decode(errors="replace"), end="")
         return
     if file is None or out is None:
@@ -81,7 +81,6 @@ def sample(
 
 
 def _print(done: Sample, plan: SamplingPlan) -> None:
-    from davy.report.tables import Column, Table
 
     counts = [Column(name, "count") for name in ("asked", "candidates", "taken", "short")]
     rows = [(r.source, r.sampler, r.asked, r.candidates, r.taken, r.asked - r.taken) for r in done.rows]

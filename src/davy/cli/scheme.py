@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from davy import schemes
 from davy.cli import console
 from davy.core.errors import UserError
+from davy.files.atomic import write_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -36,7 +38,6 @@ def list_(json: Json = False) -> None:
 
         davy scheme list --json
     """
-    from davy import schemes
 
     found = [schemes.load(name) for name in schemes.names()]
     if json:
@@ -66,7 +67,6 @@ def show(
 
         davy scheme show my-scheme.yaml --json
     """
-    from davy import schemes
 
     scheme = schemes.load(name)
     if json:
@@ -93,7 +93,6 @@ def check(
 
         davy scheme check schemes/*.yaml --json
     """
-    from davy import schemes
 
     problems = [problem for file in files for problem in _problems(file)]
     if json:
@@ -116,7 +115,6 @@ def check(
 
 def _problems(file: Path) -> list[dict[str, str | int | None]]:
     """Return what is wrong with a file; one that can't be read at all has a problem without a line."""
-    from davy import schemes
 
     try:
         return [{"file": it.file, "line": it.line, "message": it.message} for it in schemes.check(file)]
@@ -137,8 +135,6 @@ def copy(
 
         davy scheme copy edos --out mine.yaml --as mine
     """
-    from davy import schemes
-    from davy.files.atomic import write_text
 
     text = schemes.text_of(name).decode("utf-8", errors="replace")
     if rename is not None:
@@ -155,7 +151,6 @@ def copy(
 
 
 def _summary(scheme: Scheme) -> dict[str, object]:
-    from davy import schemes
 
     return {
         "name": scheme.name,

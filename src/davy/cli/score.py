@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy.actions.posts import PostSource
+from davy.actions.score import read_image_text, score_file, score_text
 from davy.cli import console
 from davy.cli.options import Format, TextColumn
 from davy.core.errors import UserError
+from davy.core.scheme import applicable_questions
+from davy.score.batch import ScoreSettings
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -76,9 +80,6 @@ def score(
 
       cat posts.csv | davy score - --format csv --model majority --out -
     """
-    from davy.actions.posts import PostSource
-    from davy.actions.score import read_image_text, score_file, score_text
-    from davy.score.batch import ScoreSettings
 
     one = text is not None or image is not None
     if (file is None) != one:
@@ -130,7 +131,6 @@ def _show_file(scored: ScoredFile, *, json: bool) -> None:
 
 def _show_text(scored: ScoredText, *, json: bool, read: bool) -> None:
     """Print one text's verdict and each question's answer; `read` shows the text, which came from a picture."""
-    from davy.core.scheme import applicable_questions
 
     record = scored.record
     if json:

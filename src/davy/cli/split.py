@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.cli import console
+from davy.collect import corpora
 from davy.core.errors import UserError
+from davy.files import post_columns, tables
+from davy.files.atomic import refuse_input
+from davy.files.file_table import require_column, translate_errors
+from davy.files.formats import format_of
+from davy.files.yaml_objects import read_shipped_or_file
+from davy.report.tables import Column, Table
+from davy.split.groups import find_links
+from davy.split.leakage import find_leaks, leaking_posts
+from davy.split.plan import PACKAGE, load
+from davy.split.run import split as run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,21 +71,15 @@ def split(
       davy split hatemojibuild/ --corpus hatemojibuild --check --out pairs.csv
     """
     if show:
-        from davy.files.yaml_objects import read_shipped_or_file
-        from davy.split.plan import PACKAGE
-
         print(read_shipped_or_file(plan, PACKAGE, "plan").decode(errors="replace"), end="")
         return
     if file is None or (out is None and not check):
         raise UserError("Name the posts and where to write: davy split F --plan P --out F2.")
     if out is not None:
-        from davy.files.atomic import refuse_input
-
         refuse_input(out, file)
     if check:
         raise typer.Exit(_check(file, corpus, column, group, 0.8 if near is None else near, out, json, strict))
     assert out is not None
-    from davy.split.plan import load
 
     chosen = load(plan)
     chosen = replace(
@@ -88,9 +93,6 @@ def split(
 
 
 def _split(file: str, corpus: str | None, column: str, plan: SplitPlan, out: str, over: bool, json: bool) -> None:
-    from davy.files import tables
-    from davy.files.formats import format_of
-    from davy.split.run import split as run
 
     format_of(out)
     posts, kinds = _posts(file, corpus)
@@ -115,10 +117,6 @@ def _check(
     json: bool,
     strict: bool,
 ) -> int:
-    from davy.files import tables
-    from davy.files.file_table import require_column
-    from davy.split.groups import find_links
-    from davy.split.leakage import find_leaks, leaking_posts
 
     posts, _ = _posts(file, corpus)
     require_column(column, posts.columns, file, "--column")
@@ -137,9 +135,6 @@ def _check(
 
 def _posts(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]:
     """Return the posts of a file or a corpus, whole, and which columns hold JSON."""
-    from davy.collect import corpora
-    from davy.files import post_columns, tables
-    from davy.files.file_table import translate_errors
 
     if corpus is not None:
         table = corpora.load(corpus, file).table
@@ -153,7 +148,6 @@ def _posts(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]
 
 
 def _print(done: SplitResult) -> None:
-    from davy.report.tables import Column, Table
 
     sizes = done.sizes()
     n = max(1, len(done.parts))
@@ -180,7 +174,6 @@ def _print(done: SplitResult) -> None:
 
 
 def _print_leaks(report: Sequence[Leak]) -> None:
-    from davy.report.tables import Column, Table
 
     counts = [Column(name, "count") for name in ("pairs", "straddling", "posts", "partner not in the file")]
     columns = [Column("reason"), *counts, Column("between")]

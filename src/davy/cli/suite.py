@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy import suites
+from davy.actions.suite_source import FROM_FILES, load_suite
 from davy.cli import console, suite_review
-from davy.core.errors import UserError
+from davy.core.errors import UserError, nearest
+from davy.files import tables
+from davy.files.atomic import require_folder_of, write_bytes, write_text
+from davy.suites.template_editor import add_template, update_counts
 
 if TYPE_CHECKING:
     from davy.core import Suite
@@ -38,8 +43,6 @@ def list_(json: Json = False) -> None:
 
         davy suite list --json
     """
-    from davy import suites
-    from davy.actions.suite_source import FROM_FILES
 
     found = [suites.load(name) for name in suites.names()]
     if json:
@@ -74,8 +77,6 @@ def show(
 
         davy suite show emoji-en --source > mine.yaml
     """
-    from davy import suites
-    from davy.actions.suite_source import load_suite
 
     if source:
         print(suites.path_of(name).read_text("utf-8"), end="")
@@ -114,9 +115,6 @@ def build(
 
         davy suite build emoji-en --out emoji-en.csv
     """
-    from davy import suites
-    from davy.actions.suite_source import load_suite
-    from davy.files import tables
 
     suite = load_suite(name)
     if suite.missing:
@@ -140,7 +138,6 @@ def validate(
 
         davy suite validate emoji-en --json
     """
-    from davy import suites
 
     readings = [suites.read(file) for file in files]
     problems = [problem for reading in readings for problem in reading.problems]
@@ -177,10 +174,6 @@ def add(
             --text "I look up to {identity}" --version "polarity=I look down on {identity}"
     """
     import tempfile
-
-    from davy import suites
-    from davy.files.atomic import write_text
-    from davy.suites.template_editor import add_template, update_counts
 
     template: dict[str, object] = {"id": id, "text": text}
     for each in version or []:
@@ -219,9 +212,6 @@ def copy(
     """
     import re
 
-    from davy import suites
-    from davy.files.atomic import require_folder_of, write_bytes, write_text
-
     path = suites.path_of(name)
     text = path.read_text("utf-8")
     if rename is not None:
@@ -242,7 +232,6 @@ def copy(
 
 
 def _summary(suite: Suite) -> dict[str, Any]:
-    from davy import suites
 
     return {
         "name": suite.name,
@@ -263,7 +252,6 @@ def _case(case: Any, shown: Any) -> dict[str, Any]:
 
 
 def _show_counts(suite: Suite, json: bool) -> None:
-    from davy import suites
 
     found = suites.counts(suite)
     if json:
@@ -281,7 +269,6 @@ def _show_counts(suite: Suite, json: bool) -> None:
 
 
 def _explain_empty(suite: Suite, wanted: dict[str, str | None]) -> str:
-    from davy.core.errors import nearest
 
     known = {"functionality": suite.functionalities, "set": suite.sets, "target": suite.targets}
     for key, value in wanted.items():

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from davy import schemes
+from davy.actions.suite_source import load_suite
+from davy.check import validation
 from davy.cli import console
 from davy.core.errors import UserError
+from davy.files import tables
+from davy.measure.intervals import Bootstrap
+from davy.measure.verbal_scales import verbal_labels
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,9 +46,6 @@ def issue(
 
         davy suite issue mine.yaml --annotator ann --answers round-1/ann.csv --out round-2
     """
-    from davy.actions.suite_source import load_suite
-    from davy.check import validation
-    from davy.files import tables
 
     suite = load_suite(name)
     odd = [who for who in annotator if not who or Path(who).name != who]
@@ -82,10 +85,6 @@ def review(
 
         davy suite review mine.yaml round-1/*.csv round-2/*.csv --decisions review.csv --out review-2.csv
     """
-    from davy.actions.suite_source import load_suite
-    from davy.check import validation
-    from davy.measure.intervals import Bootstrap
-    from davy.measure.verbal_scales import verbal_labels
 
     suite = load_suite(name)
     given = _answers(answers, _question(suite))
@@ -118,7 +117,6 @@ def review(
 
 
 def _question(suite: Suite) -> Question:
-    from davy import schemes
 
     for scheme in schemes.names():
         for question in schemes.load(scheme).questions:
@@ -128,7 +126,6 @@ def _question(suite: Suite) -> Question:
 
 
 def _answers(paths: list[Path], question: Question) -> list[ValidationAnswer]:
-    from davy.check import validation
 
     return [one for path in paths for one in validation.read_answers(_table(path), path.stem, question, str(path))]
 
@@ -136,16 +133,12 @@ def _answers(paths: list[Path], question: Question) -> list[ValidationAnswer]:
 def _table(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    from davy.files import tables
-
     with tables.open_table(path) as table:
         return table.frame.select(pl.all().cast(pl.String)).collect()
 
 
 def _write(rows: tuple[dict[str, str], ...], out: Path) -> None:
     import polars as pl
-
-    from davy.files import tables
 
     if not rows:
         console.note("No case needs a look, so no file was written.")

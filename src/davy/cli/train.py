@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from davy.actions import train as action
+from davy.actions.posts import PostSource
 from davy.cli import console
 from davy.cli.options import Corpus
 
@@ -61,8 +63,6 @@ def train(
 
       accelerate launch --num_processes 4 -m davy train train.csv --encoder ./minilm --out runs/on-four-gpus
     """
-    from davy.actions import train as action
-    from davy.actions.posts import PostSource
 
     with console.ShellReporter() as reporter:
         run = action.train(

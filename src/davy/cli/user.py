@@ -11,6 +11,9 @@ import typer
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
+from davy.files.atomic import write_json
+from davy.store import events, invitations, open_store, personal_data, users, withdrawals
+from davy.store.passwords import hash_password
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,8 +45,6 @@ def invite(
     """
     from datetime import timedelta
 
-    from davy.store import events, invitations, open_store
-
     if not 0 < days <= 365:
         raise UserError(f"--days is {days:g}. An invitation lasts more than 0 and at most 365 days.")
     with open_store(database) as store, store.write() as db:
@@ -69,7 +70,6 @@ def list_(database: Database = None, json: Json = False) -> None:
 
         davy user list --json
     """
-    from davy.store import invitations, open_store, users
 
     with open_store(database) as store, store.read() as db:
         people, open_ones = users.list_users(db), invitations.list_unused(db)
@@ -117,7 +117,6 @@ def disable(login: Login, database: Database = None) -> None:
 
         davy user disable lin@example.org
     """
-    from davy.store import events, open_store, users
 
     with open_store(database) as store, store.write() as db:
         user = users.find(db, login)
@@ -133,7 +132,6 @@ def enable(login: Login, database: Database = None) -> None:
 
         davy user enable lin@example.org
     """
-    from davy.store import events, open_store, users
 
     with open_store(database) as store, store.write() as db:
         user = users.find(db, login)
@@ -153,7 +151,6 @@ def role(
 
         davy user role lin@example.org expert
     """
-    from davy.store import events, open_store, users
 
     with open_store(database) as store, store.write() as db:
         user = users.find(db, login)
@@ -171,8 +168,6 @@ def password(login: Login, database: Database = None) -> None:
 
         davy user password lin@example.org < password.txt
     """
-    from davy.store import events, open_store, users
-    from davy.store.passwords import hash_password
 
     with open_store(database) as store:
         with store.read() as db:
@@ -201,8 +196,6 @@ def export(
 
         davy user export lin@example.org --out lin.json
     """
-    from davy.files.atomic import write_json
-    from davy.store import open_store, personal_data, users
 
     with open_store(database) as store, store.read() as db:
         made = personal_data.export(db, users.find(db, login).id)
@@ -233,7 +226,6 @@ def delete(
 
         davy user delete lin@example.org --yes
     """
-    from davy.store import events, open_store, personal_data, users, withdrawals
 
     with open_store(database) as store:
         with store.read() as db:

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from davy.cli.database import Database
+from davy.jobs.processes import set_up_logging
+from davy.jobs.processes import work as run
 
 
 def work(
@@ -41,8 +43,6 @@ def work(
 
       davy work --once
     """
-    from davy.jobs.processes import set_up_logging
-    from davy.jobs.processes import work as run
 
     set_up_logging(verbose=verbose)
     chosen = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
