@@ -137,7 +137,6 @@ def test_a_worker_ends_with_the_process_that_started_it(url):
     )
     server = subprocess.Popen([sys.executable, "-c", script, url], stdout=subprocess.PIPE, text=True)
     pid = int(server.stdout.readline())
-    time.sleep(3)  # the worker has to be up to notice
     server.kill()
     server.wait()
     server.stdout.close()

@@ -27,7 +27,7 @@ def work(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End when no job is due.")] = False,
     lease: Annotated[float, typer.Option(help="Seconds until another worker takes over from a dead one.", min=1)] = 60,
-    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End with the parent.")] = False,
+    parent: Annotated[int | None, typer.Option(hidden=True, help="End with this process, which started it.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log every job.")] = False,
 ) -> None:
     """Run background jobs until Ctrl+C: exports, imports, trainings, scoring, evaluations, checks.
@@ -46,4 +46,4 @@ def work(
 
     set_up_logging(verbose=verbose)
     chosen = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
-    run(database, files, kinds=chosen, once=once, with_parent=with_parent, lease_seconds=lease)
+    run(database, files, kinds=chosen, once=once, parent=parent, lease_seconds=lease)

@@ -37,18 +37,18 @@ def work(
     *,
     kinds: Sequence[str] = (),
     once: bool = False,
-    with_parent: bool = False,
+    parent: int | None = None,
     lease_seconds: float = 60,
 ) -> None:
     """Run jobs until SIGTERM or Ctrl+C; with `once`, until none is due.
 
-    `kinds` leaves only some kinds. `with_parent` ends the process when the one that started it is gone.
+    `kinds` leaves only some kinds. `parent` is the process that started this one, and with whose end it ends.
     """
     chosen = known.check_kinds(list(kinds)) or list(known.ALL)
     url = database or default_url()
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.signal(signal.SIGINT, signal.SIG_IGN if with_parent else lambda *_: stop.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN if parent else lambda *_: stop.set())
     with open_store(url) as store, ExitStack() as stack:
         folder = files_folder(url, files)
         workers = [
@@ -64,9 +64,8 @@ def work(
             return
         if known.MEASURE_AGREEMENT in chosen:
             stack.callback(AgreementWatcher(store).start().stop)
-        parent = os.getppid()
         while not stop.wait(0.5):
-            if with_parent and os.getppid() != parent:
+            if parent and os.getppid() != parent:
                 logger.warning("the server is gone, so this worker ends")
                 break
         for worker in workers:  # all first, so that they stop side by side
@@ -79,7 +78,15 @@ class WorkerProcesses:
     """Worker processes of a server: started with the block, started again when one dies, stopped at its end."""
 
     def __init__(self, count: int, database: str, files: Path | None = None, *, verbose: bool = False) -> None:
-        self._command = [sys.executable, "-m", "davy", "work", "--with-parent", *(["--verbose"] if verbose else [])]
+        self._command = [
+            sys.executable,
+            "-m",
+            "davy",
+            "work",
+            "--parent",
+            str(os.getpid()),
+            *(["--verbose"] if verbose else []),
+        ]
         # In the environment, not in the command, which every account of the machine may read.
         self._environment = {**os.environ, "DAVY_DATABASE": database}
         if files is not None:
