@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from fake_detectors import Rule
+from scipy import stats
 
 from davy import suites
 from davy.check import metrics
 from davy.check.fairness import measure_fairness
 from davy.check.run import SuiteRun, run_suite
 from davy.core import Case, Outcome, Suite
+from davy.measure.clusters import clustered_difference
 from davy.measure.intervals import Bootstrap
 
 
@@ -23,7 +25,8 @@ def emoji():
 
 def test_newcombe_s_own_example_comes_out():
     # Newcombe (1998), Table II, (a): 56/70 and 48/80 differ by 0.2000; method 10 gives 0.0524 to 0.3339.
-    found = metrics.difference("d", 56, 70, 48, 80)
+    first, second = ([True] * hits + [False] * (n - hits) for hits, n in ((56, 70), (48, 80)))
+    found = clustered_difference("d", (first, range(70)), (second, range(70, 150)))
     assert found.value == pytest.approx(0.2)
     assert (found.low, found.high) == (pytest.approx(0.0524, abs=5e-5), pytest.approx(0.3339, abs=5e-5))
 
@@ -153,6 +156,73 @@ def test_fairness_by_target_is_fairlearn_s(emoji):
     }
     for name, part in parts.items():
         assert fair.auc["women"][name].value == pytest.approx(roc_auc_score(every[part], scores[part]), abs=1e-9)
+
+
+def clustered_interval(right, clusters):
+    """Return the interval of a share by template, written out in numpy (see tests/measure/test_clusters.py)."""
+    right, clusters = np.array(right, dtype=float), np.array(clusters)
+    sizes = np.array([(clusters == name).sum() for name in np.unique(clusters)])
+    hits = np.array([right[clusters == name].sum() for name in np.unique(clusters)])
+    n, p, groups = len(right), right.mean(), len(sizes)
+    full, mixed = (sizes**2).sum() / n, min((hits > 0).sum(), (hits < sizes).sum())
+    effect = full
+    if mixed:
+        seen = groups / (groups - 1) * (((hits - p * sizes) / n) ** 2).sum() / (p * (1 - p) / n)
+        effect = (mixed * seen + 2 * full) / (mixed + 2)
+    z = 1.959963984540054
+    m = min(n, max(1, n / effect * (z / stats.t.ppf(0.975, groups - 1)) ** 2))
+    middle, half = (
+        (p + z * z / 2 / m) / (1 + z * z / m),
+        z / (1 + z * z / m) * np.sqrt(p * (1 - p) / m + (z / 2 / m) ** 2),
+    )
+    return min(p, middle - half), max(p, middle + half)
+
+
+def test_intervals_of_a_check_are_by_template(emoji):
+    found = run_suite(emoji, Rule(lambda text: sum(map(ord, text.split()[0])) % 10 / 10))
+    right = {out.case: out.correct for out in found.outcomes}
+    cells = {(c.functionality, c.set, c.label, c.target): c.accuracy for c in metrics.cells(emoji, found)}
+    for functionality, set_ in (("all", "all"), ("append", "all"), ("all", "polarity"), ("verb_swap", "original")):
+        cases = [c for c in emoji.cases if functionality in ("all", c.functionality) and set_ in ("all", c.set)]
+        low, high = clustered_interval([right[c.id] for c in cases], [c.template for c in cases])
+        metric = cells[functionality, set_, "all", "all"]
+        assert (metric.low, metric.high) == (pytest.approx(low, abs=1e-5), pytest.approx(high, abs=1e-5))
+        assert metric.clusters == len({c.template for c in cases})
+    template = {case.id: case.template for case in emoji.cases}
+    both = [right[one] and right[two] for one, two in emoji.links]
+    low, high = clustered_interval(both, [template[one] for one, _ in emoji.links])
+    pairs = metrics.pairs_right(emoji, found)["all"]
+    assert (pairs.low, pairs.high) == (pytest.approx(low, abs=1e-5), pytest.approx(high, abs=1e-5))
+
+
+def test_a_constant_answer_is_measured_and_a_detector_that_does_not_beat_it_is_named(emoji):
+    found = run_suite(emoji, Rule(lambda text: 0.9))
+    constant = metrics.best_constant(emoji, found)
+    assert (constant.label, constant.accuracy) == ("hateful", pytest.approx(2654 / 3930))
+    overall = next(metrics.cells(emoji, found, ())).accuracy
+    assert overall.value == pytest.approx(constant.accuracy)
+    said = metrics.constant_warning("always", overall, constant)
+    assert said.startswith("always is no better than always saying 'hateful'")
+    gold = {case.text: case.expected for case in emoji.cases}
+    perfect = run_suite(emoji, Rule(lambda text: float(gold[text] == "hateful")))
+    assert metrics.constant_warning("p", next(metrics.cells(emoji, perfect, ())).accuracy, constant) is None
+    nearly = run_suite(emoji, Rule(lambda text: float(gold[text] == "hateful" or "e" in text)))
+    better = next(metrics.cells(emoji, nearly, ())).accuracy
+    assert constant.accuracy < better.value
+    assert "not clearly better" in metrics.constant_warning("n", better, constant)
+
+
+def test_a_constant_passes_every_test_that_nothing_changes():
+    cases = (
+        Case("a", "x", "f", "hateful"),
+        Case("b", "y", "f", "same", pair="a", test="INV"),
+        Case("c", "z", "f", "not higher", pair="a", test="DIR"),
+        Case("d", "w", "f", "higher", pair="a", test="DIR"),
+    )
+    suite = Suite("s", "1", "hate", "en", cases)
+    run = run_suite(suite, Rule(lambda text: 0.8))
+    assert metrics.best_constant(suite, run) == metrics.Constant("hateful", 0.75)
+    assert [out.correct for out in run.outcomes] == [True, True, True, False]
 
 
 def test_fairness_needs_two_targets():

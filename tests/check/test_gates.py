@@ -78,13 +78,12 @@ def test_the_gap_between_targets_has_a_limit(small, gate_file):
 
 
 def test_a_drop_against_the_baseline_has_a_limit(small, gate_file):
-    functionality = {case.id: case.functionality for case in small.cases}
     before, now = summed(small, angry), summed(small, lambda text: 0.0 if "Hooray" not in text else 0.9, "2")
-    against = [changes.change_record(one) for one in changes.find_changes(now, before, functionality)]
+    against = [changes.change_record(one) for one in changes.find_changes(now, before, small)]
     found = judged(gate_file("drop: 0.05\n"), now, against)
     assert not found["drop in accuracy"].passed
     assert not found["drop in accuracy on swap"].passed
-    same = [changes.change_record(one) for one in changes.find_changes(before, before, functionality)]
+    same = [changes.change_record(one) for one in changes.find_changes(before, before, small)]
     assert all(result.passed for result in judged(gate_file("drop: 0\n"), before, same).values())
 
 
@@ -95,9 +94,8 @@ def test_a_drop_without_a_baseline_does_not_pass(small, gate_file):
 
 
 def test_changes_name_what_was_fixed_and_broken(small):
-    functionality = {case.id: case.functionality for case in small.cases}
     before, now = summed(small, angry), summed(small, lambda text: 0.9 if "🤮" in text or "Away" in text else 0.2, "2")
-    (change,) = changes.find_changes(now, before, functionality)
+    (change,) = changes.find_changes(now, before, small)
     assert (len(change.fixed), len(change.broken)) == (3, 3)
     assert change.by_functionality == {"append": (10, 3, 3), "swap": (7, 0, 0)}
     assert change.p == 1.0

@@ -107,4 +107,4 @@ def _earlier(
 def _changes(summary: dict[str, Any], suite: Suite, earlier: dict[str, Any] | None) -> list[OutcomeChange]:
     if earlier is None:
         return []
-    return find_changes(summary, earlier, {case.id: case.functionality for case in suite.cases})
+    return find_changes(summary, earlier, suite)

@@ -2,6 +2,7 @@
 
 Two summaries in, changes for each model out. Only cases that both runs judged
 are compared, so a suite that grew does not look like a detector that changed.
+Cases of one template move together, so the test and the interval are by template.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from davy.check.metrics import cluster_of
 from davy.check.report.summary import FORMAT
-from davy.core import Metric, UserError
+from davy.core import Case, Metric, Suite, UserError
+from davy.measure.clusters import cluster_numbers
 from davy.measure.paired_tests import mcnemar
 
 
@@ -28,6 +31,7 @@ class OutcomeChange:
     difference: Metric
     """Accuracy now less accuracy then, over the cases of both."""
     p: float
+    test: str
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
     by_functionality: dict[str, tuple[int, int, int]]
@@ -50,19 +54,20 @@ def read_summary(path: Path) -> dict[str, Any]:
     return found
 
 
-def find_changes(now: dict[str, Any], before: dict[str, Any], functionality: dict[str, str]) -> list[OutcomeChange]:
-    """Return the change of every model that both summaries name; `functionality` says where each case belongs."""
+def find_changes(now: dict[str, Any], before: dict[str, Any], suite: Suite) -> list[OutcomeChange]:
+    """Return the change of every model that both summaries name."""
     if now["suite"]["name"] != before["suite"]["name"]:
         return []
+    cases = {case.id: case for case in suite.cases}
     earlier = {model["name"]: model for model in before["models"]}
     return [
         change
         for model in now["models"]
-        if model["name"] in earlier and (change := _change(model, earlier[model["name"]], functionality))
+        if model["name"] in earlier and (change := _change(model, earlier[model["name"]], cases))
     ]
 
 
-def _change(now: dict[str, Any], before: dict[str, Any], functionality: dict[str, str]) -> OutcomeChange | None:
+def _change(now: dict[str, Any], before: dict[str, Any], cases: dict[str, Case]) -> OutcomeChange | None:
     then = before.get("outcomes", {})
     both = [
         (case, bool(right), bool(then[case][1]))
@@ -71,13 +76,16 @@ def _change(now: dict[str, Any], before: dict[str, Any], functionality: dict[str
     ]
     if not both:
         return None
-    test = mcnemar([new for _, new, _ in both], [old for _, _, old in both])
-    compared: Counter[str] = Counter(functionality.get(case, "") for case, _, _ in both)
+    clusters = cluster_numbers([cluster_of(cases[case]) for case, _, _ in both])
+    test = mcnemar([new for _, new, _ in both], [old for _, _, old in both], clusters=clusters)
+    compared: Counter[str] = Counter(cases[case].functionality for case, _, _ in both)
     fixed = tuple(case for case, new, old in both if new and not old)
     broken = tuple(case for case, new, old in both if old and not new)
-    up, down = (Counter(functionality.get(case, "") for case in part) for part in (fixed, broken))
+    up, down = (Counter(cases[case].functionality for case in part) for part in (fixed, broken))
     split = {name: (n, up[name], down[name]) for name, n in compared.items()}
-    return OutcomeChange(now["name"], before["version"], now["version"], test.difference, test.p, fixed, broken, split)
+    return OutcomeChange(
+        now["name"], before["version"], now["version"], test.difference, test.p, test.test, fixed, broken, split
+    )
 
 
 def change_record(change: OutcomeChange) -> dict[str, Any]:
@@ -86,7 +94,7 @@ def change_record(change: OutcomeChange) -> dict[str, Any]:
         "model": change.model,
         "before": change.before,
         "after": change.after,
-        "difference": {**change.difference.to_dict(), "p": change.p},
+        "difference": {**change.difference.to_dict(), "p": change.p, "test": change.test},
         "fixed": list(change.fixed),
         "broken": list(change.broken),
         "functionalities": {

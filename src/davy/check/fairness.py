@@ -1,16 +1,18 @@
 """Does a detector serve the groups alike? Figures for each target and between targets.
 
 Outcomes in, metrics out. Only MFT cases that are about somebody count, as in
-the paper; the numbers are `davy.measure.fairness`'s.
+the paper; the numbers are `davy.measure.fairness`'s. Intervals resample templates,
+not cases; those between targets are BCa.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from davy.check.metrics import judged_cases
+from davy.check.metrics import cluster_of, judged_cases
 from davy.check.run import SuiteRun
 from davy.core import Metric, Suite
+from davy.measure.clusters import cluster_numbers
 from davy.measure.fairness import auc_by_group, between_groups, group_rates
 from davy.measure.groups import gap
 from davy.measure.intervals import Bootstrap
@@ -50,19 +52,23 @@ def measure_fairness(suite: Suite, run: SuiteRun, *, bootstrap: Bootstrap | None
     gold = [case.expected == yes for case, _ in aimed]
     predicted = [out.label == yes for _, out in aimed]
     groups = [case.target for case, _ in aimed]
-    rates = group_rates(gold, predicted, groups)
+    clusters = cluster_numbers([cluster_of(case) for case, _ in aimed])
+    rates = group_rates(gold, predicted, groups, clusters=clusters)
     every = auc_by_group(
         [case.expected == yes for case, _ in pairs],
         [out.probability or 0.0 for _, out in pairs],
         [case.target for case, _ in pairs],
         bootstrap=bootstrap,
+        clusters=cluster_numbers([cluster_of(case) for case, _ in pairs]),
     )
+    corrected = replace(bootstrap or Bootstrap(), method="bca")
+    between = between_groups(gold, predicted, groups, bootstrap=corrected, clusters=clusters)
     counts = {
         name: [g for g, group in zip(gold, groups, strict=True) if name in str(group).split("|")] for name in rates
     }
     return Fairness(
         by_target={name: {metric.name: metric for metric in found} for name, found in rates.items()},
-        between={metric.name: metric for metric in between_groups(gold, predicted, groups, bootstrap=bootstrap)},
+        between={metric.name: metric for metric in between},
         auc={name: {metric.name: metric for metric in found} for name, found in every.items()},
         true_rate={name: sum(found) / len(found) for name, found in counts.items()},
     )

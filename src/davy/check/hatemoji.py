@@ -8,7 +8,7 @@ figures from another suite they are for orientation, and the tables say so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from davy.check import metrics
@@ -51,7 +51,10 @@ def table_3(suite: Suite, runs: Sequence[SuiteRun], *, official: bool) -> Table:
             mine = [cells.get(keys.get(name, ("all", "all"))) for cells in ours]
         n = next((metric.n for metric in mine if metric is not None), None)
         rows.append((name, None if name == "emoji difference" else n, *theirs, *mine))
-    return _table("Table 3: accuracy, aggregated", ["", "n"], paper["models"], runs, rows, suite, official)
+    made = _table("Table 3: accuracy, aggregated", ["", "n"], paper["models"], runs, rows, suite, official)
+    constant = metrics.best_constant(suite, runs[0]) if runs else None
+    said = f"Always saying {constant.label!r} is right in {constant.accuracy:.3f} overall. " if constant else ""
+    return Table(made.columns, made.rows, made.title, f"{said}{made.note}".strip())
 
 
 def table_4(suite: Suite, runs: Sequence[SuiteRun], *, official: bool) -> Table:
@@ -133,9 +136,12 @@ def hatemoji_metrics(gold: Sequence[str], predicted: Sequence[str], positive: st
 
 
 def run_metrics(suite: Suite, run: SuiteRun) -> HatemojiMetrics:
-    """Return accuracy and F1 of a run on a suite."""
+    """Return accuracy, with its interval by template, and F1 of a run on a suite."""
     pairs = metrics.judged_cases(suite, run)
-    return hatemoji_metrics([case.expected for case, _ in pairs], [str(out.label) for _, out in pairs], suite.labels[0])
+    found = hatemoji_metrics(
+        [case.expected for case, _ in pairs], [str(out.label) for _, out in pairs], suite.labels[0]
+    )
+    return replace(found, accuracy=next(metrics.cells(suite, run, ())).accuracy)
 
 
 def _table(

@@ -1,20 +1,21 @@
 """What the outcomes of a run come to: accuracy by cell, emoji difference, pairs, confusions, worst cases.
 
 Outcomes in, `Metric`s out, each with its n and its interval. Cases that do not
-apply are counted apart and never as right or wrong.
+apply are counted apart and never as right or wrong. Intervals take the cases of
+one template to stand or fall together (`davy.measure.clusters`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import sqrt
 
 from davy.check.run import SuiteRun
 from davy.core import Case, Metric, Outcome, Suite
-from davy.measure.intervals import proportion, wilson
+from davy.core.suite import SAME
+from davy.measure.clusters import cluster_numbers, clustered_difference, clustered_share
 
 ALL = "all"
 PARTS: tuple[str, ...] = ("functionality", "set", "label", "target")
@@ -38,24 +39,72 @@ def judged_cases(suite: Suite, run: SuiteRun) -> list[Judged]:
     return [(case, out) for case, out in zip(suite.cases, run.outcomes, strict=True) if out.applies]
 
 
+def cluster_of(case: Case) -> str:
+    """Return the name of the cases that stand or fall with this one: its template or test group, else itself."""
+    return case.template or case.id
+
+
 def cells(suite: Suite, run: SuiteRun, parts: Sequence[str] = PARTS) -> Iterator[Cell]:
     """Yield the accuracy of every cell that has cases, for all splits by these parts, the whole first."""
-    right: Counter[tuple[str, ...]] = Counter()
-    total: Counter[tuple[str, ...]] = Counter()
+    pairs = judged_cases(suite, run)
+    clusters = cluster_numbers([cluster_of(case) for case, _ in pairs]).tolist()
+    members: dict[tuple[str, ...], list[tuple[bool, int]]] = defaultdict(list)
     masks = [mask for mask in product((False, True), repeat=len(PARTS)) if _within(mask, parts)]
-    for case, out in judged_cases(suite, run):
+    for (case, out), cluster in zip(pairs, clusters, strict=True):
         key = (case.functionality, case.set, case.expected, case.target or "none")
         for mask in masks:
             cell = tuple(value if split else ALL for value, split in zip(key, mask, strict=True))
-            total[cell] += 1
-            right[cell] += bool(out.correct)
-    for cell in sorted(total, key=lambda cell: sum(value != ALL for value in cell)):
+            members[cell].append((bool(out.correct), cluster))
+    for cell in sorted(members, key=lambda cell: sum(value != ALL for value in cell)):
         functionality, set_, label, target = cell
-        yield Cell(functionality, set_, label, target, proportion("accuracy", right[cell], total[cell]))
+        accuracy = clustered_share("accuracy", *zip(*members[cell], strict=True))
+        yield Cell(functionality, set_, label, target, accuracy)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """What a detector would reach that gives every case the same label: the better of the two."""
+
+    label: str
+    accuracy: float
+
+
+def best_constant(suite: Suite, run: SuiteRun) -> Constant | None:
+    """Return the best constant answer to the cases that this run judged; None where it judged none.
+
+    A constant passes every INV case and every DIR case whose score may stay: nothing moves.
+    """
+    cases = [case for case, _ in judged_cases(suite, run)]
+    if not cases:
+        return None
+    right = {
+        label: sum(
+            case.expected == label if case.test == "MFT" else case.expected in (SAME, "not higher", "not lower")
+            for case in cases
+        )
+        for label in suite.labels
+    }
+    best = max(suite.labels, key=lambda label: right[label])
+    return Constant(best, right[best] / len(cases))
+
+
+def constant_warning(model: str, accuracy: Metric | None, constant: Constant | None) -> str | None:
+    """Return a sentence where a detector's accuracy does not beat, or not clearly, the best constant answer."""
+    if accuracy is None or accuracy.value is None or constant is None:
+        return None
+    low = accuracy.value if accuracy.low is None else accuracy.low
+    if low > constant.accuracy:
+        return None
+    how = "is no better than" if accuracy.value <= constant.accuracy else "is not clearly better than"
+    return (
+        f"{model} {how} always saying {constant.label!r}: it is right in {accuracy.value:.3f} "
+        f"[{low:.3f}, {accuracy.high or accuracy.value:.3f}] of the cases, the constant answer in "
+        f"{constant.accuracy:.3f}."
+    )
 
 
 def emoji_difference(suite: Suite, run: SuiteRun, functionality: str | None = None) -> Metric:
-    """Return accuracy on originals less accuracy on the cases without emoji, with Newcombe's interval.
+    """Return accuracy on originals less accuracy on the cases without emoji, with Newcombe's interval by template.
 
     Of one functionality it is not defined where removing the emoji flips the label: the two sets then ask for
     different things. Overall it is taken over all of both sets, as the paper does.
@@ -68,32 +117,35 @@ def emoji_difference(suite: Suite, run: SuiteRun, functionality: str | None = No
         return Metric(name, None, n, note="not defined: no cases with and without emoji")
     if functionality is not None and {c.expected for c, _ in with_} != {c.expected for c, _ in without}:
         return Metric(name, None, n, note="not defined: without its emoji a case has the other label")
-    return difference(name, _right(with_), len(with_), _right(without), len(without))
+    return difference(name, with_, without)
 
 
-def difference(name: str, first: int, n_first: int, second: int, n_second: int) -> Metric:
-    """Return the difference of two shares of different items, with Newcombe's interval (1998, method 10)."""
-    one, two = first / n_first, second / n_second
-    (low1, high1), (low2, high2) = wilson(first, n_first), wilson(second, n_second)
-    low = one - two - sqrt((one - low1) ** 2 + (high2 - two) ** 2)
-    high = one - two + sqrt((high1 - one) ** 2 + (two - low2) ** 2)
-    return Metric(name, one - two, n_first + n_second, max(-1.0, low), min(1.0, high))
+def difference(name: str, first: Sequence[Judged], second: Sequence[Judged]) -> Metric:
+    """Return the accuracy on the first cases less that on the second, templates counted once for both."""
+    clusters = cluster_numbers([cluster_of(case) for case, _ in (*first, *second)])
+    right = [bool(out.correct) for _, out in (*first, *second)]
+    cut = len(first)
+    return clustered_difference(name, (right[:cut], clusters[:cut]), (right[cut:], clusters[cut:]))
 
 
 def pairs_right(suite: Suite, run: SuiteRun, by: Callable[[Case], str] | None = None) -> dict[str, Metric]:
-    """Return the share of pairs whose both sides are right, for all and, with `by`, for each kind of perturbed case."""
+    """Return the share of pairs whose both sides are right, for all and, with `by`, for each kind of perturbed case.
+
+    A pair belongs to the template of its original.
+    """
     cases = {case.id: case for case in suite.cases}
     outcomes = {out.case: out for out in run.outcomes if out.applies}
-    right: Counter[str] = Counter()
-    total: Counter[str] = Counter()
+    members: dict[str, list[tuple[bool, str]]] = defaultdict(list)
     for original, perturbed in suite.links:
         one, other = outcomes.get(original), outcomes.get(perturbed)
         if one is None or other is None:
             continue
         for key in (ALL, by(cases[perturbed])) if by else (ALL,):
-            total[key] += 1
-            right[key] += bool(one.correct and other.correct)
-    return {key: proportion("pairs right", right[key], n) for key, n in total.items()}
+            members[key].append((bool(one.correct and other.correct), cluster_of(cases[original])))
+    return {
+        key: clustered_share("pairs right", [right for right, _ in found], cluster_numbers([name for _, name in found]))
+        for key, found in members.items()
+    }
 
 
 def confusions(suite: Suite, run: SuiteRun) -> dict[tuple[str, str], int]:
@@ -122,7 +174,3 @@ def worst_cases(suite: Suite, run: SuiteRun) -> list[Judged]:
 
 def _within(mask: tuple[bool, ...], parts: Sequence[str]) -> bool:
     return all(name in parts for name, split in zip(PARTS, mask, strict=True) if split)
-
-
-def _right(pairs: Sequence[Judged]) -> int:
-    return sum(bool(out.correct) for _, out in pairs)

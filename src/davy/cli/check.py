@@ -96,6 +96,10 @@ def _show(report: CheckReport) -> None:
     console.table(["functionality", *right], _by_functionality(suite, made), right=right)
     if "no emoji" in suite.sets:
         print("† not defined: without its emoji a case has the other label")
+    print(made["intervals"]["how"])
+    for model in made["models"]:
+        if model["warning"]:
+            print(f"Warning: {model['warning']}")
     for run, one in zip(runs, fair, strict=True):
         if one is not None:
             ratios = ", ".join(f"{key.replace('_', ' ')} {one.between[key]}" for key in one.between if "ratio" in key)
@@ -103,7 +107,7 @@ def _show(report: CheckReport) -> None:
     for change in report.changes:
         print(
             f"{change.model}: {len(change.fixed)} cases fixed, {len(change.broken)} broken since the last run "
-            f"({change.difference.value:+.3f}, p = {change.p:.3f})"
+            f"({change.difference.value:+.3f}, p = {change.p:.3f}, {change.test})"
         )
     for run in runs:
         unanswered = [outcome for outcome in run.outcomes if not outcome.applies]
@@ -114,6 +118,7 @@ def _show(report: CheckReport) -> None:
 def _overall(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
     models = made["models"]
     rows: list[list[Any]] = [["overall", len(suite.cases), *(_interval(m["accuracy"]) for m in models)]]
+    rows.append(["a constant answer", "", *(_constant(m["constant"]) for m in models)])
     for part, keys in (("labels", suite.labels), ("sets", suite.sets)):
         for key in keys:
             n = next((m[part][key]["n"] for m in models if m[part].get(key)), 0)
@@ -141,6 +146,10 @@ def _by_functionality(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
             found = [part["emoji_difference"]["value"] for part in parts]
             rows.append(["  emoji difference", "", *("†" if one is None else f"{one:+.2f}" for one in found)])
     return rows
+
+
+def _constant(found: dict[str, Any] | None) -> str:
+    return "" if found is None else f"{found['accuracy']:.3f} ({found['label']})"
 
 
 def _interval(metric: dict[str, Any] | None) -> str:

@@ -10,7 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure. `low` and `high` bound it at `level`; without them, `note` says why there is no interval."""
+    """One figure. `low` and `high` bound it at `level`; without them, `note` says why there is no interval.
+
+    `clusters` counts the groups of items (cases of one template) that the interval takes to stand or fall together;
+    None where it takes every item for itself.
+    """
 
     name: str
     value: float | None
@@ -19,6 +23,7 @@ class Metric:
     high: float | None = None
     level: float = 0.95
     note: str | None = None
+    clusters: int | None = None
 
     def __post_init__(self) -> None:
         if self.n < 0:
@@ -37,13 +42,14 @@ class Metric:
         numbers = {"value": self.value, "n": self.n, "low": self.low, "high": self.high}
         if digits is not None:
             numbers = {key: round(it, digits) if isinstance(it, float) else it for key, it in numbers.items()}
-        return {"name": self.name, **numbers, "level": self.level, "note": self.note}
+        groups = {} if self.clusters is None else {"clusters": self.clusters}
+        return {"name": self.name, **numbers, "level": self.level, "note": self.note, **groups}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Metric:
         """Return what `to_dict` wrote; records of before it may lack `level` and `note`."""
         bounds = (record["low"], record["high"], record.get("level", 0.95))
-        return cls(record["name"], record["value"], record["n"], *bounds, record.get("note"))
+        return cls(record["name"], record["value"], record["n"], *bounds, record.get("note"), record.get("clusters"))
 
     def __str__(self) -> str:
         if self.value is None:

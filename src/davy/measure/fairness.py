@@ -8,14 +8,15 @@ without gold negatives has no false positive rate and is left out of that ratio.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from davy.core import Metric, UserError
-from davy.measure.classification import Confusion, rates
+from davy.measure.clusters import clustered_share
 from davy.measure.groups import memberships
-from davy.measure.intervals import Bootstrap, Floats, Ints, distinct_rows, proportion
+from davy.measure.intervals import Bootstrap, Floats, Ints, distinct_rows
 from davy.measure.ranking import Ranked, check_scores
 
 Masks = Mapping[str, NDArray[np.bool_]]
@@ -29,11 +30,20 @@ BETWEEN: tuple[str, ...] = (
 
 
 def group_rates(
-    gold: ArrayLike, chosen: ArrayLike, groups: Masks | Sequence[str | None], *, level: float = 0.95
+    gold: ArrayLike,
+    chosen: ArrayLike,
+    groups: Masks | Sequence[str | None],
+    *,
+    level: float = 0.95,
+    clusters: Ints | None = None,
 ) -> dict[str, list[Metric]]:
-    """Return accuracy, precision, recall, FPR, FNR and selection rate for each group, with Wilson intervals."""
+    """Return accuracy, precision, recall, FPR, FNR and selection rate for each group, with Wilson intervals.
+
+    `clusters` numbers the items that stand or fall together, such as cases of one template.
+    """
     yes, said, masks = _checked(gold, chosen, groups)
-    return {name: _rates(yes[mask], said[mask], level) for name, mask in masks.items()}
+    numbers = np.arange(len(yes)) if clusters is None else clusters
+    return {name: _rates(yes[mask], said[mask], numbers[mask], level) for name, mask in masks.items()}
 
 
 def between_groups(
@@ -42,10 +52,12 @@ def between_groups(
     groups: Masks | Sequence[str | None],
     *,
     bootstrap: Bootstrap | None = None,
+    clusters: Ints | None = None,
 ) -> list[Metric]:
     """Return demographic parity and equalised odds, as ratio and as difference, with bootstrap intervals.
 
-    Equalised odds is the worse of two: that of the true positive rates and that of the false positive rates.
+    Equalised odds is the worse of two: that of the true positive rates and that of the false positive rates. With
+    `clusters`, whole clusters are resampled.
     """
     yes, said, masks = _checked(gold, chosen, groups)
     bootstrap = bootstrap or Bootstrap()
@@ -53,28 +65,44 @@ def between_groups(
     if len(masks) < 2:
         why = f"not defined: {len(masks)} groups, and two are needed"
         return [Metric(name, None, n, level=bootstrap.level, note=why) for name in BETWEEN]
-    rows, copies = distinct_rows(np.stack([yes, said, *masks.values()], axis=1).astype(np.int64))
-    rows, copies = rows[rows[:, 2:].any(axis=1)], copies[rows[:, 2:].any(axis=1)]
-    return bootstrap.metrics(
+    rows = np.stack([yes, said, *masks.values()], axis=1).astype(np.int64)
+    aimed = rows[:, 2:].any(axis=1)
+    together = None if clusters is None else _together(clusters[aimed])
+    if together is None:
+        rows, copies = distinct_rows(rows[aimed])
+        features = _features(rows)
+    else:
+        features = np.zeros((int(together.max()) + 1, 5 * len(masks)))
+        np.add.at(features, together, _features(rows[aimed]))
+        copies = np.ones(len(features), dtype=np.int64)
+    found = bootstrap.metrics(
         BETWEEN,
-        _features(rows),
+        features,
         lambda sums: _between(sums, len(masks)),
         copies=copies,
         n=n,
         undefined="not defined: fewer than two groups have the rates, or the highest rate is 0",
     )
+    return found if together is None else [replace(metric, clusters=len(features)) for metric in found]
 
 
 def auc_by_group(
-    gold: ArrayLike, scores: ArrayLike, groups: Masks | Sequence[str | None], *, bootstrap: Bootstrap | None = None
+    gold: ArrayLike,
+    scores: ArrayLike,
+    groups: Masks | Sequence[str | None],
+    *,
+    bootstrap: Bootstrap | None = None,
+    clusters: Ints | None = None,
 ) -> dict[str, list[Metric]]:
     """Return for each group the subgroup, BPSN and BNSP AUC of Borkan and others (2019).
 
     Subgroup: the group's own items. BPSN: the background's positives and the group's negatives; low where the
     detector takes harmless mentions of the group for hate. BNSP: the background's negatives and the group's positives;
-    low where it misses hate against the group. The background is every item that is not about the group.
+    low where it misses hate against the group. The background is every item that is not about the group. With
+    `clusters`, whole clusters are resampled.
     """
     yes, values = check_scores(gold, scores)
+    numbers = np.arange(len(yes)) if clusters is None else clusters
     found = {}
     for name, mask in _masks(groups, len(yes)).items():
         parts = {
@@ -82,29 +110,49 @@ def auc_by_group(
             "bpsn_auc": (mask & ~yes) | (~mask & yes),
             "bnsp_auc": (mask & yes) | (~mask & ~yes),
         }
-        found[name] = [_auc(title, yes[part], values[part], bootstrap) for title, part in parts.items()]
+        found[name] = [_auc(title, yes[part], values[part], numbers[part], bootstrap) for title, part in parts.items()]
     return found
 
 
-def _auc(name: str, yes: NDArray[np.bool_], scores: Floats, bootstrap: Bootstrap | None) -> Metric:
+def _auc(name: str, yes: NDArray[np.bool_], scores: Floats, clusters: Ints, bootstrap: Bootstrap | None) -> Metric:
     bootstrap = bootstrap or Bootstrap()
     ranked = Ranked.of(yes, scores)
     value = float(ranked.auroc(ranked.copies[None, :].astype(np.float64))[0])
-    draws = [ranked.auroc(block) for block in bootstrap.weights(ranked.copies)] if ranked.n > 1 else []
     why = "not defined: no positives, or no negatives, to compare"
-    return bootstrap.metric(name, value, np.concatenate(draws) if draws else np.empty(0), ranked.n, why)
+    together = _together(clusters)
+    if together is None:
+        blocks = bootstrap.weights(ranked.copies)
+    else:
+        held = np.zeros((int(together.max()) + 1, len(ranked.copies)))
+        np.add.at(held, (together, ranked.kind_of(yes, scores)), 1)
+        blocks = (block @ held for block in bootstrap.weights(np.ones(len(held), dtype=np.int64)))
+    draws = [ranked.auroc(block) for block in blocks] if ranked.n > 1 else []
+    found = bootstrap.metric(name, value, np.concatenate(draws) if draws else np.empty(0), ranked.n, why)
+    return found if together is None else replace(found, clusters=len(held))
 
 
-def _rates(yes: NDArray[np.bool_], said: NDArray[np.bool_], level: float) -> list[Metric]:
-    hit, alarm, missed = int((yes & said).sum()), int((~yes & said).sum()), int((yes & ~said).sum())
-    cleared = len(yes) - hit - alarm - missed
-    table = Confusion(np.array([[hit, missed], [alarm, cleared]]), ("yes", "no"))
-    never, none = "not defined: nothing was flagged", "not defined: no gold positives"
+def _together(clusters: Ints) -> Ints | None:
+    """Return the clusters numbered without gaps, or None where each holds one item and none is needed."""
+    numbers, place = np.unique(clusters, return_inverse=True)
+    return None if len(numbers) == len(clusters) else place
+
+
+def _rates(yes: NDArray[np.bool_], said: NDArray[np.bool_], clusters: Ints, level: float) -> list[Metric]:
+    never, harmful, harmless = (
+        f"not defined: {why}" for why in ("nothing was flagged", "no gold positives", "no gold negatives")
+    )
+    everyone = np.ones(len(yes), dtype=bool)
+    shares = (
+        ("accuracy", yes == said, everyone, ""),
+        ("precision", yes, said, never),
+        ("recall", said, yes, harmful),
+        ("fpr", said, ~yes, harmless),
+        ("fnr", ~said, yes, harmful),
+        ("selection_rate", said, everyone, ""),
+    )
     return [
-        proportion("accuracy", hit + cleared, len(yes), level=level),
-        proportion("precision", hit, hit + alarm, level=level, undefined=never),
-        proportion("recall", hit, hit + missed, level=level, undefined=none),
-        *rates(table, "yes", level=level),
+        clustered_share(name, counted[within], clusters[within], level=level, undefined=why)
+        for name, counted, within, why in shares
     ]
 
 

@@ -31,11 +31,15 @@ def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval for a proportion; it stays inside [0, 1] and works at 0 and at n."""
     if not 0 <= successes <= n or n == 0:
         raise ValueError(f"{successes} successes of {n} is no proportion")
+    return wilson_at(successes / n, n, level)
+
+
+def wilson_at(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's score interval of a share at a number of items that need not be whole."""
     z = NormalDist().inv_cdf(0.5 + level / 2)
-    share = successes / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return (0.0 if successes == 0 else middle - half, 1.0 if successes == n else middle + half)
+    return (0.0 if share == 0 else middle - half, 1.0 if share == 1 else middle + half)
 
 
 def proportion(name: str, successes: int, n: int, *, level: float = 0.95, undefined: str = "") -> Metric:

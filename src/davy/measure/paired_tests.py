@@ -7,7 +7,7 @@ paired: they look at the items on which the two detectors differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erfc, lgamma, log, sqrt
 
 import numpy as np
@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from davy.core import Metric, UserError
 from davy.measure.classification import encode_labels, figure
-from davy.measure.intervals import Bootstrap, Floats, distinct_rows
+from davy.measure.clusters import clustered_difference, sign_flip_p
+from davy.measure.intervals import Bootstrap, Floats, Ints, distinct_rows
 from davy.measure.ranking import area, check_scores
 
 
@@ -31,11 +32,27 @@ class Comparison:
     test: str
 
 
-def mcnemar(first_right: ArrayLike, second_right: ArrayLike, *, exact: bool | None = None) -> Comparison:
-    """Return McNemar's test of two detectors' accuracy: exact up to 1,000 differing items, else by χ² (corrected)."""
+def mcnemar(
+    first_right: ArrayLike,
+    second_right: ArrayLike,
+    *,
+    exact: bool | None = None,
+    clusters: Ints | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Return McNemar's test of two detectors' accuracy: exact up to 1,000 differing items, else by χ² (corrected).
+
+    With `clusters` of items that stand or fall together, whole clusters change sides by chance, and the interval of
+    the difference knows them.
+    """
     a, b = np.asarray(first_right, dtype=bool), np.asarray(second_right, dtype=bool)
     if a.shape != b.shape or not len(a):
         raise UserError(f"{len(a)} and {len(b)} items can't be compared; both detectors must score the same items")
+    if clusters is not None and len(np.unique(clusters)) < len(a):
+        difference = replace(clustered_difference("accuracy", (a, clusters), (b, clusters)), n=len(a))
+        gains = np.bincount(clusters, weights=a.astype(np.float64) - b)
+        p = sign_flip_p(gains, seed=seed)
+        return Comparison("accuracy", float(a.mean()), float(b.mean()), difference, p, "sign flips of clusters")
     only_first, only_second = int((a & ~b).sum()), int((b & ~a).sum())
     differing = only_first + only_second
     exact = differing <= 1000 if exact is None else exact

@@ -86,6 +86,12 @@ class Ranked:
         starts = np.searchsorted(kinds, np.arange(len(distinct)) * 2)
         return cls(kinds % 2 == 1, starts.astype(np.int64), copies.astype(np.int64))
 
+    def kind_of(self, yes: ArrayLike, scores: ArrayLike) -> Ints:
+        """Return the kind of each item, for the columns that this was made of."""
+        _, place = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
+        _, kinds = np.unique(place * 2 + np.asarray(yes, dtype=bool), return_inverse=True)
+        return kinds
+
     @property
     def n(self) -> int:
         """How many items there are."""

@@ -43,12 +43,22 @@ def _csv(rows: Iterator[list[object]]) -> str:
 
 
 def _cells(check: CheckReport) -> Iterator[list[object]]:
-    yield ["model", "version", "functionality", "set", "label", "target", "n", "accuracy", "low", "high"]
+    yield ["model", "version", "functionality", "set", "label", "target", "n", "templates", "accuracy", "low", "high"]
     for run in check.runs:
         for cell in metrics.cells(check.suite, run):
             m = cell.accuracy
             shares = [f"{value:.6f}" for value in (m.value, m.low, m.high) if value is not None]
-            yield [run.model, run.version, cell.functionality, cell.set, cell.label, cell.target, m.n, *shares]
+            yield [
+                run.model,
+                run.version,
+                cell.functionality,
+                cell.set,
+                cell.label,
+                cell.target,
+                m.n,
+                m.clusters or m.n,
+                *shares,
+            ]
 
 
 def _cases(check: CheckReport) -> Iterator[list[object]]:

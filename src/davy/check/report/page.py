@@ -70,8 +70,13 @@ def page(check: CheckReport) -> Page:
 
 
 def _glance(report: Page, check: CheckReport) -> None:
-    report.section("At a glance", "Share of cases that are right, with 95% intervals (Wilson).")
     suite = check.suite
+    report.section(
+        "At a glance", f"Share of cases that are right, with 95% intervals. {check.summary['intervals']['how']}"
+    )
+    for model in check.summary["models"]:
+        if model["warning"]:
+            report.say(f"Warning: {model['warning']}")
     by_cell = [
         {(c.functionality, c.set, c.label, c.target): c.accuracy for c in metrics.cells(suite, run, ("set", "label"))}
         for run in check.runs
@@ -81,6 +86,7 @@ def _glance(report: Page, check: CheckReport) -> None:
         return (name, *(cells.get(("all", key[0], key[1], "all")) for cells in by_cell))
 
     rows = [row("overall", ("all", "all"))]
+    rows.append(("a constant answer", *(_constant(model["constant"]) for model in check.summary["models"])))
     rows += [row(label, ("all", label)) for label in suite.labels]
     rows += [row(f"{name} set", (name, "all")) for name in suite.sets]
     pairs = [metrics.pairs_right(suite, run).get("all") for run in check.runs]
@@ -103,9 +109,13 @@ def _glance(report: Page, check: CheckReport) -> None:
         report.table(Table.of([Column("functionality"), *columns], shown))
 
 
+def _constant(found: dict[str, Any] | None) -> str:
+    return "" if found is None else f"{found['accuracy']:.3f} (always {found['label']!r})"
+
+
 def _short(metric: Metric) -> Metric:
     note = None if metric.note is None else f"† {metric.note}"
-    return Metric(metric.name, metric.value, metric.n, metric.low, metric.high, metric.level, note)
+    return Metric(metric.name, metric.value, metric.n, metric.low, metric.high, metric.level, note, metric.clusters)
 
 
 def _brief(metric: Metric) -> Metric:
@@ -139,7 +149,7 @@ def _changes(report: Page, check: CheckReport) -> None:
             c.difference,
             len(c.fixed),
             len(c.broken),
-            "p < 0.001" if c.p < 0.001 else f"p = {c.p:.3f}",
+            f"{'p < 0.001' if c.p < 0.001 else f'p = {c.p:.3f}'}, {c.test}",
         )
         for c in check.changes
     ]
@@ -149,7 +159,7 @@ def _changes(report: Page, check: CheckReport) -> None:
         Column("accuracy, now less then", "metric", scale=(-1, 1)),
         Column("fixed", "count"),
         Column("broken", "count"),
-        Column("McNemar"),
+        Column("test"),
     ]
     report.table(Table.of(columns, rows))
     for change in check.changes:
@@ -179,8 +189,8 @@ def _fairness(report: Page, check: CheckReport) -> None:
     )
     report.heading("Between groups")
     report.say(
-        "Ratios are the lowest group's rate over the highest's: 1 is parity. Intervals are bootstrapped; chance drives "
-        "groups apart, so the resampled ratios, and with them the interval, lie low."
+        "Ratios are the lowest group's rate over the highest's: 1 is parity. Intervals are bootstrapped over "
+        "templates and corrected for bias and skew (BCa); chance drives groups apart, so they still lie low."
     )
     between = {"demographic_parity_ratio": "demographic parity ratio", "equalised_odds_ratio": "equalised odds ratio"}
     rows = [(name, *(_brief(fair.between[key]) for key in between)) for name, fair in known]

@@ -46,8 +46,21 @@ def summarise(
             "missing": list(suite.missing),
         },
         "settings": settings,
+        "intervals": describe_intervals(suite),
         "models": [_model(suite, run, one) for run, one in zip(runs, fair, strict=True)],
     }
+
+
+def describe_intervals(suite: Suite) -> dict[str, Any]:
+    """Return what the intervals take to stand or fall together, in words and as a number of clusters."""
+    clusters = len({metrics.cluster_of(case) for case in suite.cases})
+    if clusters == len(suite.cases):
+        return {"by": "case", "clusters": None, "how": "Intervals take every case for itself: none share a template."}
+    how = (
+        f"Intervals are by template: the cases of one of the {clusters:,} templates or test groups stand or fall "
+        "together, so intervals are wider than for as many independent cases."
+    )
+    return {"by": "template", "clusters": clusters, "how": how}
 
 
 def _data_hash(suite: Suite) -> str:
@@ -64,6 +77,7 @@ def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]
     cells = {(c.functionality, c.set, c.label, c.target): c for c in metrics.cells(suite, run)}
     confusion = metrics.confusions(suite, run)
     failed = [out for out in run.outcomes if not out.applies]
+    constant = metrics.best_constant(suite, run)
     return {
         "name": run.model,
         "version": run.version,
@@ -71,6 +85,8 @@ def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]
         "cached": run.cached,
         "unanswered": [{"case": out.case, "reason": out.note} for out in failed],
         "accuracy": _record(_of(cells)),
+        "constant": constant and {"label": constant.label, "accuracy": round(constant.accuracy, DIGITS)},
+        "warning": metrics.constant_warning(run.model, _of(cells), constant),
         "labels": {name: _record(_of(cells, label=name)) for name in suite.labels},
         "sets": {name: _record(_of(cells, set_=name)) for name in suite.sets},
         "targets": {name: _record(_of(cells, target=name)) for name in (*suite.targets, "none")},
