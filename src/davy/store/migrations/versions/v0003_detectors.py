@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0005"
+revision = "0003"
 down_revision = "0002"
 
 _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")

@@ -19,8 +19,8 @@ from alembic import op
 
 from davy.store.columns import new_id
 
-revision = "0003"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 _WORDS = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _MOMENT = sa.DateTime(timezone=True)

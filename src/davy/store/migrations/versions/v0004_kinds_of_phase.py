@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0007"
-down_revision = "0005"
+revision = "0004"
+down_revision = "0003"
 
 _NAME = "ck_phases_kind"
 _CHECK = "kind IN ('training', 'discussion', 'calibration', 'screening', 'production', 'expert')"
