@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from tiny_encoder import make_tiny_encoder
 TRAINING = "/projects/tea-1/train"
 POSTS = "text,hate.gold\n" + "".join(
     f"{'bad grumblefop' if i % 2 else 'a lovely garden'} {i},{'hateful' if i % 2 else 'not hateful'}\n"
-    for i in range(40)
+    for i in range(200)
 )
 
 
@@ -77,6 +78,15 @@ def test_a_manager_trains_a_baseline_from_an_uploaded_file(tea):
     with tea.store.read() as db:
         assert len(jobs.latest(db, kind=TRAIN)) == 1  # the form was sent twice
     assert list(tea.settings.files_folder.glob("*/posts.csv")) == []  # the upload is gone
+    assert job.done == job.total
+    # An admin lets it answer, and everybody can ask for it by name.
+    assert "Use as detector" not in page
+    admin = tea.as_("admin")
+    source = re.search(r'name="source" value="([^"]+)"', admin.get(TRAINING).text)
+    assert source
+    served = {"source": source.group(1), "name": "warm lamp", "state": "active"}
+    assert post(admin, "/detectors", served, page="/detectors").status_code == 303
+    assert "warm lamp" in client.get("/score").text
 
 
 def test_a_baseline_learns_from_the_projects_settled_answers(tea):
@@ -88,6 +98,9 @@ def test_a_baseline_learns_from_the_projects_settled_answers(tea):
     assert job.result["posts"] + job.result["measured_on"] == len(
         [row for row in exchange_case.rows() if row.settled.get("hate")]
     )
+    page = client.get(TRAINING).text
+    assert "macro-F1" not in page
+    assert "figures need 30" in page  # three posts can't say how good it is
 
 
 @pytest.mark.slow

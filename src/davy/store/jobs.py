@@ -184,7 +184,7 @@ def log(db: Connection, job: Job, line: str) -> None:
 def finish(db: Connection, job: Job, result: Any = None) -> None:
     """Mark a job done, with its result."""
     _check_size("result", result)
-    _ours(db, job, result=result)
+    _ours(db, job, result=result, done=func.coalesce(jobs.c.total, jobs.c.done))
     _end(db, job, "done", by=job.owner)
 
 

@@ -36,6 +36,8 @@ Trains = Annotated[Place, Depends(in_project("train"))]
 
 KINDS: tuple[str, ...] = ("tfidf", "transformer")
 SHOWN = 20
+FEWEST = 30
+"""Figures of fewer posts than these say nothing, and are not shown."""
 LOG_LINES = 200
 ENCODER = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?")
 """A name at the Hugging Face hub, or of a folder in the server's `encoders`; never a path."""
@@ -59,7 +61,7 @@ def show(request: Request, place: Trains) -> Response:
     """Return the page; for htmx only its table."""
     with context_of(request).store.read() as db:
         rows = [_row(db, job) for job in jobs.latest(db, kind=TRAIN, project=place.project.id, limit=SHOWN)]
-    values: dict[str, Any] = {"rows": rows, "live": any(row.live for row in rows)}
+    values: dict[str, Any] = {"rows": rows, "live": any(row.live for row in rows), "fewest": FEWEST}
     if is_htmx(request):
         return render.page(request, "parts/trainings.html", place=place, **values)
     can = context_of(request).settings.files_folder is not None
@@ -136,6 +138,8 @@ def _upload(form: FormData, folder: Path, upload_id: str, most: int) -> dict[str
 def _row(db: Connection, job: Job) -> TrainingRow:
     result = job.result if isinstance(job.result, dict) else {}
     figures = {name: value for name, value in result.items() if isinstance(value, float) and name != "dev loss"}
+    if result.get("measured_on", 0) < FEWEST:
+        figures = {}
     name, kind, encoder = (str(job.arguments.get(part, "")) for part in ("name", "kind", "encoder"))
     kind = kind or KINDS[0]  # a job from the shell names only what differs from the defaults
     return TrainingRow(
