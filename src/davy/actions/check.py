@@ -38,6 +38,7 @@ def check(
     baseline: Path | None = None,
     question: str = "",
     sample: RobustnessSample | None = None,
+    lang: str | None = None,
     cached: bool = True,
     batch: int = 256,
     bootstrap: Bootstrap | None = None,
@@ -47,12 +48,13 @@ def check(
     """Run a suite on every detector, write the report to `out` and return it.
 
     `gates` are limits, `baseline` an earlier run to compare with (else the last one in `out`), `question` the
-    detectors' question where it is not called as the suite's, `sample` how robustness tests are drawn from a file.
+    detectors' question where it is not called as the suite's, `sample` how robustness tests are drawn from a file,
+    `lang` the language of a public suite's file.
     """
     limits = read_gates(gates) if isinstance(gates, Path) else gates
     if out is not None:
         make_folder(out)
-    tests = load_suite(suite, sample) if isinstance(suite, str) else suite
+    tests = load_suite(suite, sample, lang) if isinstance(suite, str) else suite
     for problem in tests.missing:
         reporter.note(f"Problem in the suite: {problem}")
     drawn = bootstrap or Bootstrap()

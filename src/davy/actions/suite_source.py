@@ -35,23 +35,25 @@ class RobustnessSample:
     seed: int = 0
 
 
-def load_suite(name: str, drawing: RobustnessSample | None = None) -> Suite:
-    """Return the suite that a command line names."""
+def load_suite(name: str, drawing: RobustnessSample | None = None, lang: str | None = None) -> Suite:
+    """Return the suite that a command line names; `lang` is the language of a public file's cases."""
     from davy import suites
 
     kind, colon, rest = name.partition(":")
     if colon and kind in ("hatemojicheck", "hatecheck", "robustness"):
         if not rest:
             raise UserError(f"Give the file behind the colon: {kind}:FILE.csv")
-        return _robustness(rest, drawing or RobustnessSample()) if kind == "robustness" else _corpus(kind, rest)
+        return _robustness(rest, drawing or RobustnessSample()) if kind == "robustness" else _corpus(kind, rest, lang)
     if name == "robustness":
         raise UserError("robustness is made from a labelled file: robustness:FILE.csv")
     if name not in suites.names() and Path(name).suffix.lower() in TABLES:
-        return _corpus(_guess_corpus(name), name)
+        return _corpus(_guess_corpus(name), name, lang)
+    if lang is not None:
+        raise UserError(f"{name} says itself which language it is in. --lang is for public suites' files.")
     return suites.load(name)
 
 
-def _corpus(corpus: str, path: str) -> Suite:
+def _corpus(corpus: str, path: str, lang: str | None) -> Suite:
     import hashlib
 
     from davy import schemes
@@ -62,7 +64,8 @@ def _corpus(corpus: str, path: str) -> Suite:
     posts = read.posts.collect()
     version = hashlib.sha256("\n".join(map(str, posts["text"])).encode()).hexdigest()[:8]
     question = schemes.load(read.scheme).question("hate")
-    return from_posts(posts, question, name=Path(path).stem, version=version, title=corpora.describe(corpus).title)
+    title = corpora.describe(corpus).title
+    return from_posts(posts, question, name=Path(path).stem, version=version, title=title, lang=lang)
 
 
 def _robustness(path: str, drawing: RobustnessSample) -> Suite:

@@ -40,6 +40,9 @@ def check(
     label: Annotated[
         str | None, typer.Option("--label", help="robustness: the file's column of settled answers.")
     ] = None,
+    lang: Annotated[
+        str | None, typer.Option("--lang", help="Language of a public suite's file, such as de; default: as it says.")
+    ] = None,
     most: Annotated[int, typer.Option("--most", min=1, help="robustness: how many posts to draw from the file.")] = 500,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use answers that were given before.")] = True,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Cases that go to the detector at once.")] = 256,
@@ -71,6 +74,7 @@ def check(
             gates=gate,
             baseline=baseline,
             question=question,
+            lang=lang,
             sample=RobustnessSample(question or "hate", label, most, seed),
             cached=cache,
             batch=batch,
@@ -119,7 +123,7 @@ def _overall(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
     models = made["models"]
     rows: list[list[Any]] = [["overall", len(suite.cases), *(_interval(m["accuracy"]) for m in models)]]
     rows.append(["a constant answer", "", *(_constant(m["constant"]) for m in models)])
-    for part, keys in (("labels", suite.labels), ("sets", suite.sets)):
+    for part, keys in (("labels", suite.labels), ("sets", suite.sets if len(suite.sets) > 1 else ())):
         for key in keys:
             n = next((m[part][key]["n"] for m in models if m[part].get(key)), 0)
             rows.append([f"{part[:-1]}: {key}", n, *(_interval(m[part].get(key)) for m in models)])
@@ -131,17 +135,16 @@ def _overall(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
 
 
 def _by_functionality(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
-    """Return a row for each functionality, which is its originals where it has such, then one for each other set."""
+    """Return a row for each functionality with all its cases, then one for each set where it has several."""
     rows: list[list[Any]] = []
     for name in suite.functionalities:
         parts = [m["functionalities"][name] for m in made["models"]]
-        own = "original" in parts[0]["sets"]
-        heads = [part["sets"].get("original") if own else part["accuracy"] for part in parts]
-        rows.append([suite.titled(name), heads[0]["n"], *map(_short, heads)])
-        for key in suite.sets:
-            cells = [part["sets"].get(key) for part in parts]
-            if any(cells) and key != "original":
-                rows.append([f"  {key}", next(c["n"] for c in cells if c), *map(_short, cells)])
+        heads = [part["accuracy"] for part in parts]
+        rows.append([suite.titled(name), next((h["n"] for h in heads if h), 0), *map(_short, heads)])
+        sets = {key: [part["sets"].get(key) for part in parts] for key in suite.sets}
+        shown = {key: cells for key, cells in sets.items() if any(cells)}
+        for key, cells in shown.items() if len(shown) > 1 else ():
+            rows.append([f"  {key}", next(c["n"] for c in cells if c), *map(_short, cells)])
         if "no emoji" in suite.sets:
             found = [part["emoji_difference"]["value"] for part in parts]
             rows.append(["  emoji difference", "", *("†" if one is None else f"{one:+.2f}" for one in found)])

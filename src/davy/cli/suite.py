@@ -64,6 +64,7 @@ def show(
     set_: Annotated[str | None, typer.Option("--set", help="Only this set, such as original or polarity.")] = None,
     target: Annotated[str | None, typer.Option("--target", help="Only cases about this group.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many cases to print.")] = 20,
+    lang: Annotated[str | None, typer.Option("--lang", help="Language of a public suite's file, such as de.")] = None,
     source: Annotated[bool, typer.Option("--source", help="Print the YAML file instead.")] = False,
     json: Json = False,
 ) -> None:
@@ -81,7 +82,7 @@ def show(
     if source:
         print(suites.path_of(name).read_text("utf-8"), end="")
         return
-    suite = load_suite(name)
+    suite = load_suite(name, lang=lang)
     for missing in suite.missing:
         console.note(f"Problem in the suite: {missing}")
     if counts:

@@ -273,11 +273,12 @@ def check(
     question: str = "",
     resamples: int = 1000,
     seed: int = 0,
+    lang: str | None = None,
 ) -> CheckResult:
     """Return what detectors make of a suite of functional tests: shipped (`emoji-en`), YAML, or a public CSV.
 
     `gate` holds limits: `{"accuracy": 0.8}`, or the YAML file of them. `question` is the detector's, where it is not
-    called as the suite's.
+    called as the suite's; `lang` the language of a public file's cases.
 
     Example:
         result = davy.check(detector, "emoji-en", gate={"accuracy": 0.8})
@@ -296,7 +297,8 @@ def check(
         limits = None if gate is None else read_gates(Path(gate))
     scorers = {name: detector.scorer for name, detector in _named(models).items()}
     bootstrap = Bootstrap(resamples, seed)
-    return CheckResult(run(str(suite), scorers, gates=limits, question=question, cached=False, bootstrap=bootstrap))
+    report = run(str(suite), scorers, gates=limits, question=question, lang=lang, cached=False, bootstrap=bootstrap)
+    return CheckResult(report)
 
 
 def _named(models: Models) -> dict[str, TextDetector]:

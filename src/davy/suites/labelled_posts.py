@@ -1,19 +1,21 @@
 """A public suite's file as a suite: labelled posts in, cases out.
 
 Takes posts as the corpus reader makes them: `text`, `Q.gold`, and what else was
-published (functionality, set, target, template) as JSON in `meta`.
+published (functionality, set, target, template) as JSON in `meta`. Rows that the
+publishers did not include in their suite are left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.suite import Case, Suite
 from davy.suites.display import RELEASED
+from davy.suites.near_twins import find_twins
+from davy.suites.published_titles import published_titles
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,23 +24,33 @@ _SETS = {released: name for name, released in RELEASED.items()}
 _GROUPS = ("test_grp_id", "test_group_id")
 _TARGETS = ("target", "target_ident")
 _NOBODY = ("", "none", "nan", "null")
+_EXCLUDED = ("0", "0.0", "false", "no")
 
 
-def from_posts(posts: pl.DataFrame, question: Question, *, name: str, version: str, title: str = "") -> Suite:
-    """Return the suite of a public file; rows without a settled answer are named in `missing`."""
+def from_posts(
+    posts: pl.DataFrame, question: Question, *, name: str, version: str, title: str = "", lang: str | None = None
+) -> Suite:
+    """Return the suite of a public file; rows without a settled answer are named in `missing`.
+
+    `lang` is the language of all cases, where the file does not say it or says it wrongly.
+    """
     gold = f"{question.name}.gold"
     if gold not in posts.columns or question.positive is None:
         raise UserError(f"{name} has no column {gold!r}, so there is nothing to test against.")
     cases: list[Case] = []
     missing: list[str] = []
+    excluded = 0
     for row in posts.select("id", "text", "lang", "parent", "meta", gold).iter_rows(named=True):
+        meta = json.loads(row["meta"]) if row["meta"] else {}
+        if str(meta.get("included_in_test_suite", "")).strip().lower() in _EXCLUDED:
+            excluded += 1
+            continue
         if row["text"] is None or row[gold] is None:
             missing.append(f"{name}: case {row['id']} has no text or no label")
             continue
-        cases.append(_case(row, row[gold], json.loads(row["meta"]) if row["meta"] else {}))
+        cases.append(_case({**row, "lang": lang or row["lang"]}, row[gold], meta))
     if not cases:
         raise UserError(f"{name} holds no cases with a text and a label. Is it the right file?")
-    known = {case.id for case in cases}
     no = next(label for label in question.label_names if label != question.positive)
     langs = {case.lang for case in cases if case.lang}
     return Suite(
@@ -49,8 +61,10 @@ def from_posts(posts: pl.DataFrame, question: Question, *, name: str, version: s
         cases=tuple(cases),
         labels=(question.positive, no),
         title=title,
-        links=tuple(_links(cases, known)),
+        titles={key: words for key, words in published_titles().items() if key in {c.functionality for c in cases}},
+        links=tuple(_links(cases)),
         missing=tuple(missing),
+        source=f"{excluded:,} rows with included_in_test_suite = 0 are left out" if excluded else "",
     )
 
 
@@ -59,7 +73,7 @@ def _case(row: dict[str, Any], expected: str, meta: dict[str, Any]) -> Case:
     group = next((str(meta[key]) for key in _GROUPS if meta.get(key) is not None), None)
     template = group or (str(meta["templ_id"]) if meta.get("templ_id") is not None else None)
     published = str(meta.get("set") or "")
-    set_ = _SETS.get(published, published) or ("contrast" if row["parent"] else "original")
+    set_ = _SETS.get(published, published) or "original"
     return Case(
         id=str(row["id"]),
         text=str(row["text"]),
@@ -74,19 +88,8 @@ def _case(row: dict[str, Any], expected: str, meta: dict[str, Any]) -> Case:
     )
 
 
-def _links(cases: list[Case], known: set[str]) -> list[tuple[str, str]]:
-    """Return (original, perturbed) ids: by test group and target where the file has groups, else by the case named."""
-    originals: dict[str, list[Case]] = defaultdict(list)
-    for case in cases:
-        if case.set == "original" and "group" in case.meta:
-            originals[case.meta["group"]].append(case)
-    links = []
-    for case in cases:
-        if case.set == "original":
-            continue
-        if "group" in case.meta:
-            same = [o for o in originals[case.meta["group"]] if case.target in (None, o.target)]
-            links += [(original.id, case.id) for original in same]
-        elif case.pair in known:
-            links.append((str(case.pair), case.id))
-    return links
+def _links(cases: list[Case]) -> list[tuple[str, str]]:
+    """Return (original, perturbed) ids: near twins where the file has test groups, else by the case named."""
+    known = {case.id for case in cases}
+    named = [(str(case.pair), case.id) for case in cases if "group" not in case.meta and case.pair in known]
+    return [*find_twins(cases), *named]

@@ -14,7 +14,7 @@ STEPS = 10
 
 def heat_map(summary: dict[str, Any]) -> str:
     """Return the map as a table with one block of columns for each model."""
-    sets, models = summary["suite"]["sets"], summary["models"]
+    sets, models = _sets(summary), summary["models"]
     difference = any(model["emoji_difference"]["value"] is not None for model in models)
     columns = [*sets, "all", *(["emoji diff"] if difference else [])]
     head = "".join(
@@ -31,13 +31,19 @@ def heat_map(summary: dict[str, Any]) -> str:
     )
 
 
+def _sets(summary: dict[str, Any]) -> list[str]:
+    """Return the sets that have a column: none where there is only one, which `all` shows already."""
+    sets: list[str] = summary["suite"]["sets"]
+    return sets if len(sets) > 1 else []
+
+
 def _row(at: int, name: str, title: str, summary: dict[str, Any], difference: bool) -> str:
     cells = []
     for number, model in enumerate(summary["models"]):
         part = model["functionalities"][name]
-        for i, each in enumerate(summary["suite"]["sets"]):
+        for i, each in enumerate(_sets(summary)):
             cells.append(_cell(part["sets"].get(each), number, str(at), str(i), _block(i)))
-        cells.append(_cell(part["accuracy"], number, str(at), "", ""))
+        cells.append(_cell(part["accuracy"], number, str(at), "", "" if _sets(summary) else _block(0)))
         if difference:
             cells.append(_difference(part["emoji_difference"]))
     return f'<tr><th scope="row">{escape(title)}</th>{"".join(cells)}</tr>'
@@ -46,9 +52,9 @@ def _row(at: int, name: str, title: str, summary: dict[str, Any], difference: bo
 def _whole(summary: dict[str, Any], difference: bool) -> str:
     cells = []
     for number, model in enumerate(summary["models"]):
-        for i, each in enumerate(summary["suite"]["sets"]):
+        for i, each in enumerate(_sets(summary)):
             cells.append(_cell(model["sets"].get(each), number, "", str(i), _block(i)))
-        cells.append(_cell(model["accuracy"], number, "", "", ""))
+        cells.append(_cell(model["accuracy"], number, "", "", "" if _sets(summary) else _block(0)))
         if difference:
             cells.append(_difference(model["emoji_difference"]))
     return f'<tr class="whole"><th scope="row">all</th>{"".join(cells)}</tr>'

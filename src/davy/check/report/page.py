@@ -88,7 +88,7 @@ def _glance(report: Page, check: CheckReport) -> None:
     rows = [row("overall", ("all", "all"))]
     rows.append(("a constant answer", *(_constant(model["constant"]) for model in check.summary["models"])))
     rows += [row(label, ("all", label)) for label in suite.labels]
-    rows += [row(f"{name} set", (name, "all")) for name in suite.sets]
+    rows += [row(f"{name} set", (name, "all")) for name in suite.sets if len(suite.sets) > 1]
     pairs = [metrics.pairs_right(suite, run).get("all") for run in check.runs]
     if any(pairs):
         rows.append(("pairs with both sides right", *pairs))

@@ -50,7 +50,7 @@ class CorpusDescription:
     labels: Mapping[str, LabelColumn]
     lang: str | None = None
     langs: Mapping[str, str] = field(default_factory=dict)
-    """Part of a file's name → language, for corpora that come in several."""
+    """Word → language, for corpora in several: in a column `lang` or `language`, or before ids (`german-1`)."""
     format: str | None = None
     header: tuple[str, ...] | None = None
     quote: bool = True

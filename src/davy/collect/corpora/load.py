@@ -95,7 +95,7 @@ def _read(about: CorpusDescription, scheme: Scheme, file: Path) -> pl.DataFrame:
     made = rows.select(
         id=_id(about, rows, file, place),
         text=_repaired(pl.col(about.text), about),
-        lang=pl.lit(_named(about.langs, file) or about.lang, dtype=pl.String),
+        lang=_lang(about, rows, file),
         image=_image(about, rows, file),
         source=pl.lit(about.name),
         licence=pl.lit(about.licence),
@@ -118,6 +118,26 @@ def _id(about: CorpusDescription, rows: pl.DataFrame, file: Path, place: pl.Expr
     column = next((c for c in about.id if c in rows.columns), None)
     made = pl.concat_str(pl.lit(f"{file.stem}-"), place)
     return made if column is None else pl.coalesce(pl.col(column).cast(pl.String), made)
+
+
+def _lang(about: CorpusDescription, rows: pl.DataFrame, file: Path) -> pl.Expr:
+    """Return each post's language: from a column, the ids (`german-1`), or the corpus's own.
+
+    A file's name alone is no evidence: where it speaks of another language than the corpus's, and nothing else tells,
+    the language is unknown.
+    """
+    column = next((c for c in ("lang", "language") if c in rows.columns), None)
+    if not about.langs:
+        return pl.lit(about.lang, dtype=pl.String)
+    known = {**about.langs, "english": "en"}
+    if column is not None:
+        return pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase().replace(known)
+    own = next((c for c in about.id if c in rows.columns), None)
+    default = about.lang if _named(about.langs, file) in (None, about.lang) else None
+    if own is None:
+        return pl.lit(default, dtype=pl.String)
+    word = pl.col(own).cast(pl.String).str.extract(r"^([A-Za-z]+)-").str.to_lowercase()
+    return word.replace_strict(known, default=default, return_dtype=pl.String)
 
 
 def _repaired(text: pl.Expr, about: CorpusDescription) -> pl.Expr:
@@ -160,6 +180,10 @@ def _parent(about: CorpusDescription, rows: pl.DataFrame) -> pl.Expr:
         parent = pl.lit(pl.Series(values, dtype=pl.String))
     else:
         parent = pl.col(column).cast(pl.String).str.replace(r"\.0$", "")
+        # Multilingual files name cases `german-1` and refer to them as `1.0`.
+        before = pl.col(own).cast(pl.String).str.extract(r"^([A-Za-z]+-)\d+$")
+        bare = parent.str.contains(r"^\d+$") & before.is_not_null()
+        parent = pl.when(bare).then(pl.concat_str(before, parent)).otherwise(parent)
         for name, wanted in about.parent.when.items():
             parent = pl.when(pl.col(name).is_in(list(wanted))).then(parent)
     return pl.when(parent != pl.col(own).cast(pl.String)).then(parent)
