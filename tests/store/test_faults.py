@@ -44,7 +44,8 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path, sqlite_templa
     shutil.copy(sqlite_template, path)
     with open_store(f"sqlite:///{path}") as store:
         store.close()  # so that new connections meet the limit, which stands in for a disk with no room left
-        event.listen(store.engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count = 80"))
+        pages = path.stat().st_size // 4096 + 40
+        event.listen(store.engine, "connect", lambda raw, _: raw.execute(f"PRAGMA max_page_count = {pages}"))
         saved = 0
         with pytest.raises(UserError, match="disk is full") as caught:  # noqa: PT012
             for number in range(1000):
