@@ -176,7 +176,7 @@ def test_cells_lead_to_their_cases_and_filters_narrow_them(davy, tiny, words, tm
     page.on("dialog", lambda dialog: said.append("a dialog"))
     page.goto((out / "report.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    rows = page.locator("#cases tbody tr")
+    rows = page.locator("#cases-list tbody tr")
     assert rows.count() > 0
     page.locator(".heat tbody tr").first.locator("button.cell").nth(1).click()
     assert page.locator("#filter-set").input_value() == "1"
@@ -193,6 +193,31 @@ def test_cells_lead_to_their_cases_and_filters_narrow_them(davy, tiny, words, tm
     assert rows.count() == 0
     assert "No case fits" in page.locator("#cases-found").inner_text()
     assert said == []
+    page.close()
+
+
+WIDER_THAN_ITS_FRAME = """[...document.querySelectorAll(".table, figure")]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1)
+    .map((each) => `${each.className} ${each.querySelector("caption, th")?.textContent}`)"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("media", "width"), [("screen", 1400), ("screen", 390), ("print", 700)])
+def test_with_three_models_nothing_is_cut_on_a_screen_a_phone_or_paper(davy, words, tmp_path, browser, media, width):
+    out = tmp_path / "out"
+    models = [words(f"a-rather-long-name-{i}.txt", word) for i, word in enumerate(("women", "kill", "trans"))]
+    chosen = [part for model in models for part in ("--model", model)]
+    code, _, err = davy("check", "emoji-en", *chosen, "--resamples", 20, "--out", out)
+    assert code == 0, err
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.emulate_media(media=media)
+    page.goto((out / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(WIDER_THAN_ITS_FRAME) == []
+    assert page.locator("text=selection rate").count() > 0
+    assert page.locator("#filter-result").input_value() == "model-0", "it opens with what the first model gets wrong"
+    verdicts = page.locator("#cases-list tbody tr td:nth-child(3) span:first-child")
+    assert set(verdicts.all_inner_texts()) == {"wrong"}
     page.close()
 
 

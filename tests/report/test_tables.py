@@ -52,6 +52,15 @@ def test_html_escapes_and_draws_the_interval_to_scale() -> None:
     assert "no cases" in html
 
 
+def test_a_difference_is_drawn_around_zero_and_an_indented_row_is_indented() -> None:
+    lower = Metric("emoji difference", -0.5, 50, -0.75, -0.25)
+    html = Table.of(["", Column("model", "metric")], [("overall", MET), ("  difference", lower)]).html()
+    # From -1 to 1 on 92: -0.75 is at 11.5, -0.25 at 34.5, zero in the middle at 46; 2 are left at the edge.
+    assert 'class="range" x1="13.5" y1="6" x2="36.5"' in html
+    assert html.count('class="zero" x1="48.0"') == 1
+    assert '<td class="name indent"' in html
+
+
 def test_the_best_value_is_bold_and_a_tie_is_bold_twice() -> None:
     table = Table.of([Column("x", "number", best="low")], [(2.0,), (1.0,), (1.0,), (None,), (float("nan"),)])
     assert table.markdown().count("**1.000**") == 2

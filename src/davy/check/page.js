@@ -4,7 +4,7 @@
   if (!data) return;
   const { cases, models, functionalities, sets, targets, labels } = JSON.parse(data.textContent);
   const STEP = 50;
-  const body = document.querySelector("#cases tbody");
+  const body = document.querySelector("#cases-list tbody");
   const found = document.getElementById("cases-found");
   const more = document.getElementById("cases-more");
   const field = (name) => document.getElementById(`filter-${name}`);
@@ -71,10 +71,11 @@
     return !want.search || one.q.includes(want.search);
   }
 
-  // The surest mistakes first: how far a model was on the wrong side, at its worst.
-  function sureness(one) {
+  // The surest mistakes first: how far the model that is asked about, or any, was on the wrong side.
+  function sureness(one, result) {
     const yes = labels[0];
-    return Math.max(-1, ...one.m.filter(([, right]) => right === 0).map(([p]) => (one.e === yes ? 1 - p : p)));
+    const answers = result.startsWith("model-") ? [one.m[Number(result.slice(6))]] : one.m;
+    return Math.max(-1, ...answers.filter(([, right]) => right === 0).map(([p]) => (one.e === yes ? 1 - p : p)));
   }
 
   function page() {
@@ -90,7 +91,7 @@
   function apply() {
     const want = Object.fromEntries(names.map((name) => [name, field(name).value]));
     want.search = want.search.trim().toLowerCase();
-    chosen = cases.filter((one) => fits(one, want)).sort((a, b) => sureness(b) - sureness(a));
+    chosen = cases.filter((one) => fits(one, want)).sort((a, b) => sureness(b, want.result) - sureness(a, want.result));
     shown = 0;
     body.replaceChildren();
     page();

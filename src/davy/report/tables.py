@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 KINDS: tuple[str, ...] = ("text", "name", "number", "count", "share", "metric")
 MISSING = "–"
+STACKED = 3
+"""From so many columns of metrics on, a page shows interval and n under the value: three models fit a screen. Tables
+with metrics, or with more columns than this, become a list of records on a phone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ class Table:
                 inner = MISSING if value.value is None else escape(column.number(value.value))
                 after = interval_picture(value, column.scale, column.number)
             inner = f"<strong>{inner}</strong>" if best else inner
-            return f'<td class="{_css(column)}">{inner}{after}</td>'
+            indent = " indent" if isinstance(value, str) and value.startswith("  ") else ""
+            return f'<td class="{_css(column)}{indent}" data-head="{escape(column.name)}">{inner}{after}</td>'
 
         head = "".join(f'<th scope="col" class="{_css(c)}">{escape(c.name)}</th>' for c in self.columns)
         body = "".join(
@@ -140,10 +144,13 @@ class Table:
         empty = (
             f'<tr><td colspan="{len(self.columns)}" class="quiet">Nothing to show.</td></tr>' if not self.rows else ""
         )
+        metrics = sum(column.kind == "metric" for column in self.columns)
+        width = " records" if metrics or len(self.columns) > STACKED else ""
+        width += " stacked" if metrics >= STACKED else ""
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
         note = f'<p class="quiet">{escape(self.note)}</p>' if self.note else ""
         return (
-            f'<div class="table" role="region" tabindex="0" aria-label="{escape(self.title or "Table")}">'
+            f'<div class="table{width}" role="region" tabindex="0" aria-label="{escape(self.title or "Table")}">'
             f"<table>{caption}"
             f"<thead><tr>{head}</tr></thead>\n<tbody>{body}{empty}</tbody></table></div>{note}\n"
         )

@@ -38,10 +38,10 @@ def pieces(text: str, words: Lexicon) -> list[str | list[str]]:
 
 
 def _filters(suite: Suite, runs: Sequence[SuiteRun], changed: bool) -> str:
-    results = {"any": "wrong by any model"} if len(runs) > 1 else {"any": "wrong"}
-    if len(runs) > 1:
-        results |= {f"model-{i}": f"wrong by {run.model}" for i, run in enumerate(runs)}
-        results |= {"every": "wrong by every model", "differ": "models differ"}
+    results = {"any": "wrong"}
+    if len(runs) > 1:  # the page opens with the first: what the first model gets wrong
+        results = {f"model-{i}": f"wrong by {run.model}" for i, run in enumerate(runs)}
+        results |= {"any": "wrong by any model", "every": "wrong by every model", "differ": "models differ"}
     if changed:
         results |= {"fixed": "fixed since the last run", "broken": "broken since the last run"}
     results |= {"none": "right" if len(runs) == 1 else "right by every model", "": "all"}

@@ -1,4 +1,4 @@
-"""The heat map of a check: functionality × set for every model side by side, each cell a way into its cases.
+"""The heat maps of a check: functionality × set, one for every model, each cell a way into its cases.
 
 A summary in, HTML out. The page's policy allows no style attributes, so shades
 are classes (`page.css`): the stronger a cell's colour, the more of its cases are wrong.
@@ -13,21 +13,25 @@ STEPS = 10
 
 
 def heat_map(summary: dict[str, Any]) -> str:
-    """Return the map as a table with one block of columns for each model."""
-    sets, models = _sets(summary), summary["models"]
-    difference = any(model["emoji_difference"]["value"] is not None for model in models)
-    columns = [*sets, "all", *(["emoji diff"] if difference else [])]
-    head = "".join(
-        f'<th scope="colgroup" colspan="{len(columns)}" class="model block">{escape(model["name"])}</th>'
-        for model in models
+    """Return a map for each model; they stand side by side where they fit, else under each other."""
+    difference = any(model["emoji_difference"]["value"] is not None for model in summary["models"])
+    maps = "".join(_map(number, summary, difference) for number in range(len(summary["models"])))
+    return f'<div class="heat-maps">{maps}</div>\n{_scale()}'
+
+
+def _map(number: int, summary: dict[str, Any], difference: bool) -> str:
+    columns = [*_sets(summary), "all", *(["emoji diff"] if difference else [])]
+    model, titles = summary["models"][number], summary["suite"]["functionalities"]
+    names = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    rows = "".join(
+        _row(number, str(at), title, model["functionalities"][name], summary, difference)
+        for at, (name, title) in enumerate(titles.items())
     )
-    names = "".join(f'<th scope="col"{_block(i)}>{escape(name)}</th>' for _ in models for i, name in enumerate(columns))
-    titles = summary["suite"]["functionalities"]
-    rows = "".join(_row(at, name, title, summary, difference) for at, (name, title) in enumerate(titles.items()))
+    whole = _row(number, "", "all", model, summary, difference)
     return (
-        '<div class="table heat"><table>'
-        f'<thead><tr><td></td>{head}</tr><tr><th scope="col">functionality</th>{names}</tr></thead>'
-        f"<tbody>{rows}{_whole(summary, difference)}</tbody></table></div>\n{_scale()}"
+        f'<div class="table heat"><table><caption>{escape(model["name"])}</caption>'
+        f'<thead><tr><th scope="col">functionality</th>{names}</tr></thead>'
+        f"<tbody>{rows}</tbody><tfoot>{whole}</tfoot></table></div>"
     )
 
 
@@ -37,39 +41,24 @@ def _sets(summary: dict[str, Any]) -> list[str]:
     return sets if len(sets) > 1 else []
 
 
-def _row(at: int, name: str, title: str, summary: dict[str, Any], difference: bool) -> str:
-    cells = []
-    for number, model in enumerate(summary["models"]):
-        part = model["functionalities"][name]
-        for i, each in enumerate(_sets(summary)):
-            cells.append(_cell(part["sets"].get(each), number, str(at), str(i), _block(i)))
-        cells.append(_cell(part["accuracy"], number, str(at), "", "" if _sets(summary) else _block(0)))
-        if difference:
-            cells.append(_difference(part["emoji_difference"]))
+def _row(number: int, at: str, title: str, part: dict[str, Any], summary: dict[str, Any], difference: bool) -> str:
+    cells = [_cell(part["sets"].get(each), number, at, str(i)) for i, each in enumerate(_sets(summary))]
+    cells.append(_cell(part["accuracy"], number, at, ""))
+    if difference:
+        cells.append(_difference(part["emoji_difference"]))
     return f'<tr><th scope="row">{escape(title)}</th>{"".join(cells)}</tr>'
 
 
-def _whole(summary: dict[str, Any], difference: bool) -> str:
-    cells = []
-    for number, model in enumerate(summary["models"]):
-        for i, each in enumerate(_sets(summary)):
-            cells.append(_cell(model["sets"].get(each), number, "", str(i), _block(i)))
-        cells.append(_cell(model["accuracy"], number, "", "", "" if _sets(summary) else _block(0)))
-        if difference:
-            cells.append(_difference(model["emoji_difference"]))
-    return f'<tr class="whole"><th scope="row">all</th>{"".join(cells)}</tr>'
-
-
-def _cell(metric: dict[str, Any] | None, model: int, functionality: str, set_: str, block: str) -> str:
+def _cell(metric: dict[str, Any] | None, model: int, functionality: str, set_: str) -> str:
     if metric is None or metric["value"] is None:
-        return f'<td{block}><span class="cell">–</span></td>'
+        return '<td><span class="cell">–</span></td>'
     value = metric["value"]
     shade = round((1 - value) * STEPS)
     words = f"{value:.3f}, 95% interval {metric['low']:.3f} to {metric['high']:.3f}, n = {metric['n']:,}"
     return (
-        f'<td{block}><button type="button" class="cell shade-{shade}" title="{words}" data-model="{model}" '
+        f'<td><button type="button" class="cell shade-{shade}" title="{words}" data-model="{model}" '
         f'data-functionality="{functionality}" data-set="{set_}">'
-        f"{value:.2f}<small>n = {metric['n']:,}</small></button></td>"
+        f"{value:.2f}<small><span>n = </span>{metric['n']:,}</small></button></td>"
     )
 
 
@@ -77,11 +66,7 @@ def _difference(metric: dict[str, Any]) -> str:
     if metric["value"] is None:
         return f'<td><span class="cell" title="{escape(metric["note"])}">†</span></td>'
     words = f"95% interval {metric['low']:+.3f} to {metric['high']:+.3f}, n = {metric['n']:,}"
-    return f'<td><span class="cell" title="{words}">{metric["value"]:+.2f}</span></td>'
-
-
-def _block(i: int) -> str:
-    return ' class="block"' if i == 0 else ""
+    return f'<td><span class="cell" title="{words}">{round(metric["value"], 2) + 0.0:+.2f}</span></td>'
 
 
 def _scale() -> str:

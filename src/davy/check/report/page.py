@@ -133,7 +133,7 @@ def _heat(report: Page, check: CheckReport) -> None:
 def _cases(report: Page, check: CheckReport, words: Lexicon) -> None:
     report.section("Cases", "Each case with what every model said, and the probability it gave to yes.")
     part = cases_part(check.suite, check.runs, words, check.changes)
-    report.part(f'<div id="cases">{part}</div>\n', style=_asset("page.css"), script=_asset("page.js"), texts=True)
+    report.part(f'<div id="cases-list">{part}</div>\n', style=_asset("page.css"), script=_asset("page.js"), texts=True)
 
 
 def _changes(report: Page, check: CheckReport) -> None:
