@@ -9,6 +9,7 @@ import pytest
 from davy import suites
 from davy.cli import console
 from davy.cli.app import run
+from davy.core import UserError
 
 SUITE = """\
 name: tiny
@@ -194,6 +195,60 @@ def test_cells_lead_to_their_cases_and_filters_narrow_them(davy, tiny, words, tm
     assert "No case fits" in page.locator("#cases-found").inner_text()
     assert said == []
     page.close()
+
+
+def figures(printed):
+    return [(m["accuracy"]["value"], m["pairs"]["all"]["value"]) for m in json.loads(printed)["models"]]
+
+
+def test_a_file_of_predictions_and_a_function_are_checked_like_a_detector(davy, tiny, words, tmp_path, monkeypatch):
+    model = words("one.txt", "away")
+    assert davy("suite", "build", tiny, "--out", tmp_path / "cases.csv")[0] == 0
+    assert davy("score", tmp_path / "cases.csv", "--model", model, "--out", tmp_path / "p.csv")[0] == 0
+    (tmp_path / "own_detector.py").write_text(
+        "def score(texts):\n    return [0.9 if 'away' in text.lower() else 0.1 for text in texts]\n\n"
+        "def label(texts):\n    return ['hateful' if 'away' in text.lower() else 'not hateful' for text in texts]\n\n"
+        "def short(texts):\n    return [True]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    chosen = (model, "predictions:p.csv", "python:own_detector:score", "python:own_detector:label")
+    code, out, err = davy("check", tiny, *(part for name in chosen for part in ("--model", name)), "--json")
+    assert code == 0, err
+    assert len(set(figures(out))) == 1, "four ways to say the same thing"
+    code, _, err = davy("check", tiny, "--model", "python:own_detector:short")
+    assert code == 2
+    assert "returned 1 answers for" in err
+
+
+def test_predictions_may_lack_cases_and_say_what_is_wrong_with_them(davy, tiny, tmp_path):
+    cases = suites.load(tiny).cases
+    some = tmp_path / "some.csv"
+    some.write_text("id,hate.label\n" + "".join(f"{case.id},Hateful\n" for case in cases[:4]))
+    code, out, err = davy("check", tiny, "--model", f"predictions:{some}", "--json")
+    assert code == 0, err
+    (made,) = json.loads(out)["models"]
+    assert len(made["unanswered"]) == len(cases) - 4
+    assert made["unanswered"][0]["reason"] == "the file has no answer"
+    first = cases[0].id
+    for text, said in (
+        ("id,other\n1,2\n", "'hate.label'"),
+        (f"id,hate\n{first},1.5\n", "no probability from 0 to 1"),
+        (f"id,hate.label\n{first},perhaps\n", "no label here"),
+        (f"id,hate\n{first},0.5\n{first},0.5\n", "two rows for case"),
+        ("id,hate\nx,0.5\n", "no id fits"),
+    ):
+        some.write_text(text)
+        code, _, err = davy("check", tiny, "--model", f"predictions:{some}")
+        assert code == 2
+        assert said in " ".join(err.split())
+
+
+@pytest.mark.parametrize("name", ["python:os:getcwd", "predictions:p.csv"])
+def test_code_and_files_are_never_loaded_by_name_on_a_server(tiny, name):
+    from davy.actions.check import check
+
+    with pytest.raises(UserError, match="There is no model"):
+        check(str(tiny), [name])
 
 
 WIDER_THAN_ITS_FRAME = """[...document.querySelectorAll(".table, figure")]

@@ -7,16 +7,18 @@ version and suite, so that a second check is quick.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.actions.reporter import SILENT, Reporter
-from davy.actions.scorers import Models, load_scorers
+from davy.actions.scorers import Models, check_names, load_scorer
 from davy.actions.suite_source import RobustnessSample, load_suite
 from davy.check.answer_cache import AnswerCache
 from davy.check.changes import OutcomeChange, change_record, find_changes, read_summary
 from davy.check.fairness import measure_fairness
 from davy.check.gates import Gates, judge_gates, read_gates
+from davy.check.given_answers import FUNCTION, PREDICTIONS, FunctionScorer, run_predictions
 from davy.check.report.files import write_report
 from davy.check.report.page import CheckReport
 from davy.check.report.summary import summarise
@@ -26,7 +28,7 @@ from davy.files.atomic import make_folder
 from davy.measure.intervals import Bootstrap
 
 if TYPE_CHECKING:
-    from davy.core import Suite
+    from davy.core import Scorer, Suite
 
 
 def check(
@@ -42,6 +44,7 @@ def check(
     cached: bool = True,
     batch: int = 256,
     bootstrap: Bootstrap | None = None,
+    given: bool = False,
     command: str = "",
     reporter: Reporter = SILENT,
 ) -> CheckReport:
@@ -49,7 +52,8 @@ def check(
 
     `gates` are limits, `baseline` an earlier run to compare with (else the last one in `out`), `question` the
     detectors' question where it is not called as the suite's, `sample` how robustness tests are drawn from a file,
-    `lang` the language of a public suite's file.
+    `lang` the language of a public suite's file. With `given`, models may be `predictions:FILE` and
+    `python:MODULE:FUNCTION`, which read files and run code with the caller's rights: only for the caller's own shell.
     """
     limits = read_gates(gates) if isinstance(gates, Path) else gates
     if out is not None:
@@ -58,7 +62,7 @@ def check(
     for problem in tests.missing:
         reporter.note(f"Problem in the suite: {problem}")
     drawn = bootstrap or Bootstrap()
-    runs = _runs(tests, models, question, cached, batch, reporter)
+    runs = _runs(tests, models, question, cached, batch, reporter, given)
     fair = [measure_fairness(tests, run, bootstrap=drawn) for run in runs]
     settings = {
         "seed": drawn.seed,
@@ -79,16 +83,36 @@ def check(
     return report
 
 
-def _runs(suite: Suite, models: Models, question: str, cached: bool, batch: int, reporter: Reporter) -> list[SuiteRun]:
+def _runs(
+    suite: Suite, models: Models, question: str, cached: bool, batch: int, reporter: Reporter, given: bool
+) -> list[SuiteRun]:
     cache = AnswerCache.default() if cached else None
+    check_names(list(models))
+    named = models if isinstance(models, Mapping) else {name: name for name in models}
+    # Everything is loaded before the first detector reads a case, so that a wrong name is an error at once.
+    loaded = {name: _load(suite, model, question, given) for name, model in named.items()}
     runs = []
-    for name, scorer in load_scorers(models).items():
+    for name, found in loaded.items():
+        if isinstance(found, SuiteRun):
+            runs.append(found)
+            continue
+        # A function may call code that changed though its own file did not, so its answers are not kept.
+        kept = None if isinstance(found, FunctionScorer) else cache
         reporter.begin(name, len(suite.cases))
         runs.append(
-            run_suite(suite, scorer, name=name, question=question, cache=cache, batch=batch, progress=reporter.advance)
+            run_suite(suite, found, name=name, question=question, cache=kept, batch=batch, progress=reporter.advance)
         )
         reporter.end()
     return runs
+
+
+def _load(suite: Suite, model: str | Scorer, question: str, given: bool) -> Scorer | SuiteRun:
+    """Return the scorer that a name stands for, or the run that a file of predictions holds already."""
+    if given and isinstance(model, str) and model.startswith(PREDICTIONS):
+        return run_predictions(suite, model, question)
+    if given and isinstance(model, str) and model.startswith(FUNCTION):
+        return FunctionScorer(model, suite, question)
+    return load_scorer(model)
 
 
 def _earlier(

@@ -25,7 +25,12 @@ def check(
         str, typer.Argument(help="A shipped suite, a YAML file, or a public suite's CSV: see davy suite.")
     ],
     model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", help="Detector; repeat it for several. See davy model list.")
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="Detector, predictions:FILE or python:MODULE:FUNCTION; repeat it for several. See davy model list.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the report: HTML, JSON, CSV, JUnit.")
@@ -63,6 +68,8 @@ def check(
 
         davy check hatecheck:hatecheck.csv --model embedded --json
 
+        davy check emoji-en --model predictions:answers.csv --model python:mine:score
+
         davy check robustness:posts.csv --label hate --model embedded --out checks/robust
     """
 
@@ -79,6 +86,7 @@ def check(
             cached=cache,
             batch=batch,
             bootstrap=Bootstrap(resamples, seed),
+            given=True,
             command=" ".join(console.command_line()),
             reporter=reporter,
         )
