@@ -35,6 +35,8 @@ What a user can fix is a `UserError`. A killed call goes on when it is made agai
     davy.actions.export_model.export_model(model, out, *, dev=None, exact=False, table_bits=8, matrix_bits=8) -> dict
     davy.actions.reproduce.reproduce(paper, data, *, encoders=(), changes=None, unlabelled=None, models=(),
                                      fresh=False, seed=0, reporter=SILENT) -> Reproduction
-    davy.actions.calibrate.calibrate(scorer, posts, *, threshold=\"macro-f1\", temperature=True)
+    davy.actions.reproduce_hatemoji.reproduce_hatemoji(data, models=("embedded",), *, bootstrap=None, cached=True,
+                                                       reporter=SILENT) -> HatemojiTables
+    davy.actions.calibrate.calibrate(scorer, posts, *, threshold="macro-f1", temperature=True)
                                      -> (CalibratedScorer, Calibration)
 """

@@ -1,0 +1,170 @@
+"""Reproduce the Hatemoji paper: Tables 3, 4, 8 and 9 with our detectors as columns beside the paper's.
+
+A folder of the published files and detectors in, four tables out. Without
+HatemojiCheck's file our own suite emoji-en is run instead, and the tables say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.scorers import load_scorers
+from davy.actions.suite_source import load_suite
+from davy.check import hatemoji as paper
+from davy.check.answer_cache import AnswerCache
+from davy.check.fairness import measure_fairness
+from davy.check.hatemoji import HatemojiMetrics
+from davy.check.run import SuiteRun, run_suite
+from davy.collect import corpora
+from davy.core import Metric, Scorer, Suite
+from davy.core.errors import UserError
+from davy.files.atomic import make_folder, write_text
+from davy.measure.intervals import Bootstrap
+from davy.report import Page, Provenance
+
+if TYPE_CHECKING:
+    from davy.report import Table
+
+NUMBERS = (3, 4, 8, 9)
+SETS = {"emoji rounds": "hatemojibuild", "text rounds": "dynahate"}
+
+
+@dataclass(frozen=True, slots=True)
+class HatemojiTables:
+    """The paper's tables with ours beside them, by the paper's numbers, and what they were made from."""
+
+    tables: Mapping[int, Table]
+    suite: Suite
+    models: tuple[str, ...]
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return each table's rows under its title, as JSON has them."""
+        return {table.title: _records(table) for table in self.tables.values()}
+
+    def write(self, folder: Path, *, command: str = "") -> None:
+        """Write report.html and a CSV file a table."""
+        make_folder(folder)
+        origin = Provenance(
+            data=f"{self.suite.name}, hash {self.suite.digest}",
+            model=", ".join(self.models),
+            seed=self.seed,
+            command=command,
+        )
+        page = Page("Hatemoji: the paper's tables beside ours", provenance=origin)
+        for number, table in self.tables.items():
+            page.section(table.title)
+            page.table(table)
+            write_text(folder / f"table-{number}.csv", table.csv())
+        page.write(folder / "report.html")
+
+
+def reproduce_hatemoji(
+    data: Path | None,
+    models: Sequence[str] = ("embedded",),
+    *,
+    bootstrap: Bootstrap | None = None,
+    cached: bool = True,
+    reporter: Reporter = SILENT,
+) -> HatemojiTables:
+    """Return Tables 3, 4, 8 and 9. Of Table 8, test sets that are not in the folder are left empty."""
+    if data is not None and not data.is_dir():
+        raise UserError(f"There is no folder {data}. Give the one that holds the published files.")
+    bootstrap = bootstrap or Bootstrap(1000, 0)
+    scorers = load_scorers(models)
+    cache = AnswerCache.default() if cached else None
+    suite, official = _suite(data)
+    runs = _runs(suite, scorers, cache, reporter)
+    fair = [measure_fairness(suite, run, bootstrap=bootstrap) for run in runs]
+    results: dict[str, list[HatemojiMetrics | None]] = {}
+    if official:
+        results["hatemojicheck"] = [paper.run_metrics(suite, run) for run in runs]
+    results |= _others(data, scorers, cache, reporter) if data is not None else {}
+    tables = (
+        paper.table_3(suite, runs, official=official),
+        paper.table_4(suite, runs, official=official),
+        paper.table_8(results, list(scorers)),
+        paper.table_9(suite, runs, fair, official=official),
+    )
+    names = tuple(f"{run.model} ({run.version})" for run in runs)
+    return HatemojiTables(dict(zip(NUMBERS, tables, strict=True)), suite, names, bootstrap.seed)
+
+
+def _runs(suite: Suite, scorers: Mapping[str, Scorer], cache: AnswerCache | None, reporter: Reporter) -> list[SuiteRun]:
+    runs = []
+    for name, scorer in scorers.items():
+        reporter.begin(name, len(suite.cases))
+        runs.append(run_suite(suite, scorer, name=name, cache=cache, progress=reporter.advance))
+        reporter.end()
+    return runs
+
+
+def _suite(data: Path | None) -> tuple[Suite, bool]:
+    """Return HatemojiCheck where the folder has it, else our own suite, and whether it is the paper's."""
+    file = _file(data, "hatemojicheck")
+    return (load_suite(f"hatemojicheck:{file}"), True) if file else (load_suite("emoji-en"), False)
+
+
+def _file(data: Path | None, corpus: str) -> Path | None:
+    """Return where a corpus lies in the folder: a folder of its name, or a file whose name holds it."""
+    if data is None:
+        return None
+    named = [each for each in sorted(data.iterdir()) if corpus in each.name.lower().replace("_", "").replace("-", "")]
+    return named[0] if named else None
+
+
+def _others(
+    data: Path, scorers: Mapping[str, Scorer], cache: AnswerCache | None, reporter: Reporter
+) -> dict[str, list[HatemojiMetrics | None]]:
+    """Return the figures on the other test sets of Table 8 that the folder holds."""
+    results: dict[str, list[HatemojiMetrics | None]] = {}
+    file = _file(data, "hatecheck")
+    if file is not None:
+        suite = load_suite(f"hatecheck:{file}")
+        results["hatecheck"] = [paper.run_metrics(suite, run) for run in _runs(suite, scorers, cache, reporter)]
+    parts: dict[str, list[tuple[list[str], list[str]]]] = {}
+    for key, corpus in SETS.items():
+        posts = _test_posts(data, corpus)
+        if posts is not None:
+            parts[key] = [_answers(posts, scorer, reporter) for scorer in scorers.values()]
+    for key, answers in parts.items():
+        results[key] = [paper.hatemoji_metrics(gold, predicted, "hateful") for gold, predicted in answers]
+    if set(parts) == set(SETS):
+        both = [([*a[0], *b[0]], [*a[1], *b[1]]) for a, b in zip(*parts.values(), strict=True)]
+        results["all rounds"] = [paper.hatemoji_metrics(gold, predicted, "hateful") for gold, predicted in both]
+    return results
+
+
+def _test_posts(data: Path, corpus: str) -> pl.DataFrame | None:
+    """Return the test part of a corpus, or None where the folder does not hold it."""
+    file = _file(data, corpus)
+    if file is None:
+        return None
+    posts = corpora.load(corpus, file).posts.collect()
+    if "split" not in posts.columns:
+        return None
+    test = posts.filter((pl.col("split") == "test") & pl.col("hate.gold").is_not_null() & pl.col("text").is_not_null())
+    return test if len(test) else None
+
+
+def _answers(posts: pl.DataFrame, scorer: Scorer, reporter: Reporter) -> tuple[list[str], list[str]]:
+    predicted: list[str] = []
+    reporter.begin(scorer.name, len(posts))
+    for part in posts.iter_slices(256):
+        scores = scorer.score(part.select("text", "lang"))
+        predicted += ["hateful" if "hateful" in chosen else "not hateful" for chosen in scores.chosen("hate")]
+        reporter.advance(len(part))
+    reporter.end()
+    return posts["hate.gold"].to_list(), predicted
+
+
+def _records(table: Table) -> list[dict[str, Any]]:
+    names = [column.name or "row" for column in table.columns]
+    cells = ([cell.to_dict() if isinstance(cell, Metric) else cell for cell in row] for row in table.rows)
+    return [dict(zip(names, row, strict=True)) for row in cells]
