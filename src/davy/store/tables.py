@@ -12,34 +12,14 @@ from sqlalchemy import (
     Float,
     ForeignKey,
     ForeignKeyConstraint,
-    Index,
     Integer,
-    MetaData,
     Table,
     UniqueConstraint,
-    text,
 )
 
 from davy.store.columns import JsonColumn, TextColumn, TimeColumn
-
-metadata = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-    }
-)
-
-_Serial = BigInteger().with_variant(Integer, "sqlite")
-
-
-def _index(name: str, *columns: str, where: str | None = None, unique: bool = False) -> Index:
-    """Return an index, partial where `where` says so, written alike for both databases."""
-    condition = None if where is None else text(where)
-    return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
-
+from davy.store.table_base import Serial, table_index
+from davy.store.table_base import metadata as metadata
 
 users = Table(
     "users",
@@ -73,7 +53,7 @@ invitations = Table(
     Column("project_roles", TextColumn),
     Column("pool", TextColumn),
     CheckConstraint("role IN ('admin', 'expert', 'annotator')", name="role"),
-    _index("ix_invitations_used_by", "used_by"),
+    table_index("ix_invitations_used_by", "used_by"),
 )
 
 sessions = Table(
@@ -87,8 +67,8 @@ sessions = Table(
     Column("seen_at", TimeColumn, nullable=False),
     Column("expires_at", TimeColumn, nullable=False),
     Column("ended_at", TimeColumn),
-    _index("ix_sessions_user_id", "user_id"),
-    _index("ix_sessions_expires_at", "expires_at"),
+    table_index("ix_sessions_user_id", "user_id"),
+    table_index("ix_sessions_expires_at", "expires_at"),
 )
 
 api_keys = Table(
@@ -104,20 +84,20 @@ api_keys = Table(
     Column("expires_at", TimeColumn),
     Column("revoked_at", TimeColumn),
     Column("used_at", TimeColumn),
-    _index("ix_api_keys_owner", "owner"),
+    table_index("ix_api_keys_owner", "owner"),
 )
 
 events = Table(
     "events",
     metadata,
-    Column("id", _Serial, primary_key=True, autoincrement=True),
+    Column("id", Serial, primary_key=True, autoincrement=True),
     Column("at", TimeColumn, nullable=False),
     Column("by", TextColumn, nullable=False),
     Column("what", TextColumn, nullable=False),
     Column("about", TextColumn, nullable=False),
     Column("details", JsonColumn),
-    _index("ix_events_about", "about", "id"),
-    _index("ix_events_by", "by", "id"),
+    table_index("ix_events_about", "about", "id"),
+    table_index("ix_events_by", "by", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -143,9 +123,9 @@ posts = Table(
     Column("author", TextColumn),
     # 1: seen by those who run the project, and by whom a phase gives it to.
     Column("hidden", Integer, nullable=False, server_default="0"),
-    _index("ix_posts_parent", "parent", where="parent IS NOT NULL"),
-    _index("uq_posts_project", "project", "public_id", where="project IS NOT NULL", unique=True),
-    _index("uq_posts_shelf", "public_id", where="project IS NULL", unique=True),
+    table_index("ix_posts_parent", "parent", where="parent IS NOT NULL"),
+    table_index("uq_posts_project", "project", "public_id", where="project IS NOT NULL", unique=True),
+    table_index("uq_posts_shelf", "public_id", where="project IS NULL", unique=True),
 )
 
 schemes = Table(
@@ -191,10 +171,10 @@ annotations = Table(
     Column("project", TextColumn),
     Column("phase", TextColumn),
     ForeignKeyConstraint(["scheme", "scheme_version"], ["schemes.name", "schemes.version"]),
-    _index("ix_annotations_post", "post", "id"),
-    _index("ix_annotations_annotator", "annotator", "id"),
-    _index("ix_annotations_scheme", "scheme", "scheme_version", "id"),
-    _index("ix_annotations_phase", "phase", "id", where="phase IS NOT NULL"),
+    table_index("ix_annotations_post", "post", "id"),
+    table_index("ix_annotations_annotator", "annotator", "id"),
+    table_index("ix_annotations_scheme", "scheme", "scheme_version", "id"),
+    table_index("ix_annotations_phase", "phase", "id", where="phase IS NOT NULL"),
 )
 
 answers = Table(
@@ -223,8 +203,8 @@ verdicts = Table(
     Column("project", TextColumn),
     UniqueConstraint("scheme", "scheme_version", "question", "post", "turn", name="uq_verdicts_turn"),
     ForeignKeyConstraint(["scheme", "scheme_version"], ["schemes.name", "schemes.version"]),
-    _index("ix_verdicts_post", "post", "id"),
-    _index("ix_verdicts_project", "project", "question", "id", where="project IS NOT NULL"),
+    table_index("ix_verdicts_post", "post", "id"),
+    table_index("ix_verdicts_project", "project", "question", "id", where="project IS NOT NULL"),
 )
 
 verdict_annotations = Table(
@@ -232,7 +212,7 @@ verdict_annotations = Table(
     metadata,
     Column("verdict", TextColumn, ForeignKey("verdicts.id"), primary_key=True),
     Column("annotation", TextColumn, ForeignKey("annotations.id"), primary_key=True),
-    _index("ix_verdict_annotations_annotation", "annotation"),
+    table_index("ix_verdict_annotations_annotation", "annotation"),
 )
 
 jobs = Table(
@@ -262,20 +242,20 @@ jobs = Table(
     Column("error", TextColumn),
     Column("project", TextColumn),
     CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
-    _index("ix_jobs_waiting", "run_after", "id", where="state = 'waiting'"),
-    _index("ix_jobs_running", "leased_until", where="state = 'running'"),
-    _index("ix_jobs_owner", "owner", "id"),
-    _index("ix_jobs_project", "project", "id", where="project IS NOT NULL"),
+    table_index("ix_jobs_waiting", "run_after", "id", where="state = 'waiting'"),
+    table_index("ix_jobs_running", "leased_until", where="state = 'running'"),
+    table_index("ix_jobs_owner", "owner", "id"),
+    table_index("ix_jobs_project", "project", "id", where="project IS NOT NULL"),
 )
 
 job_log = Table(
     "job_log",
     metadata,
-    Column("id", _Serial, primary_key=True, autoincrement=True),
+    Column("id", Serial, primary_key=True, autoincrement=True),
     Column("job", TextColumn, ForeignKey("jobs.id"), nullable=False),
     Column("at", TimeColumn, nullable=False),
     Column("line", TextColumn, nullable=False),
-    _index("ix_job_log_job", "job", "id"),
+    table_index("ix_job_log_job", "job", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -324,7 +304,7 @@ members = Table(
     Column("read_until", TimeColumn),
     Column("left_at", TimeColumn),
     UniqueConstraint("project", "pseudonym", name="uq_members_pseudonym"),
-    _index("ix_members_user_id", "user_id"),
+    table_index("ix_members_user_id", "user_id"),
 )
 
 phases = Table(
@@ -361,9 +341,9 @@ items = Table(
     Column("state", TextColumn, nullable=False),
     UniqueConstraint("phase", "post", name="uq_items_post"),
     CheckConstraint("state IN ('open', 'full', 'settled', 'dropped')", name="state"),
-    _index("ix_items_post", "post"),
-    _index("ix_items_place", "phase", "position"),
-    _index("ix_items_room", "phase", "position", where="room > 0"),
+    table_index("ix_items_post", "post"),
+    table_index("ix_items_place", "phase", "position"),
+    table_index("ix_items_room", "phase", "position", where="room > 0"),
 )
 
 assignments = Table(
@@ -380,10 +360,10 @@ assignments = Table(
     Column("annotation", TextColumn, ForeignKey("annotations.id")),
     UniqueConstraint("item", "annotator", name="uq_assignments_item"),
     CheckConstraint("state IN ('held', 'done', 'refused', 'skipped', 'lapsed', 'again')", name="state"),
-    _index("ix_assignments_annotator", "annotator", "phase", "done_at"),
-    _index("ix_assignments_held", "leased_until", where="state = 'held'"),
-    _index("ix_assignments_mine", "annotator", "phase", where="state IN ('held', 'again')"),
-    _index("ix_assignments_annotation", "annotation", where="annotation IS NOT NULL"),
+    table_index("ix_assignments_annotator", "annotator", "phase", "done_at"),
+    table_index("ix_assignments_held", "leased_until", where="state = 'held'"),
+    table_index("ix_assignments_mine", "annotator", "phase", where="state IN ('held', 'again')"),
+    table_index("ix_assignments_annotation", "annotation", where="annotation IS NOT NULL"),
 )
 
 tallies = Table(
@@ -423,10 +403,10 @@ cases = Table(
     Column("doubt", Float),
     CheckConstraint("kind IN ('disagreement', 'flag', 'audit')", name="kind"),
     CheckConstraint("state IN ('open', 'settled', 'dropped')", name="state"),
-    _index("ix_cases_open", "project", "id", where="state = 'open'"),
-    _index("ix_cases_item", "item"),
-    _index("uq_cases_open", "item", "kind", where="state = 'open'", unique=True),
-    _index("ix_cases_post", "post"),
+    table_index("ix_cases_open", "project", "id", where="state = 'open'"),
+    table_index("ix_cases_item", "item"),
+    table_index("uq_cases_open", "item", "kind", where="state = 'open'", unique=True),
+    table_index("ix_cases_post", "post"),
 )
 
 agreements = Table(
@@ -437,7 +417,7 @@ agreements = Table(
     Column("at", TimeColumn, nullable=False),
     Column("answers", Integer, nullable=False),
     Column("content", JsonColumn, nullable=False),
-    _index("ix_agreements_phase", "phase", "id"),
+    table_index("ix_agreements_phase", "phase", "id"),
 )
 
 # ---- care: kept apart from labels ------------------------------------------------------------
@@ -460,8 +440,8 @@ sittings = Table(
     Column("postponed", Integer, nullable=False),
     Column("rest_until", TimeColumn),
     Column("rest_reason", TextColumn),
-    _index("ix_sittings_user_id", "user_id", "started_at"),
-    _index("ix_sittings_project", "project", "user_id"),
+    table_index("ix_sittings_user_id", "user_id", "started_at"),
+    table_index("ix_sittings_project", "project", "user_id"),
 )
 
 check_ins = Table(
@@ -478,8 +458,8 @@ check_ins = Table(
     Column("readers", TextColumn, nullable=False),
     Column("seen_at", TimeColumn),
     Column("seen_by", TextColumn),
-    _index("ix_check_ins_project", "project", "id"),
-    _index("ix_check_ins_user_id", "user_id"),
+    table_index("ix_check_ins_project", "project", "id"),
+    table_index("ix_check_ins_user_id", "user_id"),
 )
 
 messages = Table(
@@ -496,8 +476,8 @@ messages = Table(
     Column("guideline_version", Integer),
     Column("settled_at", TimeColumn),
     CheckConstraint("kind IN ('announcement', 'question', 'answer', 'note')", name="kind"),
-    _index("ix_messages_project", "project", "id"),
-    _index("ix_messages_post", "post", where="post IS NOT NULL"),
+    table_index("ix_messages_project", "project", "id"),
+    table_index("ix_messages_post", "post", where="post IS NOT NULL"),
 )
 
 responses = Table(
@@ -511,7 +491,7 @@ responses = Table(
     Column("content", JsonColumn, nullable=False),
     CheckConstraint("kind IN ('survey', 'about me')", name="kind"),
     UniqueConstraint("project", "user_id", "kind", name="uq_responses_kind"),
-    _index("ix_responses_user_id", "user_id"),
+    table_index("ix_responses_user_id", "user_id"),
 )
 
 # ---- pictures ------------------------------------------------------------------------------------
@@ -533,9 +513,9 @@ images = Table(
     Column("added_at", TimeColumn, nullable=False),
     Column("added_by", TextColumn, nullable=False),
     Column("withdrawn_at", TimeColumn),
-    _index("uq_images_project", "project", "key", where="project IS NOT NULL", unique=True),
-    _index("uq_images_shelf", "key", where="project IS NULL", unique=True),
-    _index("ix_images_key", "key"),
+    table_index("uq_images_project", "project", "key", where="project IS NOT NULL", unique=True),
+    table_index("uq_images_shelf", "key", where="project IS NULL", unique=True),
+    table_index("ix_images_key", "key"),
 )
 """`key` is the SHA-256 of the file; without a project a picture lies on the shelf that all projects share."""
 
@@ -557,8 +537,8 @@ detectors = Table(
     Column("added_by", TextColumn, nullable=False),
     UniqueConstraint("name", "version", name="uq_detectors_version"),
     CheckConstraint("state IN ('active', 'shadow', 'retired')", name="state"),
-    _index("uq_detectors_active", "name", where="state = 'active'", unique=True),
-    _index("uq_detectors_default", "is_default", where="is_default = 1", unique=True),
+    table_index("uq_detectors_active", "name", where="state = 'active'", unique=True),
+    table_index("uq_detectors_default", "is_default", where="is_default = 1", unique=True),
 )
 """One version of a name is active, and one detector at most is the default: the database holds both rules."""
 
@@ -575,7 +555,7 @@ codes = Table(
     Column("made_at", TimeColumn, nullable=False),
     Column("made_by", TextColumn, nullable=False),
     Column("merged_into", TextColumn),
-    _index("ix_codes_project", "project", "id"),
+    table_index("ix_codes_project", "project", "id"),
 )
 
 coded = Table(
@@ -586,5 +566,5 @@ coded = Table(
     Column("by", TextColumn, primary_key=True),
     Column("at", TimeColumn, nullable=False),
     Column("note", TextColumn),
-    _index("ix_coded_post", "post"),
+    table_index("ix_coded_post", "post"),
 )
