@@ -6,12 +6,14 @@ from davy.core.metric import Metric, Report
 from davy.core.phase_kind import PHASE_KINDS, PhaseKind
 from davy.core.post import POST_COLUMNS, Post, Source
 from davy.core.project import PROJECT_ROLES, Assignment, Item, Member, Phase, Project
+from davy.core.round import ENTRY_COLUMNS, Entry, EntryRules, Round, TargetPrediction
 from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
 from davy.core.scorer import Abilities, NotANumber, Scorer, Scores, TrainableScorer
 from davy.core.suite import Case, Outcome, Suite
 
 __all__ = [
     "BASES",
+    "ENTRY_COLUMNS",
     "FLAGS",
     "PHASE_KINDS",
     "POST_COLUMNS",
@@ -20,6 +22,8 @@ __all__ = [
     "Annotation",
     "Assignment",
     "Case",
+    "Entry",
+    "EntryRules",
     "Guideline",
     "Item",
     "Label",
@@ -33,11 +37,13 @@ __all__ = [
     "Project",
     "Question",
     "Report",
+    "Round",
     "Scheme",
     "Scorer",
     "Scores",
     "Source",
     "Suite",
+    "TargetPrediction",
     "TrainableScorer",
     "UserError",
     "Verdict",
