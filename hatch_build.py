@@ -20,6 +20,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 VENDOR = Path("src/davy/serve/static/vendor")
 
 FILES: dict[str, dict[str, str]] = {
+    "emoji-picker-element-data": {
+        "en/cldr-native/data.json": "emoji.en.json",
+        "de/cldr-native/data.json": "emoji.de.json",
+        "LICENSE": "emoji.LICENSE.txt",
+    },
     "htmx.org": {"dist/htmx.min.js": "htmx.min.js", "LICENSE": "htmx.LICENSE.txt"},
 }
 """npm package → {file in it: its name in the vendor folder}."""
