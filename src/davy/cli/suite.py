@@ -85,6 +85,8 @@ def show(
     suite = load_suite(name, lang=lang)
     for missing in suite.missing:
         console.note(f"Problem in the suite: {missing}")
+    if suite.validation:
+        console.note(suite.validation)
     if counts:
         _show_counts(suite, json)
         return

@@ -87,6 +87,8 @@ class Suite:
     missing: tuple[str, ...] = ()
     source: str = ""
     warning: str = ""
+    validation: str = ""
+    """Who has checked its labels, in a sentence; empty where nothing is known about it."""
     hurtful: tuple[str, ...] = ()
     """Words of its lexicons that are masked wherever cases are shown, beside those that always are."""
 

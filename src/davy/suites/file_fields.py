@@ -68,6 +68,7 @@ def suite_fields(sets: tuple[str, ...]) -> dict[str, Check]:
         "description": scheme_fields.text,
         "label": scheme_fields.text,
         "labels": table,
+        "without": scheme_fields.texts,
         "templates": partial(
             scheme_fields.sequence,
             of=partial(scheme_fields.mapping, fields=template, needs=("id", "text")),
@@ -85,6 +86,7 @@ def suite_fields(sets: tuple[str, ...]) -> dict[str, Check]:
         "description": scheme_fields.text,
         "source": scheme_fields.text,
         "warning": scheme_fields.text,
+        "validation": scheme_fields.text,
         "sets": table,
         "lexicons": table,
         "counts": partial(scheme_fields.mapping, fields=dict.fromkeys(COUNTS, accept_any), needs=()),

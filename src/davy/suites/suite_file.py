@@ -85,6 +85,7 @@ def _suite(root: YamlMap, path: Path, problems: Problems) -> Suite | None:
         links=tuple(link for link in links if not spoilt & set(link)),
         source=str(root.get("source") or ""),
         warning=str(root.get("warning") or ""),
+        validation=str(root.get("validation") or ""),
         hurtful=tuple(
             dict.fromkeys(w for words in known.values() for e in words if e.hurtful for w in e.forms.values())
         ),

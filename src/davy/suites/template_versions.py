@@ -72,7 +72,7 @@ def _version(
         number=number,
         fills=_fills(one, template),
         only=_words(one, "only") or _words(template, "only"),
-        without=_words(one, "without") or _words(template, "without"),
+        without=_words(one, "without") or _words(template, "without") or _words(functionality, "without"),
     )
 
 

@@ -55,6 +55,7 @@ def page(check: CheckReport) -> Page:
         more={"Suite": suite.source} if suite.source else {},
     )
     lead = f"{suite.title or suite.name}: {len(suite.cases):,} cases, {len(suite.functionalities)} functionalities."
+    lead = f"{lead} {suite.validation}".strip()
     report = Page(f"Functional tests: {suite.name}", lead=lead, provenance=origin, texts=True)
     words = lexicon(suite)
     _gates(report, check)
