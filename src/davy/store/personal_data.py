@@ -19,6 +19,7 @@ from davy.store import assignments as assignments_store
 from davy.store import cases as cases_store
 from davy.store import events, members, posts, users
 from davy.store.columns import now
+from davy.store.serving_tables import api_usage, suggestions
 from davy.store.tables import (
     annotations,
     answers,
@@ -66,6 +67,7 @@ def export(db: Connection, user_id: str, *, project_id: str | None = None) -> di
         made["account"] = _values(shown)
         made["sessions"] = _rows(db, sessions, sessions.c.user_id == user_id)
         made["keys"] = _rows(db, api_keys, api_keys.c.owner == user_id)
+        made["suggestions"] = _rows(db, suggestions, suggestions.c.by == user_id)
         made["invitations"] = _rows(db, invitations, invitations.c.used_by == user_id)
         quiet = events_table.c.what != "post annotated"  # each stands below, with what was answered
         made["events"] = _rows(db, events_table, events_table.c.by == user_id, quiet)
@@ -105,6 +107,9 @@ def delete_account(db: Connection, user_id: str, *, by: str, comments: bool = Tr
     for row in mine:
         gone += _forget(db, row.project, user_id, row.pseudonym, by=by, comments=comments)
     db.execute(delete(sessions).where(sessions.c.user_id == user_id))
+    own_keys = list(db.scalars(select(api_keys.c.id).where(api_keys.c.owner == user_id)))
+    db.execute(delete(api_usage).where(api_usage.c.key.in_(own_keys)))
+    db.execute(update(suggestions).where(suggestions.c.by == user_id).values(key=None, session=None, client_token=None))
     db.execute(delete(api_keys).where(api_keys.c.owner == user_id))
     invited = or_(invitations.c.used_by == user_id, invitations.c.login == user.login)
     db.execute(update(invitations).where(invited).values(login=None, name=None))

@@ -84,6 +84,8 @@ api_keys = Table(
     Column("expires_at", TimeColumn),
     Column("revoked_at", TimeColumn),
     Column("used_at", TimeColumn),
+    Column("per_minute", Integer),
+    Column("per_day", Integer),
     table_index("ix_api_keys_owner", "owner"),
 )
 
@@ -568,3 +570,7 @@ coded = Table(
     Column("note", TextColumn),
     table_index("ix_coded_post", "post"),
 )
+
+# ---- capabilities with a module of their own ----------------------------------------------------
+
+from davy.store import serving_tables as serving_tables  # noqa: E402 — after `metadata`, which they join
