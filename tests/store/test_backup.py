@@ -29,6 +29,7 @@ from davy.store import (
     invitations,
     items,
     jobs,
+    key_usage,
     keys,
     members,
     messages,
@@ -40,7 +41,9 @@ from davy.store import (
     schema_versions,
     schemes,
     sessions,
+    shadows,
     sittings,
+    suggestions,
     users,
     verdicts,
 )
@@ -79,8 +82,17 @@ def fill(store: Store) -> dict[str, str]:
         jobs.log(db, job, "a line")
         jobs.save_checkpoint(db, job, {"at": 2**40})
         detectors.add(db, name="words", version="1", source="keywords:w.txt", questions=["grumpy"], by=ada.id)
+        fill_serving(db, ada.id)
         fill_project(db, ada.id)
     return {"session": session, "key": key, "invitation": invitation}
+
+
+def fill_serving(db: Connection, ada: str) -> None:
+    """Put something into every table of serving."""
+    key_usage.add(db, [key_usage.KeyUsage("k", "2026-01-02", 1, 2)])
+    suggestions.add(db, suggestions.Suggestion("Soße", {"TOXICITY": 0.1}, {"grumpy": "no"}, by=ada))
+    difference = shadows.ShadowDifference("a@1", "b@1", "grumpy", None, "yes", "no", 0.6, 0.4)
+    shadows.add(db, [shadows.ShadowCount(AT, "a@1", "b@1", "grumpy", "de", n=1, distance=0.2)], [difference])
 
 
 def fill_project(db: Connection, ada: str) -> None:

@@ -1,0 +1,69 @@
+"""Corrections that programs sent: a text, and what its scores should have been. They wait for a reviewer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from davy.core.errors import UserError
+from davy.store import events
+from davy.store.columns import new_id, now
+from davy.store.serving_tables import suggestions
+
+STATES: tuple[str, ...] = ("open", "taken", "dismissed")
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One correction: `scores` by attribute as they were sent, `answers` by question as the server reads them."""
+
+    text: str
+    scores: Mapping[str, float]
+    answers: Mapping[str, str]
+    by: str
+    lang: str | None = None
+    context: Mapping[str, Any] | None = None
+    key: str | None = None
+    community: str | None = None
+    session: str | None = None
+    client_token: str | None = None
+    id: str = field(default_factory=new_id)
+    at: datetime = field(default_factory=now)
+    state: str = "open"
+    post: str | None = None
+    reviewed_at: datetime | None = None
+    reviewed_by: str | None = None
+
+
+def add(db: Connection, suggestion: Suggestion) -> None:
+    """Keep a correction for review."""
+    db.execute(insert(suggestions).values(asdict(suggestion)))
+
+
+def list_open(
+    db: Connection, *, community: str | None = None, after: str = "", limit: int = 100
+) -> Sequence[Suggestion]:
+    """Return what waits for review, oldest first, of one community or of all."""
+    query = select(*(suggestions.c[name] for name in Suggestion.__dataclass_fields__))
+    query = query.where(suggestions.c.state == "open", suggestions.c.id > after).order_by(suggestions.c.id)
+    if community is not None:
+        query = query.where(suggestions.c.community == community)
+    return [Suggestion(*row) for row in db.execute(query.limit(limit))]
+
+
+def settle(db: Connection, suggestion_id: str, state: str, *, by: str, post: str | None = None) -> None:
+    """Note that a correction was taken (into `post`, where one was made of it) or dismissed; once only."""
+    if state not in STATES[1:]:
+        raise ValueError(f"a suggestion is settled as {STATES[1:]}, not {state!r}")
+    done = db.execute(
+        update(suggestions)
+        .where(suggestions.c.id == suggestion_id, suggestions.c.state == "open")
+        .values(state=state, post=post, reviewed_at=now(), reviewed_by=by)
+    )
+    if not done.rowcount:
+        raise UserError("This correction is not there any more, or somebody reviewed it already.", status=409)
+    events.record(db, by=by, what=f"suggestion {state}", about=f"suggestion {suggestion_id}")
