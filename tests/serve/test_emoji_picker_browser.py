@@ -73,6 +73,10 @@ def test_the_skin_tone_holds_for_the_next_emoji_and_the_next_page(score_page):
     page.get_by_role("searchbox").fill("thumbs up")
     page.get_by_role("searchbox").press("Enter")
     assert page.locator("#text").input_value() == "👍🏾"
+    page.get_by_label("Skin tone").select_option("✋")
+    page.get_by_role("searchbox").press("Enter")
+    assert page.locator("#text").input_value() == "👍🏾👍", "as keyboards write it, without U+FE0F"
+    page.get_by_label("Skin tone").select_option("✋🏾")
     page.reload()
     page.get_by_role("button", name="Add an emoji").click()
     page.get_by_role("searchbox").fill("wave")

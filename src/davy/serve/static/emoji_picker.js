@@ -34,7 +34,10 @@ const load = (place) => {
   return loading;
 };
 
-const inTone = (row, tone) => row.skins.find((skin) => skin.tone === tone)?.emoji ?? row.emoji;
+// The lists write "show as a picture" (U+FE0F) behind emoji that are pictures anyway; keyboards don't.
+const tidy = (emoji) => emoji.replace(/^(\p{Emoji_Presentation})\uFE0F$/u, "$1");
+
+const inTone = (row, tone) => row.skins.find((skin) => skin.tone === tone)?.emoji ?? tidy(row.emoji);
 
 // 0: a word is what was typed; 1: a word starts with it; 2: a word within a name does; 9: none.
 const distance = (row, word) => {
