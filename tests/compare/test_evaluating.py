@@ -6,7 +6,7 @@ import pytest
 from sklearn import metrics as reference
 
 from davy import schemes
-from davy.compare.evaluate import evaluate, holm
+from davy.compare.evaluate import evaluate
 from davy.compare.gold import gold_columns, guess_scheme, settled_answers
 from davy.compare.metrics import NO_ANSWER, confusion_with_gaps, macro_averages, macro_precision, macro_recall
 from davy.compare.page import page
@@ -15,6 +15,7 @@ from davy.compare.results import figures_table, overall_table, record
 from davy.core import UserError
 from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
+from davy.measure.paired_tests import holm
 
 EDOS = schemes.load("edos")
 QUICK = Bootstrap(resamples=200)

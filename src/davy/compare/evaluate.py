@@ -23,7 +23,7 @@ from davy.core.scheme import Question
 from davy.measure.classification import Confusion
 from davy.measure.intervals import Bootstrap
 from davy.measure.multilabel import indicator, multilabel
-from davy.measure.paired_tests import Comparison, mcnemar, paired_bootstrap
+from davy.measure.paired_tests import Comparison, holm, mcnemar, paired_bootstrap
 from davy.measure.ranking import ranking, roc_curve
 
 CURVE_POINTS = 200
@@ -184,16 +184,6 @@ def _pairs(gold: Gold, detectors: Sequence[Predictions], bootstrap: Bootstrap) -
         places = [i for i, (_, _, comparison) in enumerate(compared) if comparison.metric == metric]
         adjusted |= dict(zip(places, holm([compared[i][2].p for i in places]), strict=True))
     return tuple(PairedTest(*pair, adjusted[i]) for i, pair in enumerate(compared))
-
-
-def holm(values: Sequence[float]) -> list[float]:
-    """Return p-values after Holm's step-down correction, in their order."""
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    result, highest = [0.0] * len(values), 0.0
-    for place, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(values) - place) * values[i]))
-        result[i] = highest
-    return result
 
 
 def _counted_predictions(gold: Gold, predictions: Predictions) -> list[str | None]:

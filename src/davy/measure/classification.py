@@ -71,29 +71,87 @@ def confusion(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[st
 # Figures of a confusion matrix, or of a stack of them (…, k, k); nan where not defined.
 
 
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """What every figure here needs of a confusion matrix, or of a stack of them, label by label on the last axis.
+
+    An item without a prediction counts in `gold` alone, so that it is missed and enters no label's precision.
+    """
+
+    hits: Floats
+    gold: Floats
+    predicted: Floats
+
+    @classmethod
+    def of(cls, matrix: Floats) -> Margins:
+        """Return the margins of a confusion matrix."""
+        return cls(np.diagonal(matrix, axis1=-2, axis2=-1), matrix.sum(axis=-1), matrix.sum(axis=-2))
+
+    @property
+    def accuracy(self) -> Floats:
+        """The share of items that are right."""
+        return _ratio(self.hits.sum(axis=-1), self.gold.sum(axis=-1))
+
+    @property
+    def recall(self) -> Floats:
+        """For each label the share of its gold items that were found."""
+        return _ratio(self.hits, self.gold)
+
+    @property
+    def f1(self) -> Floats:
+        """For each label the harmonic mean of precision and recall; 0 where nothing was found."""
+        return _ratio(2 * self.hits, self.gold + self.predicted)
+
+    @property
+    def macro_f1(self) -> Floats:
+        """The mean F1 over the labels that occur in gold or among the predictions."""
+        return _mean(self.f1)
+
+    @property
+    def weighted_f1(self) -> Floats:
+        """The mean F1 weighted by how often each label occurs in gold."""
+        each = np.where(self.gold > 0, self.f1, 0)
+        return _ratio((each * self.gold).sum(axis=-1), self.gold.sum(axis=-1))
+
+    @property
+    def balanced_accuracy(self) -> Floats:
+        """The mean recall over the labels that occur in gold."""
+        return _mean(self.recall)
+
+    @property
+    def mcc(self) -> Floats:
+        """Matthews' correlation, for two labels or more; not defined where either side has one label only."""
+        total = self.gold.sum(axis=-1)
+        unanswered = total - self.predicted.sum(axis=-1)
+        covariance = self.hits.sum(axis=-1) * total - (self.gold * self.predicted).sum(axis=-1)
+        answers = (self.predicted**2).sum(axis=-1) + unanswered**2
+        return _ratio(covariance, np.sqrt((total**2 - (self.gold**2).sum(axis=-1)) * (total**2 - answers)))
+
+
 def accuracy(matrix: Floats) -> Floats:
     """Return the share of items on the diagonal."""
-    return _ratio(_diagonal(matrix).sum(axis=-1), matrix.sum(axis=(-1, -2)))
+    return Margins.of(matrix).accuracy
 
 
 def precision(matrix: Floats) -> Floats:
     """Return for each label the share of its predictions that are right."""
-    return _ratio(_diagonal(matrix), matrix.sum(axis=-2))
+    margins = Margins.of(matrix)
+    return _ratio(margins.hits, margins.predicted)
 
 
 def recall(matrix: Floats) -> Floats:
     """Return for each label the share of its gold items that were found."""
-    return _ratio(_diagonal(matrix), matrix.sum(axis=-1))
+    return Margins.of(matrix).recall
 
 
 def f1(matrix: Floats) -> Floats:
     """Return for each label the harmonic mean of precision and recall; 0 where nothing was found."""
-    return _ratio(2 * _diagonal(matrix), matrix.sum(axis=-1) + matrix.sum(axis=-2))
+    return Margins.of(matrix).f1
 
 
 def macro_f1(matrix: Floats) -> Floats:
     """Return the mean F1 over the labels that occur in gold or among the predictions."""
-    return _mean(f1(matrix))
+    return Margins.of(matrix).macro_f1
 
 
 def macro_f1_of_tables(gold: ArrayLike, chosen: ArrayLike) -> float:
@@ -108,23 +166,17 @@ def macro_f1_of_tables(gold: ArrayLike, chosen: ArrayLike) -> float:
 
 def weighted_f1(matrix: Floats) -> Floats:
     """Return the mean F1 weighted by how often each label occurs in gold."""
-    support = matrix.sum(axis=-1)
-    each = np.where(support > 0, f1(matrix), 0)
-    return _ratio((each * support).sum(axis=-1), support.sum(axis=-1))
+    return Margins.of(matrix).weighted_f1
 
 
 def balanced_accuracy(matrix: Floats) -> Floats:
     """Return the mean recall over the labels that occur in gold."""
-    return _mean(recall(matrix))
+    return Margins.of(matrix).balanced_accuracy
 
 
 def mcc(matrix: Floats) -> Floats:
     """Return Matthews' correlation, for two labels or more; not defined where either side has one label only."""
-    total = matrix.sum(axis=(-1, -2))
-    gold, predicted = matrix.sum(axis=-1), matrix.sum(axis=-2)
-    covariance = _diagonal(matrix).sum(axis=-1) * total - (gold * predicted).sum(axis=-1)
-    spread = (total**2 - (gold**2).sum(axis=-1)) * (total**2 - (predicted**2).sum(axis=-1))
-    return _ratio(covariance, np.sqrt(spread))
+    return Margins.of(matrix).mcc
 
 
 FIGURES: dict[str, Callable[[Floats], Floats]] = {
@@ -134,6 +186,14 @@ FIGURES: dict[str, Callable[[Floats], Floats]] = {
     "balanced_accuracy": balanced_accuracy,
     "mcc": mcc,
 }
+MARGIN_FIGURES: dict[str, Callable[[Margins], Floats]] = {
+    "accuracy": lambda margins: margins.accuracy,
+    "macro_f1": lambda margins: margins.macro_f1,
+    "weighted_f1": lambda margins: margins.weighted_f1,
+    "balanced_accuracy": lambda margins: margins.balanced_accuracy,
+    "mcc": lambda margins: margins.mcc,
+}
+"""The same figures from margins, where many systems or resamples are computed at once."""
 
 
 def figure(name: str) -> Callable[[Floats], Floats]:
@@ -212,10 +272,6 @@ def _bootstrapped(
         copies=table.matrix.ravel()[filled],
         undefined="not defined: a label that it needs does not occur",
     )
-
-
-def _diagonal(matrix: Floats) -> Floats:
-    return np.diagonal(matrix, axis1=-2, axis2=-1)
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

@@ -124,17 +124,33 @@ def paired_auroc(
     return _compared("auroc", values, draws, len(flags), bootstrap)
 
 
+def holm(values: Sequence[float]) -> list[float]:
+    """Return p-values after Holm's step-down correction, in their order."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    result, highest = [0.0] * len(values), 0.0
+    for place, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(values) - place) * values[i]))
+        result[i] = highest
+    return result
+
+
 def _compared(metric: str, values: Floats, draws: list[Floats], n: int, bootstrap: Bootstrap) -> Comparison:
     drawn = np.concatenate(draws) if draws else np.empty((0, 2))
     gaps = drawn[:, 0] - drawn[:, 1]
     if not np.isfinite(values).all():
         raise UserError(f"{metric} is not defined for both detectors on these {n} items; one side has one label only")
     difference = bootstrap.metric(metric, float(values[0] - values[1]), gaps, n)
-    gaps = gaps[np.isfinite(gaps)]
-    fewer = min((gaps <= 0).sum(), (gaps >= 0).sum())
+    return Comparison(
+        metric, float(values[0]), float(values[1]), difference, float(resampled_p(gaps)), "paired bootstrap"
+    )
+
+
+def resampled_p(gaps: Floats) -> Floats:
+    """Return the two-sided p of differences on resamples (first axis); nan among them is left out."""
+    defined = np.isfinite(gaps).sum(axis=0)
+    fewer = np.minimum((gaps <= 0).sum(axis=0), (gaps >= 0).sum(axis=0))
     # One is added above and below so that p is never 0: with 1,000 resamples it can't be told from 0.002.
-    p = min(1.0, 2 * float(fewer + 1) / (len(gaps) + 1))
-    return Comparison(metric, float(values[0]), float(values[1]), difference, p, "paired bootstrap")
+    return np.asarray(np.minimum(1.0, 2 * (fewer + 1) / (defined + 1)))
 
 
 def _paired_interval(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
