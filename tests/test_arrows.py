@@ -157,7 +157,7 @@ NOT_IN_BASE = {
     "transformers": {"models", "train"},
     "accelerate": {"train"},
     "safetensors": {"models", "train"},
-    "sklearn": {"models", "train"},
+    "sklearn": {"compare", "models", "train"},
     "scipy": {"models", "train"},
     "xgboost": {"models", "train"},
     "onnx": {"train"},
