@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "davy.cli.evaluate:evaluate",
         "Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired tests.",
     ),
+    "round": ("davy.cli.round:app", "Hold rounds of people against a detector: open, close, status, replay, attack."),
     "check": ("davy.cli.check:check", "Run functional tests on one or more detectors, side by side."),
     "reproduce": ("davy.cli.reproduce:app", "Regenerate a paper's table beside ours."),
     "clean": (
@@ -106,6 +107,9 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
         "import": "davy.cli.project_export:import_",
         "audit": "davy.cli.project_audit:audit",
         "pools": "davy.cli.project_audit:pools",
+    },
+    "round": {
+        "attack": "davy.cli.round_attack:attack",
     },
     "reproduce": {
         "hatemoji": "davy.cli.reproduce_hatemoji:hatemoji",

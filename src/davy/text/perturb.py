@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 Change = Callable[[str, random.Random], str]
 
@@ -18,12 +18,15 @@ HOMOGLYPHS: Mapping[str, str] = dict(
     zip("acehijopsxyABCEHIKMOPSTX", "асеһіјорѕхуАВСЕНІКМОРЅТХ", strict=True)
 )  # the second half is Cyrillic
 NEUTRAL: tuple[str, ...] = ("📌", "📎", "🔎", "🗓️", "🌍", "🕒", "📷", "☕")
+KEYCAPS: Mapping[str, str] = {"a": "4️⃣", "e": "3️⃣", "i": "1️⃣", "o": "0️⃣"}
+VOWEL_EMOJI: tuple[str, ...] = ("🌟", "❤️")
 SHARE = 0.3
 """How many of the words that can change do, one at least."""
 
 _TOKEN = re.compile(r"\S+")
 _KEEP = re.compile(r"(?:https?://|www\.|[@#])\S*", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
+_VOWEL = re.compile(r"[aeiouäöü]", re.IGNORECASE)
 
 
 def character_swap(text: str, chance: random.Random) -> str:
@@ -64,6 +67,33 @@ def casing(text: str, chance: random.Random) -> str:
 def neutral_emoji(text: str, chance: random.Random) -> str:
     """Return the text with an emoji after it that says nothing about it."""
     return f"{text.rstrip()} {chance.choice(NEUTRAL)}"
+
+
+def emoji_letters(text: str, chance: random.Random) -> str:
+    """Return the text with emoji for vowels in some words: keycaps that look like them, or a star or heart for one."""
+    picture = chance.choice((None, *VOWEL_EMOJI))
+
+    def spelt(word: str) -> str:
+        if picture is None:
+            return "".join(KEYCAPS.get(char.lower(), char) for char in word)
+        return _VOWEL.sub(picture, word, count=1)
+
+    return _in_words(text, chance, spelt, shortest=3)
+
+
+def swap_words(text: str, swaps: Mapping[str, Sequence[str]], chance: random.Random) -> str:
+    """Return the text with whole words (small letters in `swaps`) replaced, a word by the same picture everywhere."""
+    if not swaps:
+        return text
+    chosen: dict[str, str] = {}
+
+    def swapped(match: re.Match[str]) -> str:
+        word = match[0].lower()
+        return chosen.setdefault(word, chance.choice(list(swaps[word])))
+
+    longest_first = sorted(swaps, key=len, reverse=True)
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
+    return "".join(piece if kept else pattern.sub(swapped, piece) for piece, kept in _pieces(text))
 
 
 CHANGES: Mapping[str, Change] = {

@@ -1,0 +1,98 @@
+"""Attack a target: try the papers' strategies on seed texts and list what got through.
+
+A file of seeds and a detector in, an `AttackResult` out, and a file of proposals where one is named. Only people label:
+the file has no gold column, and every row carries the release terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from davy.actions.posts import Posts, load_posts
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.scorers import load_scorer
+from davy.core.answers import GOLD
+from davy.core.errors import UserError
+from davy.files import output_file
+from davy.files.atomic import require_folder_of
+from davy.rounds.attacker import (
+    TRIES,
+    AttackResult,
+    AttackSeed,
+    attack,
+    check_cost,
+    check_strategies,
+    find_question,
+    proposals_frame,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.core import Question, Scorer
+
+MOST_SEEDS = 500
+
+
+def attack_target(
+    seeds: Posts,
+    target: str | Scorer,
+    *,
+    out: Path | None = None,
+    question: str | None = None,
+    label: str | None = None,
+    strategies: Sequence[str] = (),
+    tries: int = TRIES,
+    most: int = MOST_SEEDS,
+    seed: int = 0,
+    reporter: Reporter = SILENT,
+) -> AttackResult:
+    """Attack a detector with the first `most` seeds, write what got through to `out` and return it.
+
+    `label` is the column that says what a seed truly is, `QUESTION.gold` unless named; seeds without one count as what
+    the target says of them.
+    """
+    names = check_strategies(strategies)
+    if out is not None:
+        require_folder_of(out)
+    frame = load_posts(seeds).posts
+    scorer = load_scorer(target)
+    asked = find_question(scorer, question)
+    if len(frame) > most:
+        reporter.note(f"{len(frame):,} seeds; the first {most:,} are taken. Change it with --most.")
+    texts = read_seeds(frame.head(most), asked, label)
+    if not texts:
+        raise UserError("There are no seeds: no row has a text.")
+    reporter.begin(f"Attacking {scorer.name}", check_cost(len(texts), len(names), tries))
+    result = attack(
+        texts, scorer, question=asked.name, strategies=names, tries=tries, seed=seed, progress=reporter.advance
+    )
+    reporter.end()
+    if out is not None:
+        output_file.write([proposals_frame(result)], out)
+    return result
+
+
+def read_seeds(frame: pl.DataFrame, question: Question, label: str | None = None) -> list[AttackSeed]:
+    """Return the seeds of a frame, each text once, with their labels where a column has them."""
+    column = label or f"{question.name}{GOLD}"
+    if label is not None and label not in frame.columns:
+        raise UserError(f"There is no column {label!r}; there are {', '.join(frame.columns)}.")
+    made: dict[str, AttackSeed] = {}
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
+        text = (row["text"] or "").strip()
+        given = row.get(column)
+        truth: bool | None = None
+        if given is not None and str(given).strip():
+            try:
+                truth = question.label(str(given)).name == question.positive
+            except KeyError:
+                known = ", ".join(question.label_names)
+                raise UserError(
+                    f"Row {number} has {str(given)[:40]!r} in column {column!r}; {question.name!r} has {known}."
+                ) from None
+        if text:
+            made.setdefault(text, AttackSeed(str(row["id"]), text, row.get("lang"), truth))
+    return list(made.values())
