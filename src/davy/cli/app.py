@@ -49,7 +49,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "davy.cli.evaluate:evaluate",
         "Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired tests.",
     ),
-    "round": ("davy.cli.round:app", "Hold rounds of people against a detector: open, close, status, replay, attack."),
+    "round": (
+        "davy.cli.round:app",
+        "Rounds of people against a detector: open, close, look at the story so far, replay recorded ones.",
+    ),
     "check": ("davy.cli.check:check", "Run functional tests on one or more detectors, side by side."),
     "reproduce": ("davy.cli.reproduce:app", "Regenerate a paper's table beside ours."),
     "clean": (
