@@ -10,10 +10,24 @@ import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 from sqlalchemy import text
 
-from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, Source, UserError, Verdict, Wording
+from davy.core import (
+    Annotation,
+    Entry,
+    Guideline,
+    Label,
+    Post,
+    Question,
+    Scheme,
+    Source,
+    TargetPrediction,
+    UserError,
+    Verdict,
+    Wording,
+)
 from davy.store import (
     Connection,
     Store,
@@ -24,6 +38,7 @@ from davy.store import (
     check_ins,
     codes,
     detectors,
+    entries,
     events,
     images,
     invitations,
@@ -38,6 +53,8 @@ from davy.store import (
     posts,
     projects,
     responses,
+    round_seeds,
+    rounds,
     schema_versions,
     schemes,
     sessions,
@@ -119,8 +136,21 @@ def fill_project(db: Connection, ada: str) -> None:
     responses.put(db, "pilot", ada, "survey", {"clarity": 4})
     code = codes.create(db, "pilot", "Soße", by=ada)
     codes.put(db, "pilot", code.id, held.item.post, by=ada, note="n")
+    fill_round(db, ada)
     picture = images.StoredImage("0" * 64, "lampe ß.png", 3, 2, 70, "image/png", "CC0-1.0", "Łu")
     images.add(db, "pilot", [picture], by=ada)
+
+
+def fill_round(db, author: str) -> None:
+    """A round with an entry of its own phase, and a post to start from."""
+    phase = phases.add(db, "pilot", name="round 1", kind="round", answers=3, in_corpus=True, settings={}, by="shell")
+    phases.open_phase(db, phase.id, by="shell")
+    duel = rounds.add(db, "pilot", name="ß", phase=phase.id, question="grumpy", targets=["t@1"], by="shell")
+    entry = Entry("e1", duel.id, "e1", author, "yes", predictions=(TargetPrediction("t@1", "no", 0.25),), fooled=True)
+    answers = {"grumpy": ("yes",)}
+    entries.add(db, duel, entry, SCHEME, answers, text="Ü 🐍", lang="de", key="k", bands=["b1", "b2"])
+    posts.ensure(db, pl.DataFrame({"id": ["seed"], "text": ["x"]}), project="pilot", by="shell")
+    round_seeds.add(db, duel, "seed", [("seed", [])], by="shell")
 
 
 def everything(store: Store) -> dict[str, list]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from davy.annotate import agreement, monitoring, screening
 from davy.core import Member, Phase, Project, UserError
-from davy.store import Connection, events, members, phase_answers, phases
+from davy.store import Connection, events, members, phase_answers, phases, rounds
 from davy.store.tallies import Tally
 
 EXACT = 20_000
@@ -32,6 +32,7 @@ SENTENCES: Mapping[str, str] = {
     "not_full": "{n} posts still need answers.",
     "cases": "{n} cases wait for an expert.",
     "unsettled": "{n} posts are not settled yet.",
+    "round_open": "It closes with round {n}.",
 }
 
 
@@ -202,7 +203,7 @@ def _opens(
     """Return why a phase can't be opened, or None. Training and screening may go on beside what comes after them."""
     if project.state != "open":
         return GateReason("project_closed")
-    if not phase.size:
+    if not phase.size and not phase.behaviour.grows:
         return GateReason("no_posts")
     before = [other for other in every if other.position < phase.position and other.size]
     for earlier in before:
@@ -297,11 +298,20 @@ def _posts_settled(work: _OpenPhase) -> GateReason | None:
     return GateReason("unsettled", {"n": unsettled}) if unsettled else None
 
 
+def _round_closed(work: _OpenPhase) -> GateReason | None:
+    """Return why a round's phase stays open: while people may enter, there is always more to come."""
+    round_ = rounds.by_phase(work.db, work.phase.id)
+    if round_ is not None and round_.state == "open":
+        return GateReason("round_open", {"n": round_.number})
+    return _posts_settled(work)
+
+
 CLOSING_RULES: Mapping[str, Callable[[_OpenPhase], GateReason | None]] = {
     "everyone answered": _everyone_answered,
     "shared answers": _shared_answers,
     "people decided": _people_decided,
     "posts settled": _posts_settled,
+    "round closed": _round_closed,
 }
 """Why an open phase can't be closed, or None: a function for each `closes_by` of a kind of phase."""
 

@@ -108,6 +108,10 @@ def add_posts(
     """Add the posts of a frame to a phase, and return how many; a closed phase takes none."""
     if phase.state == "closed":
         raise UserError(f"Phase {phase.name!r} is closed. Add posts to one that is open or waits.", status=409)
+    if phase.behaviour.grows:
+        raise UserError(
+            f"The posts of phase {phase.name!r} are the entries of its round. Enter them there.", status=409
+        )
     frame = images.with_known_keys(db, project.id, frame)
     posts.ensure(db, frame, project=project.id, by=by)
     rows = post_allocation.rows_of(frame, scheme, gold=phase.behaviour.needs_gold)

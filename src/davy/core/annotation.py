@@ -11,7 +11,7 @@ from datetime import datetime
 Answers = Mapping[str, tuple[str, ...]]
 """Question name → chosen labels; one label for kinds `one` and `scale`, any number for `many`."""
 
-FLAGS: tuple[str, ...] = ("unrealistic", "other target", "unsure", "refused")
+FLAGS: tuple[str, ...] = ("unrealistic", "ambiguous", "other target", "unsure", "refused")
 
 BASES: tuple[str, ...] = ("unanimous", "majority", "median", "expert", "consensus", "single", "published")
 """How a verdict was reached; `median` is the middle answer on a scale, and `published` means that a corpus came with

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 NEXT_OPENS: tuple[str, ...] = ("beside", "on request", "after")
 """When the next phase opens: beside this one, beside it if a manager says so, or after this one is closed."""
 
-CLOSES_BY: tuple[str, ...] = ("everyone answered", "shared answers", "people decided", "posts settled")
+CLOSES_BY: tuple[str, ...] = (
+    "everyone answered",
+    "shared answers",
+    "people decided",
+    "posts settled",
+    "round closed",
+)
 """What must be true before a phase closes; `annotate.phase_gates` has a function for each."""
 
 
@@ -46,6 +52,10 @@ class PhaseKind:
     """The page that serves it: a template of this name, and a row in `serve.pages.phase.PAGES` where it shows more."""
     progress_by: str = "posts"
     """Whether its page counts `posts` or `people` first."""
+    grows: bool = False
+    """Posts come one by one while it is open, from a round: it opens empty, and only a round adds it."""
+    flags: tuple[str, ...] = ("unsure", "other target", "unrealistic")
+    """What people may flag about a post."""
 
     def __post_init__(self) -> None:
         for value, known in ((self.closes_by, CLOSES_BY), (self.next_opens, NEXT_OPENS)):
@@ -81,4 +91,13 @@ PHASE_KINDS: MutableMapping[str, PhaseKind] = {
         closes_by="posts settled", gives_verdicts=True, answers=3, fewest_people=None, spare_posts=True
     ),
     "expert": PhaseKind(closes_by="posts settled", gives_verdicts=True, roles=("expert",), answers=1),
+    # The author's answers are the first of the three.
+    "round": PhaseKind(
+        closes_by="round closed",
+        gives_verdicts=True,
+        answers=3,
+        fewest_people=None,
+        grows=True,
+        flags=("unrealistic", "ambiguous", "unsure"),
+    ),
 }

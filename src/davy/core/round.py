@@ -114,6 +114,8 @@ class Round:
     closed_at: datetime | None = None
     outcome: Mapping[str, Any] = field(default_factory=dict)
     """What closing it gave: tables, candidates, the winner. Empty until then."""
+    question: str = "hate"
+    """The question that targets are to get wrong: the first of the project's scheme."""
 
     def __post_init__(self) -> None:
         if self.state not in ROUND_STATES:

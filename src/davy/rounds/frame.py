@@ -6,15 +6,21 @@ A round in, a frame with `ENTRY_COLUMNS` and the scheme's `Q.gold` columns out. 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from davy.core.answers import GOLD
-from davy.core.round import ENTRY_COLUMNS
+from davy import schemes
+from davy.core.answers import GOLD, SEPARATOR
+from davy.core.round import ENTRY_COLUMNS, PAIR_DROPPED
+from davy.store import entries, entry_results, members, projects
+from davy.store import schemes as stored_schemes
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.core import Scheme
+    from davy.core import Entry, Round, Scheme
+    from davy.store import Connection
+    from davy.store.entries import EntryText
 
 
 def entry_schema(scheme: Scheme) -> dict[str, pl.DataType]:
@@ -38,3 +44,86 @@ def empty_frame(scheme: Scheme) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame(schema=entry_schema(scheme))
+
+
+def entries_frame(
+    db: Connection, round_: Round, scheme: Scheme | None = None, *, target: str | None = None
+) -> pl.DataFrame:
+    """Return a round's entries in the order in which they were written.
+
+    `scheme` is the project's, where the caller has it; `target` names one of several targets, without it the columns
+    are of the first.
+    """
+    import polars as pl
+
+    scheme = scheme or _scheme_of(db, round_)
+
+    rows = entries.of_round(db, round_.id)
+    votes = entry_results.votes_of(db, round_)
+    settled = entry_results.verdicts_of(db, round_)
+    reviewed = entry_results.reviewed_posts(db, round_)
+    names = {it.user: it.pseudonym for it in members.of_project(db, round_.project, left=True)}
+    by_id = {row.entry.id: row.entry for row in rows}
+    contrasts = {row.entry.parent: row.entry for row in rows if row.entry.parent}
+    made = []
+    for row in rows:
+        entry = row.entry
+        other = by_id.get(entry.parent) if entry.parent else contrasts.get(entry.id)
+        made.append(
+            {
+                **_own(row, round_, names, target),
+                **_judged(row, votes.get(row.key, []), row.key in reviewed, other),
+                **_gold(scheme, {} if entry.dropped else settled.get(row.key, {})),
+            }
+        )
+    return pl.DataFrame(made, schema=entry_schema(scheme), orient="row") if made else empty_frame(scheme)
+
+
+def _scheme_of(db: Connection, round_: Round) -> Scheme:
+    project = projects.get(db, round_.project)
+    return schemes.parse(stored_schemes.get(db, project.scheme, project.scheme_version).yaml)
+
+
+def _own(row: EntryText, round_: Round, names: Mapping[str, str], target: str | None) -> dict[str, Any]:
+    entry = row.entry
+    said = next((it for it in entry.predictions if target in (None, it.target)), None)
+    return {
+        "id": entry.id,
+        "text": row.text,
+        "lang": row.lang,
+        "round": round_.number,
+        "set": entry.set,
+        "pair": entry.parent or entry.id,
+        "change": entry.change,
+        "author": names.get(entry.author, entry.author),
+        "strategy": entry.strategy,
+        "seconds": entry.seconds,
+        "created_at": entry.created_at,
+        "model": said.target if said else None,
+        "model.label": said.label if said else None,
+        "model.probability": said.probability if said else None,
+    }
+
+
+def _judged(
+    row: EntryText, votes: list[entry_results.LabelVote], reviewed: bool, other: Entry | None
+) -> dict[str, Any]:
+    entry = row.entry
+    panel = sorted((vote for vote in votes if vote.label), key=lambda vote: vote.annotator != entry.author)
+    flags = dict.fromkeys(flag for vote in votes for flag in vote.flags if flag != "refused")
+    left = entry.set == "original" and other is not None and other.dropped is not None
+    both = other is not None and entry.settled is not None and other.settled is not None
+    return {
+        "labels": SEPARATOR.join(vote.label for vote in panel if vote.label),
+        "reviewed": reviewed,
+        "dropped": entry.dropped or (PAIR_DROPPED if left else None),
+        "flags": SEPARATOR.join(flags),
+        "flips": entry.settled != other.settled if both and other is not None else None,
+    }
+
+
+def _gold(scheme: Scheme, settled: Mapping[str, tuple[str, ...]]) -> dict[str, str | None]:
+    return {
+        f"{question.name}{GOLD}": SEPARATOR.join(settled[question.name]) if question.name in settled else None
+        for question in scheme.questions
+    }

@@ -146,6 +146,7 @@ def _flags(voices: Sequence[AnonymousAnswer], words: Translator) -> list[tuple[s
         "unsure": words("label.flag_unsure"),
         "other target": words("label.flag_other_target"),
         "unrealistic": words("label.flag_unrealistic"),
+        "ambiguous": words("label.flag_ambiguous"),
     }
     raised = {flag: sorted(voice.letter for voice in voices if flag in voice.flags) for flag in titles}
     return [(titles[flag], ", ".join(letters)) for flag, letters in raised.items() if letters]

@@ -70,6 +70,12 @@ def get(db: Connection, phase_id: str) -> Phase:
     return phase_from(row)
 
 
+def lock(db: Connection, phase_id: str) -> Phase:
+    """Return a phase, held until the transaction ends: of two who add a post to it at once, one waits."""
+    db.execute(select(phases.c.id).where(phases.c.id == phase_id).with_for_update())
+    return get(db, phase_id)
+
+
 COLUMNS = [phases.c[name] for name in Phase.__dataclass_fields__]
 _FLAG = list(Phase.__dataclass_fields__).index("in_corpus")
 _ALL = PreparedStatement(select(*COLUMNS).where(phases.c.project == bindparam("project")).order_by(phases.c.position))

@@ -573,4 +573,5 @@ coded = Table(
 
 # ---- capabilities with a module of their own ----------------------------------------------------
 
+from davy.store import round_tables as round_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import serving_tables as serving_tables  # noqa: E402 — after `metadata`, which they join

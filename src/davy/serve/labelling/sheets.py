@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from davy.annotate.feedback import Feedback
 from davy.annotate.labelling import Sheet
-from davy.core import Annotation, Guideline, Member, Project, Scheme
+from davy.core import Annotation, Guideline, Member, Phase, Project, Scheme
 from davy.core.annotation import Answers
 from davy.serve.context import Context
 from davy.serve.i18n import Translator
@@ -109,7 +109,7 @@ def sheet_view(context: Context, words: Translator, sheet: Sheet, filled: FormSt
         masked=context.mask(sheet.post.text),
         display=display_choice_of(sheet.project, sheet.member),
         questions_html=questions_html(context.templates, words, sheet.scheme, asked, filled),
-        flag_words=_flag_words(sheet.guideline, words),
+        flag_words=_flag_words(sheet.phase, sheet.guideline, words),
         changes=None if before is None or before.refused else changed_since(sheet.scheme, sheet.guideline, before),
         annotation_id=filled.annotation_id or new_id(),
         flags=filled.flags,
@@ -202,13 +202,15 @@ def _html(
     return Markup(html)  # noqa: S704 — made by a template that escapes
 
 
-def _flag_words(guideline: Guideline | None, words: Translator) -> tuple[tuple[str, str, str], ...]:
+def _flag_words(phase: Phase, guideline: Guideline | None, words: Translator) -> tuple[tuple[str, str, str], ...]:
     titles = {
         "unsure": words("label.flag_unsure"),
         "other target": words("label.flag_other_target"),
         "unrealistic": words("label.flag_unrealistic"),
+        "ambiguous": words("label.flag_ambiguous"),
     }
-    return tuple((flag, title, note_on_flag(guideline, flag, words.lang)) for flag, title in titles.items())
+    flags = phase.behaviour.flags
+    return tuple((flag, titles[flag], note_on_flag(guideline, flag, words.lang)) for flag in flags)
 
 
 def _state_of(before: Annotation) -> FormState:

@@ -1,0 +1,220 @@
+"""Entering: what is kept, what is refused and why, and that others confirm before an entry counts."""
+
+import pytest
+
+from davy.annotate import expert_cases
+from davy.core import EntryRules, UserError
+from davy.rounds.rules import EntryRefused
+from davy.store import entries as stored
+from davy.store import items, personal_data, phases, posts, rounds, withdrawals
+from davy.store.columns import new_id
+from round_project import HARMLESS, TARGET, make_round
+
+
+@pytest.fixture
+def bench(store):
+    return make_round(store)
+
+
+def refused(bench, text, **more):
+    with pytest.raises(EntryRefused) as error:
+        bench.enter("ada", text, **more)
+    with bench.store.read() as db:
+        assert stored.of_round(db, bench.round.id) == []
+    return error.value
+
+
+def test_an_entry_fools_the_target_only_when_people_confirm_its_label(bench):
+    entry = bench.enter("ada", "what a lovely lot they are 🐍")
+    assert entry.fooled
+    assert entry.confirmed is None
+    bench.label("bo")
+    assert bench.now(entry).confirmed is None
+    bench.label("cy")
+    assert bench.now(entry).confirmed is True
+    assert bench.now(entry).settled == "hateful"
+
+
+def test_a_target_that_agrees_with_the_author_was_not_fooled(bench):
+    assert not bench.enter("ada", "what a lovely lot they are 🐍", said="hateful").fooled
+
+
+def test_the_author_is_the_first_of_three_and_never_gets_their_own_entry(bench):
+    entry = bench.enter("ada", "what a lovely lot they are 🐍")
+    assert bench.label("ada") is None
+    with bench.store.read() as db:
+        item = items.of_post(db, phases.get(db, bench.round.phase), entry.id)
+    assert (item.given, item.room, item.state) == (1, 2, "open")
+    for name in ("bo", "cy"):
+        assert bench.label(name) is not None
+    assert bench.label("di") is None
+
+
+def test_disagreement_goes_to_the_expert_who_has_the_last_word(bench):
+    entry = bench.enter("ada", "what a lovely lot they are 🐍")
+    bench.label("bo")
+    bench.label("cy", HARMLESS)
+    assert bench.now(entry).settled is None
+    bench.decide("eve", HARMLESS)
+    assert bench.now(entry).settled == "not hateful"
+    assert bench.now(entry).confirmed is False
+
+
+@pytest.mark.parametrize("flag", ["unrealistic", "ambiguous"])
+def test_one_flag_is_enough_for_the_expert_who_may_drop_with_a_reason(bench, flag):
+    entry = bench.enter("ada", "what a lovely lot they are 🐍")
+    bench.label("bo", flags=(flag,))
+    bench.label("cy")
+    assert bench.now(entry).settled is None
+    bench.drop("eve", "nobody would write it")
+    assert bench.now(entry).dropped == "nobody would write it"
+
+
+def test_an_expert_can_not_settle_an_entry_of_their_own(bench):
+    with bench.store.write() as db:
+        from davy.store import members
+
+        both = members.set_roles(db, bench.project.id, bench.people["ada"].user, ["annotator", "expert"], by="shell")
+    bench.enter("ada", "what a lovely lot they are 🐍")
+    bench.label("bo")
+    bench.label("cy", HARMLESS)
+    with bench.store.write() as db:
+        assert expert_cases.take_case(db, bench.project, both) is None
+        case = expert_cases.take_case(db, bench.project, bench.people["eve"])
+        with pytest.raises(UserError, match="labelled or wrote"):
+            expert_cases.open_case(db, bench.project, both, case.id, bench.scheme)
+
+
+def test_a_text_without_emoji_is_refused(bench):
+    assert refused(bench, "what a lovely lot they are").why == "emoji"
+
+
+def test_a_round_may_do_without_emoji(store):
+    bench = make_round(store, rules=EntryRules(needs_emoji=False))
+    assert bench.enter("ada", "what a lovely lot they are")
+
+
+def test_lengths_are_kept_to(bench):
+    assert refused(bench, "a🐍").values == {"got": 2, "least": 3}
+    assert refused(bench, "🐍" + "a" * 280).values == {"got": 281, "most": 280}
+    assert refused(bench, "  ").why == "empty"
+
+
+def test_a_text_in_another_language_is_refused_unless_its_author_insists(store):
+    bench = make_round(store, rules=EntryRules(languages=("en",)))
+    text = "Die Nachbarin hat schon wieder den ganzen Tag gesungen und gelacht 🐍"
+    error = refused(bench, text)
+    assert (error.why, error.values) == ("language", {"got": "de", "wanted": "en"})
+    bench.enter("ada", text, lang="en")
+
+
+def test_what_was_entered_before_is_caught_before_it_counts(bench):
+    first = "my neighbour sings all day and I think that is what they all do 🐍"
+    bench.enter("ada", first)
+    for text, why in (
+        (first, "equal"),
+        (f"  {first.upper()} ", "equal"),
+        (first.replace("🐍", "🐷"), "near"),
+        (first.replace("all day", "all day,"), "near"),
+    ):
+        with pytest.raises(EntryRefused) as error:
+            bench.enter("bo", text)
+        assert error.value.why == why
+    bench.enter("bo", "their songs are the worst of the whole town, day and night 🐍")
+    with bench.store.read() as db:
+        assert len(stored.of_round(db, bench.round.id)) == 2
+
+
+def test_a_form_that_is_sent_twice_is_one_entry(bench):
+    form = new_id()
+    first = bench.enter("ada", "what a lovely lot they are 🐍", entry_id=form)
+    assert bench.enter("ada", "what a lovely lot they are 🐍", entry_id=form) == first
+    with pytest.raises(UserError, match="another entry"):
+        bench.enter("bo", "another text altogether 🐍", entry_id=form)
+
+
+def test_answers_that_do_not_fit_the_scheme_are_refused(bench):
+    with pytest.raises(UserError, match="don't fit"):
+        bench.enter("ada", "what a lovely lot they are 🐍", {"hate": ("hateful",)})
+
+
+def test_a_closed_round_takes_nothing_more(bench):
+    with bench.store.write() as db:
+        rounds.set_state(db, bench.round.id, "closing", by="shell")
+    assert refused(bench, "what a lovely lot they are 🐍").why == "closed"
+
+
+def test_a_target_that_gave_no_answer_leaves_nothing_behind(bench):
+    assert refused(bench, "what a lovely lot they are 🐍", predictions=[]).why == "target"
+
+
+def test_what_each_person_did_is_counted_without_an_order_of_success(bench):
+    bench.enter("bo", "what a lovely lot they are 🐍", seconds=20.0)
+    bench.enter("bo", "nobody sings as well as these people do 🐍", said="hateful", seconds=40.0)
+    bench.enter("ada", "a word about the neighbours and their dog 🐍", strategy="irony or mockery")
+    with bench.store.read() as db:
+        counts = {it.author: it for it in stored.count_authors(db, bench.round.id)}
+        tried = stored.strategies_of(db, bench.round.id, bench.people["ada"].user)
+    bo = counts[bench.people["bo"].user]
+    assert (bo.entries, bo.originals, bo.fooled, bo.seconds) == (2, 2, 1, 30.0)
+    assert list(counts) == sorted(counts)
+    assert tried == {"irony or mockery"}
+
+
+def test_an_entry_leaves_with_its_post_and_is_in_its_authors_data(bench):
+    entry = bench.enter("ada", "what a lovely lot they are 🐍")
+    with bench.store.write() as db:
+        data = personal_data.export(db, bench.people["ada"].user)
+        assert [row["id"] for row in data["entries"]] == [entry.id]
+        withdrawals.withdraw(db, [entry.id], by="shell", project=bench.project.id)
+    with bench.store.read() as db:
+        assert stored.find(db, bench.project.id, entry.id) is None
+
+
+def test_a_round_that_is_not_closed_keeps_the_next_one_back(bench):
+    from davy.actions.open_round import open_round
+
+    with bench.store.write() as db, pytest.raises(UserError, match="Close it first"):
+        open_round(db, bench.project, targets=[TARGET], by="shell")
+
+
+def test_a_round_opens_only_with_enough_people_unless_a_reason_is_given(store):
+    from davy.actions.open_round import open_round
+    from davy.annotate import phase_gates, project_creation, project_file
+
+    plan = project_file.parse_plan(b"name: few\npreset: rounds\n", "rounds.yaml")
+    with store.write() as db:
+        project = project_creation.create_project(db, plan, by="shell").project
+    with pytest.raises(phase_gates.PhaseNotReady, match="3 or more"), store.write() as db:
+        open_round(db, project, targets=[TARGET], by="shell")
+    with store.write() as db:
+        assert rounds.of_project(db, "few") == []
+        assert open_round(db, project, targets=[TARGET], by="shell", anyway="they come tomorrow").number == 1
+
+
+def test_the_phase_of_a_round_closes_with_it(bench):
+    from davy.annotate import phase_gates
+
+    with bench.store.write() as db, pytest.raises(phase_gates.PhaseNotReady, match="closes with round 1"):
+        phase_gates.close_phase(db, bench.project, phases.get(db, bench.round.phase), by="shell")
+
+
+def test_posts_can_not_be_added_to_a_rounds_phase_by_hand(bench):
+    import polars as pl
+
+    from davy.annotate import project_creation, project_file
+
+    frame = pl.DataFrame({"id": ["x"], "text": ["x"]})
+    with bench.store.write() as db, pytest.raises(UserError, match="entries of its round"):
+        project_creation.add_posts(
+            db, bench.project, phases.get(db, bench.round.phase), frame, bench.scheme, by="shell"
+        )
+    with pytest.raises(ValueError, match="comes with its round"):
+        project_file.PhasePlan("mine", "round")
+
+
+def test_the_entries_post_names_its_author_and_where_it_came_from(bench):
+    entry = bench.enter("ada", "what a lovely lot they are 🐍", derived_from="seed-7")
+    with bench.store.read() as db:
+        post = posts.get(db, posts.find_key(db, bench.project.id, entry.id))
+    assert (post.parent, post.source.name, post.meta["author"]) == ("seed-7", "round 1", bench.people["ada"].user)
