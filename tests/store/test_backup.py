@@ -254,12 +254,12 @@ def test_a_database_with_rows_is_replaced_only_when_asked_and_kept_aside(store, 
     store.close()
     _, aside = restore(tmp_path / "b.davy", url, replace=True)
     with open_store(url) as again, again.read() as db:
-        assert posts.count(db) == 4
+        assert posts.count(db) == 6
         if not again.sqlite:
-            assert db.execute(text(f"SELECT count(*) FROM {aside.split()[-1]}.posts")).scalar_one() == 5
+            assert db.execute(text(f"SELECT count(*) FROM {aside.split()[-1]}.posts")).scalar_one() == 7
     if store.sqlite:
         with open_store(f"sqlite:///{aside}") as old, old.read() as db:
-            assert posts.count(db) == 5
+            assert posts.count(db) == 7
 
 
 def test_a_sqlite_file_in_use_is_not_replaced(tmp_path):
@@ -270,7 +270,7 @@ def test_a_sqlite_file_in_use_is_not_replaced(tmp_path):
         with pytest.raises(UserError, match="is in use"):
             restore(tmp_path / "b.davy", url, replace=True)
         with store.read() as db:
-            assert posts.count(db) == 4
+            assert posts.count(db) == 6
     assert sorted(it for it in os.listdir(tmp_path) if "-" not in it) == ["b.davy", "davy.sqlite"]
 
 
