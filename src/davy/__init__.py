@@ -33,6 +33,7 @@ PUBLIC: dict[str, str] = {
     "calibrate": "davy.library.training:calibrate",
     "evaluate": "davy.library.evaluation:evaluate",
     "check": "davy.library.evaluation:check",
+    "Suite": "davy.suites.suite_editor:SuiteEditor",
     "TextDetector": "davy.library.detector:TextDetector",
     "UserError": "davy.core.errors:UserError",
 }
@@ -56,6 +57,9 @@ if TYPE_CHECKING:
     from davy.library.scoring import score as score
     from davy.library.training import calibrate as calibrate
     from davy.library.training import train as train
+    from davy.suites.suite_editor import SuiteEditor
+
+    Suite = SuiteEditor
 
 
 def _public(name: str) -> Any:

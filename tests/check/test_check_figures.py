@@ -192,7 +192,7 @@ def test_a_constant_answer_is_measured_and_a_detector_that_does_not_beat_it_is_n
     assert "not clearly better" in metrics.constant_warning("n", better, constant)
 
 
-def test_a_constant_passes_every_test_that_nothing_changes():
+def test_accuracy_invariance_and_direction_are_kept_apart():
     cases = (
         Case("a", "x", "f", "hateful"),
         Case("b", "y", "f", "same", pair="a", test="INV"),
@@ -201,8 +201,32 @@ def test_a_constant_passes_every_test_that_nothing_changes():
     )
     suite = Suite("s", "1", "hate", "en", cases)
     run = run_suite(suite, Rule(lambda text: 0.8))
-    assert metrics.best_constant(suite, run) == metrics.Constant("hateful", 0.75)
     assert [out.correct for out in run.outcomes] == [True, True, True, False]
+    assert metrics.best_constant(suite, run) == metrics.Constant("hateful", 1.0)
+    assert next(metrics.cells(suite, run, ())).accuracy.n == 1, "an unchanged answer is no right label"
+    passed = metrics.passed_by_test(suite, run)
+    assert {key: (one.value, one.n) for key, one in passed.items()} == {
+        ("all", "MFT"): (1.0, 1),
+        ("all", "INV"): (1.0, 1),
+        ("all", "DIR"): (0.5, 2),
+    }
+    assert metrics.failure_rate(passed["all", "DIR"]).value == 0.5
+
+
+def test_a_detector_that_is_wrong_before_and_after_a_change_has_not_moved_but_is_wrong():
+    cases = (
+        Case("a", "x", "as written", "hateful"),
+        Case("a2", "x!", "change", "same", pair="a", test="INV"),
+        Case("b", "y", "as written", "not hateful"),
+        Case("b2", "y!", "change", "same", pair="b", test="INV"),
+    )
+    suite = Suite("s", "1", "hate", "en", cases)
+    never = run_suite(suite, Rule(lambda text: 0.1))
+    assert metrics.passed_by_test(suite, never)["all", "INV"].value == 1.0
+    assert metrics.accuracy_after_change(suite, never).value == 0.5
+    moves = run_suite(suite, Rule(lambda text: 0.9 if text in ("x", "y!") else 0.1))
+    assert metrics.passed_by_test(suite, moves)["all", "INV"].value == 0.0
+    assert metrics.accuracy_after_change(suite, moves, "change").value == 0.0
 
 
 def test_fairness_needs_two_targets():

@@ -134,6 +134,8 @@ def _on(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
 
 FIELDS: dict[str, scheme_fields.Check] = {
     "accuracy": _share,
+    "invariance": _share,
+    "accuracy_after_change": _share,
     "pairs": _share,
     "functionalities": _shares,
     "sets": _shares,
@@ -149,9 +151,23 @@ FIELDS: dict[str, scheme_fields.Check] = {
 }
 
 
+FLOORS: tuple[str, ...] = (
+    "accuracy",
+    "invariance",
+    "accuracy_after_change",
+    "pairs",
+    "functionalities",
+    "sets",
+    "labels",
+    "targets",
+    "cells",
+    "ratios",
+)
+
+
 def _gates(root: YamlMap, path: Path) -> Gates:
     floors: dict[tuple[str, ...], float] = {}
-    for key in ("accuracy", "pairs", "functionalities", "sets", "labels", "targets", "cells", "ratios"):
+    for key in FLOORS:
         _flatten(root.get(key), (key,), floors)
     gap, drop = root.get("gap"), root.get("drop")
     gaps = {str(k): float(str(v)) for k, v in gap.items()} if isinstance(gap, YamlMap) else {}
@@ -201,6 +217,10 @@ def _figures(
     kind, *names = path
     if kind == "accuracy":
         yield "accuracy", model["accuracy"]
+    elif kind == "invariance":
+        yield "answers unchanged by a change (INV)", model["tests"].get("INV")
+    elif kind == "accuracy_after_change":
+        yield "accuracy after a change", model["accuracy_after_change"]
     elif kind == "pairs":
         yield "pairs with both sides right", model["pairs"].get("all")
     elif kind == "ratios":

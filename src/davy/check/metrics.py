@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from davy.check.run import SuiteRun
 from davy.core import Case, Metric, Outcome, Suite
-from davy.core.suite import SAME
+from davy.core.suite import DISPUTED
 from davy.measure.clusters import cluster_numbers, clustered_difference, clustered_share
 
 ALL = "all"
@@ -45,7 +45,11 @@ def cluster_of(case: Case) -> str:
 
 
 def cells(suite: Suite, run: SuiteRun, parts: Sequence[str] = PARTS) -> Iterator[Cell]:
-    """Yield the accuracy of every cell that has cases, for all splits by these parts, the whole first."""
+    """Yield the accuracy of every cell that has cases, for all splits by these parts, the whole first.
+
+    A cell of all functionalities counts cases with a right label (MFT) alone: an answer that stayed the same (INV) is
+    not yet a right one. `passed_by_test` has the others.
+    """
     pairs = judged_cases(suite, run)
     clusters = cluster_numbers([cluster_of(case) for case, _ in pairs]).tolist()
     members: dict[tuple[str, ...], list[tuple[bool, int]]] = defaultdict(list)
@@ -53,12 +57,60 @@ def cells(suite: Suite, run: SuiteRun, parts: Sequence[str] = PARTS) -> Iterator
     for (case, out), cluster in zip(pairs, clusters, strict=True):
         key = (case.functionality, case.set, case.expected, case.target or "none")
         for mask in masks:
+            if not mask[0] and case.test != "MFT":
+                continue
             cell = tuple(value if split else ALL for value, split in zip(key, mask, strict=True))
             members[cell].append((bool(out.correct), cluster))
     for cell in sorted(members, key=lambda cell: sum(value != ALL for value in cell)):
         functionality, set_, label, target = cell
         accuracy = clustered_share("accuracy", *zip(*members[cell], strict=True))
         yield Cell(functionality, set_, label, target, accuracy)
+
+
+def passed_by_test(
+    suite: Suite, run: SuiteRun, by: Callable[[Case], str] | None = None
+) -> dict[tuple[str, str], Metric]:
+    """Return the share of cases that passed, by kind of test (MFT, INV, DIR) and, with `by`, by a part of the suite."""
+    members: dict[tuple[str, str], list[tuple[bool, str]]] = defaultdict(list)
+    for case, out in judged_cases(suite, run):
+        for part in (ALL, by(case)) if by else (ALL,):
+            members[part, case.test].append((bool(out.correct), cluster_of(case)))
+    return {key: _share("passed", found) for key, found in members.items()}
+
+
+def accuracy_after_change(suite: Suite, run: SuiteRun, functionality: str | None = None) -> Metric | None:
+    """Return the share of changed cases (INV) that got the label of the case they came from; None without any.
+
+    A detector that is wrong before and after a change has not moved, but is still wrong: this counts it as wrong.
+    """
+    gold = {case.id: case.expected for case in suite.cases if case.test == "MFT"}
+    found = [
+        (out.label == gold[str(case.pair)], cluster_of(case))
+        for case, out in judged_cases(suite, run)
+        if case.test == "INV" and case.pair in gold and functionality in (None, case.functionality)
+    ]
+    return _share("accuracy after the change", found) if found else None
+
+
+def failure_rate(passed: Metric | None) -> Metric | None:
+    """Return the share that failed, of a share that passed."""
+    if passed is None or passed.value is None:
+        return passed
+    low, high = (None if end is None else 1 - end for end in (passed.high, passed.low))
+    return replace(passed, name="failure rate", value=1 - passed.value, low=low, high=high)
+
+
+def accuracy_by_dispute(suite: Suite, run: SuiteRun) -> dict[bool, Metric]:
+    """Return the accuracy on cases that their annotators disagreed on (True) or not; empty where nobody says."""
+    members: dict[bool, list[tuple[bool, str]]] = defaultdict(list)
+    for case, out in judged_cases(suite, run):
+        if DISPUTED in case.meta:
+            members[case.meta[DISPUTED] == "yes"].append((bool(out.correct), cluster_of(case)))
+    return {disputed: _share("accuracy", found) for disputed, found in members.items()}
+
+
+def _share(name: str, found: Sequence[tuple[bool, str]]) -> Metric:
+    return clustered_share(name, [right for right, _ in found], cluster_numbers([cluster for _, cluster in found]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +122,11 @@ class Constant:
 
 
 def best_constant(suite: Suite, run: SuiteRun) -> Constant | None:
-    """Return the best constant answer to the cases that this run judged; None where it judged none.
-
-    A constant passes every INV case and every DIR case whose score may stay: nothing moves.
-    """
-    cases = [case for case, _ in judged_cases(suite, run)]
+    """Return the best constant answer to the cases that this run judged and that have a right label (MFT)."""
+    cases = [case for case, _ in judged_cases(suite, run) if case.test == "MFT"]
     if not cases:
         return None
-    right = {
-        label: sum(
-            case.expected == label if case.test == "MFT" else case.expected in (SAME, "not higher", "not lower")
-            for case in cases
-        )
-        for label in suite.labels
-    }
+    right = {label: sum(case.expected == label for case in cases) for label in suite.labels}
     best = max(suite.labels, key=lambda label: right[label])
     return Constant(best, right[best] / len(cases))
 
@@ -142,10 +185,7 @@ def pairs_right(suite: Suite, run: SuiteRun, by: Callable[[Case], str] | None = 
             continue
         for key in (ALL, by(cases[perturbed])) if by else (ALL,):
             members[key].append((bool(one.correct and other.correct), cluster_of(cases[original])))
-    return {
-        key: clustered_share("pairs right", [right for right, _ in found], cluster_numbers([name for _, name in found]))
-        for key, found in members.items()
-    }
+    return {key: _share("pairs right", found) for key, found in members.items()}
 
 
 def confusions(suite: Suite, run: SuiteRun) -> dict[tuple[str, str], int]:

@@ -9,7 +9,9 @@ import typer
 
 from davy.actions import check as action
 from davy.actions.suite_source import RobustnessSample
+from davy.check.failures import failed_posts
 from davy.cli import console
+from davy.files import tables
 from davy.measure.intervals import Bootstrap
 
 if TYPE_CHECKING:
@@ -52,6 +54,10 @@ def check(
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use answers that were given before.")] = True,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Cases that go to the detector at once.")] = 256,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of the fairness ratios.")] = 1000,
+    failures: Annotated[
+        Path | None,
+        typer.Option("--failures", help="Write the failed cases as posts with their right answer, to train on."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
@@ -71,6 +77,8 @@ def check(
         davy check emoji-en --model predictions:answers.csv --model python:mine:score
 
         davy check robustness:posts.csv --label hate --model embedded --out checks/robust
+
+        davy check mine.yaml --model ./model --failures missed.csv
     """
 
     with console.ShellReporter() as reporter:
@@ -90,6 +98,7 @@ def check(
             command=" ".join(console.command_line()),
             reporter=reporter,
         )
+    missed = failed_posts(report.suite, report.runs) if failures is not None else None
     if json:
         models = [{k: v for k, v in one.items() if k != "outcomes"} for one in report.summary["models"]]
         console.json({**report.summary, "models": models})
@@ -97,6 +106,9 @@ def check(
         _show(report)
     if out is not None:
         console.note(f"Wrote {out / 'report.html'}, report.json, cells.csv, cases.csv, junit.xml")
+    if failures is not None and missed is not None:
+        tables.write(missed.lazy(), failures)
+        console.note(f"Wrote {len(missed):,} failed cases to {failures}, texts in clear. Read them before training.")
     return _count_decided(report.results)
 
 
@@ -129,7 +141,21 @@ def _show(report: CheckReport) -> None:
 
 def _overall(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
     models = made["models"]
-    rows: list[list[Any]] = [["overall", len(suite.cases), *(_interval(m["accuracy"]) for m in models)]]
+    heads = [m["accuracy"] for m in models]
+    rows: list[list[Any]] = [
+        ["overall", next((one["n"] for one in heads if one), 0), *(_interval(m["accuracy"]) for m in models)]
+    ]
+    for key, words in (("INV", "unchanged (INV)"), ("DIR", "moved as they must (DIR)")):
+        found = [m["tests"].get(key) for m in models]
+        if any(found):
+            rows.append([words, next(one["n"] for one in found if one), *map(_interval, found)])
+    after = [m["accuracy_after_change"] for m in models]
+    if any(after):
+        rows.append(["right after a change", next(one["n"] for one in after if one), *map(_interval, after)])
+    for key, words in (("yes", "annotators disagreed"), ("no", "annotators agreed")):
+        found = [m["disputed"].get(key) for m in models]
+        if any(found):
+            rows.append([words, next(one["n"] for one in found if one), *map(_interval, found)])
     rows.append(["a constant answer", "", *(_constant(m["constant"]) for m in models)])
     for part, keys in (("labels", suite.labels), ("sets", suite.sets if len(suite.sets) > 1 else ())):
         for key in keys:

@@ -24,6 +24,7 @@ app = typer.Typer(
     "A suite is a set of short cases that each have one right answer. Run one with: davy check",
 )
 
+app.command()(suite_review.project)
 app.command()(suite_review.issue)
 app.command()(suite_review.review)
 
@@ -198,6 +199,35 @@ def add(
     write_text(file, final)
     new = sum(case.template == id for case in reading.suite.cases)
     console.note(f"Added {id} to {file}: {new} cases more, {len(reading.suite.cases):,} in all.")
+
+
+@app.command()
+def suggest(
+    text: Annotated[
+        list[str], typer.Argument(help="A sentence with {mask} where words are wanted; several are averaged.")
+    ],
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Folder or Hugging Face name of a masked language model.")
+    ],
+    most: Annotated[int, typer.Option("--most", min=1, help="How many words.")] = 20,
+    json: Json = False,
+) -> None:
+    """Suggest words for a template's slot with a masked language model; you choose which fit. Needs davy[train].
+
+    Examples:
+
+        davy suite suggest "I am a {mask} person." --model bert-base-uncased
+
+        davy suite suggest "{mask} people are welcome" "We like {mask} people" --model ./encoder --most 50
+    """
+    from davy.models.masked_words import suggest_words
+
+    words = suggest_words(text, model.removeprefix("hf:"), most=most)
+    if json:
+        console.json([{"word": one.word, "probability": round(one.probability, 6)} for one in words])
+        return
+    rows = [(console.masked_text(one.word), f"{one.probability:.4f}") for one in words]
+    console.table(["word", "probability"], rows, right=["probability"])
 
 
 @app.command()

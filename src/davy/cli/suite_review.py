@@ -1,4 +1,4 @@
-"""`davy suite issue` and `davy suite review`: validate a suite with people, round by round."""
+"""`davy suite project`, `issue` and `review`: validate a suite with people, in the workbench or by files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from davy import schemes
+from davy.actions import suite_validation
 from davy.actions.suite_source import load_suite
 from davy.check import validation
 from davy.cli import console
+from davy.cli.database import Database
 from davy.core.errors import UserError
 from davy.files import tables
 from davy.measure.intervals import Bootstrap
 from davy.measure.verbal_scales import verbal_labels
+from davy.store import events, open_store
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,10 +28,40 @@ if TYPE_CHECKING:
 Named = Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or a YAML file.")]
 
 
+Workbench = Annotated[
+    str | None, typer.Option("--project", metavar="PROJECT", help="A project of the workbench, not files.")
+]
+
+
+def project(
+    name: Named,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for project.yaml and posts.csv.")],
+) -> None:
+    """Write the project file and the posts with which three people validate a suite in the workbench.
+
+    Everybody labels every case, without the right label. Any disagreement, and any case that somebody calls
+    unrealistic, goes to an expert, who decides or drops it. `davy suite review --project` then says what to reword.
+
+    Examples:
+
+        davy suite project emoji-de --out validation
+
+        davy project create validation/project.yaml --posts validation/posts.csv
+    """
+    suite = load_suite(name)
+    plan, posts = suite_validation.write_validation_project(suite, _asked(suite)[0], out)
+    console.note(f"Wrote {plan} and {posts}, {len(suite.cases):,} cases in clear.")
+    console.note(f"Next: davy project create {plan} --posts {posts}")
+
+
 def issue(
     name: Named,
-    annotator: Annotated[list[str], typer.Option("--annotator", help="Who answers; repeat it, three are usual.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder; each annotator gets NAME.csv in it.")],
+    annotator: Annotated[
+        list[str] | None, typer.Option("--annotator", help="Who answers; repeat it, three are usual.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder; each annotator gets NAME.csv in it.")] = None,
+    project: Workbench = None,
+    database: Database = None,
     answers: Annotated[
         list[Path] | None,
         typer.Option("--answers", help="Files of earlier rounds, NAME.csv; what they answer is left out."),
@@ -45,9 +78,18 @@ def issue(
         davy suite issue mine.yaml --annotator ann --annotator ben --annotator cay --out round-1
 
         davy suite issue mine.yaml --annotator ann --answers round-1/ann.csv --out round-2
+
+        davy suite issue mine.yaml --project mine-validation
     """
 
     suite = load_suite(name)
+    if project is not None:
+        with open_store(database) as store:
+            added = suite_validation.issue_again(store, project, suite, by=events.SHELL)
+        console.note(f"{added:,} cases are new or reworded, and now wait in project {project!r}.")
+        return
+    if not annotator or out is None:
+        raise UserError("Say who answers and where their files go (--annotator NAME --out FOLDER), or --project NAME.")
     odd = [who for who in annotator if not who or Path(who).name != who]
     if odd or len(set(annotator)) < len(annotator):
         raise UserError("--annotator takes a plain name, each once: it becomes the name of a file.")
@@ -65,7 +107,11 @@ def issue(
 
 def review(
     name: Named,
-    answers: Annotated[list[Path], typer.Argument(metavar="ANSWERS...", help="Filled files, NAME.csv, of all rounds.")],
+    answers: Annotated[
+        list[Path] | None, typer.Argument(metavar="ANSWERS...", help="Filled files, NAME.csv, of all rounds.")
+    ] = None,
+    project: Workbench = None,
+    database: Database = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV of cases to look at; fill in `fault`.")] = None,
     decisions: Annotated[
         Path | None, typer.Option("--decisions", help="A review file with `fault` filled in: case or annotator.")
@@ -84,11 +130,12 @@ def review(
         davy suite review mine.yaml round-1/*.csv --out review.csv
 
         davy suite review mine.yaml round-1/*.csv round-2/*.csv --decisions review.csv --out review-2.csv
+
+        davy suite review mine.yaml --project mine-validation
     """
 
     suite = load_suite(name)
-    given = _answers(answers, _question(suite))
-    decided = validation.read_decisions(_table(decisions), str(decisions)) if decisions is not None else {}
+    given, decided = _given(suite, answers or [], decisions, project, database)
     seen = validation.review_answers(suite, given, decided, bootstrap=Bootstrap(resamples, seed))
     if out is not None:
         _write(seen.rows, out)
@@ -116,12 +163,31 @@ def review(
     print(f"percent agreement {seen.percent}")
 
 
-def _question(suite: Suite) -> Question:
+def _given(
+    suite: Suite, files: list[Path], decisions: Path | None, project: str | None, database: str | None
+) -> tuple[list[ValidationAnswer], dict[tuple[str, str], str]]:
+    """Return people's answers and a reviewer's decisions: from the workbench, or from files."""
+    if project is not None:
+        if files or decisions is not None:
+            raise UserError("Give files or --project, not both: a project has its experts' decisions with it.")
+        with open_store(database) as store:
+            return suite_validation.read_project(store, project, suite)
+    if not files:
+        raise UserError("Give the files that annotators filled in, or --project NAME.")
+    decided = validation.read_decisions(_table(decisions), str(decisions)) if decisions is not None else {}
+    return _answers(files, _question(suite)), decided
 
-    for scheme in schemes.names():
-        for question in schemes.load(scheme).questions:
+
+def _question(suite: Suite) -> Question:
+    return _asked(suite)[1]
+
+
+def _asked(suite: Suite) -> tuple[str, Question]:
+    """Return the shipped scheme that asks a suite's question, the one with the fewest others, and the question."""
+    for scheme in sorted(map(schemes.load, schemes.names()), key=lambda scheme: len(scheme.questions)):
+        for question in scheme.questions:
             if question.name == suite.question and set(question.label_names) == set(suite.labels):
-                return question
+                return scheme.name, question
     raise UserError(f"No scheme asks {suite.question!r} with the labels {' and '.join(suite.labels)}.")
 
 

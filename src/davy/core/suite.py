@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 SETS: tuple[str, ...] = ("original", "identity", "polarity", "no emoji")
 TESTS: tuple[str, ...] = ("MFT", "INV", "DIR")
 SAME = "same"
+DISPUTED = "disputed"
+"""In a case's `meta`: "yes" where the annotators who validated it disagreed, "no" where they did not."""
 DIRECTIONS: tuple[str, ...] = ("higher", "lower", "not higher", "not lower")
 
 
@@ -83,12 +85,16 @@ class Suite:
     """The yes and the no of the question."""
     title: str = ""
     titles: Mapping[str, str] = field(default_factory=dict)
+    capabilities: Mapping[str, str] = field(default_factory=dict)
+    """Functionality → the capability it belongs to (vocabulary, negation, fairness, …), where the suite says so."""
     links: tuple[tuple[str, str], ...] = ()
     missing: tuple[str, ...] = ()
     source: str = ""
     warning: str = ""
     validation: str = ""
     """Who has checked its labels, in a sentence; empty where nothing is known about it."""
+    for_training: bool = True
+    """False for shipped and published suites: a detector that learnt from them can't be measured by them."""
     hurtful: tuple[str, ...] = ()
     """Words of its lexicons that are masked wherever cases are shown, beside those that always are."""
 
@@ -126,6 +132,10 @@ class Suite:
     def targets(self) -> tuple[str, ...]:
         """The groups that cases are about, in order of name."""
         return tuple(sorted({case.target for case in self.cases if case.target}))
+
+    def capability(self, case: Case) -> str:
+        """Return the capability that a case tests, or what its functionality is called where none is named."""
+        return self.capabilities.get(case.functionality) or self.titled(case.functionality)
 
     def titled(self, functionality: str) -> str:
         """Return what a functionality is called, or its name."""

@@ -18,6 +18,7 @@ from davy.library.answers import settled_posts
 from davy.library.detector import TextDetector
 from davy.library.frames import to_posts
 from davy.library.scoring import as_detector
+from davy.suites.suite_editor import SuiteEditor
 
 if TYPE_CHECKING:
     from davy.check.gates import GateResult
@@ -267,7 +268,7 @@ class CheckResult:
 
 def check(
     models: Models,
-    suite: str | Path,
+    suite: str | Path | SuiteEditor,
     *,
     gate: Mapping[str, Any] | str | Path | None = None,
     question: str = "",
@@ -275,7 +276,7 @@ def check(
     seed: int = 0,
     lang: str | None = None,
 ) -> CheckResult:
-    """Return what detectors make of a suite of functional tests: shipped (`emoji-en`), YAML, or a public CSV.
+    """Return what detectors make of a suite of functional tests: shipped (`emoji-en`), YAML, a public CSV, or your own.
 
     `gate` holds limits: `{"accuracy": 0.8}`, or the YAML file of them. `question` is the detector's, where it is not
     called as the suite's; `lang` the language of a public file's cases.
@@ -297,7 +298,8 @@ def check(
         limits = None if gate is None else read_gates(Path(gate))
     scorers = {name: detector.scorer for name, detector in _named(models).items()}
     bootstrap = Bootstrap(resamples, seed)
-    report = run(str(suite), scorers, gates=limits, question=question, lang=lang, cached=False, bootstrap=bootstrap)
+    tests = suite.build() if isinstance(suite, SuiteEditor) else str(suite)
+    report = run(tests, scorers, gates=limits, question=question, lang=lang, cached=False, bootstrap=bootstrap)
     return CheckResult(report)
 
 

@@ -66,6 +66,7 @@ def suite_fields(sets: tuple[str, ...]) -> dict[str, Check]:
         "name": scheme_fields.text,
         "title": scheme_fields.text,
         "description": scheme_fields.text,
+        "capability": scheme_fields.text,
         "label": scheme_fields.text,
         "labels": table,
         "without": scheme_fields.texts,

@@ -8,11 +8,12 @@ publishers did not include in their suite are left out.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.suite import Case, Suite
+from davy.core.suite import DISPUTED, Case, Suite
 from davy.suites.display import RELEASED
 from davy.suites.near_twins import find_twins
 from davy.suites.published_titles import published_titles
@@ -25,6 +26,7 @@ _GROUPS = ("test_grp_id", "test_group_id")
 _TARGETS = ("target", "target_ident")
 _NOBODY = ("", "none", "nan", "null")
 _EXCLUDED = ("0", "0.0", "false", "no")
+_YES = ("1", "1.0", "true", "yes")
 
 
 def from_posts(
@@ -64,6 +66,7 @@ def from_posts(
         titles={key: words for key, words in published_titles().items() if key in {c.functionality for c in cases}},
         links=tuple(_links(cases)),
         missing=tuple(missing),
+        for_training=False,
         source=f"{excluded:,} rows with included_in_test_suite = 0 are left out" if excluded else "",
     )
 
@@ -83,9 +86,18 @@ def _case(row: dict[str, Any], expected: str, meta: dict[str, Any]) -> Case:
         target=None if target.strip().lower() in _NOBODY else target.strip().lower(),
         template=template,
         pair=row["parent"],
-        meta={"group": group} if group else {},
+        meta={**({"group": group} if group else {}), **_dispute(meta)},
         lang=row["lang"],
     )
+
+
+def _dispute(meta: dict[str, Any]) -> dict[str, str]:
+    """Return whether annotators disagreed on a case, where its file says so: in a column, or by their labels."""
+    stated = str(meta.get("disagreement_in_case") or "").strip().lower()
+    if stated in (*_YES, *_EXCLUDED):
+        return {DISPUTED: "yes" if stated in _YES else "no"}
+    labels = re.findall(r"[A-Za-z][A-Za-z -]*[A-Za-z]|\d+", str(meta.get("label_annotated") or ""))
+    return {DISPUTED: "yes" if len(set(labels)) > 1 else "no"} if len(labels) > 1 else {}
 
 
 def _links(cases: list[Case]) -> list[tuple[str, str]]:

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.suite import SAME, Case, Suite
+from davy.text.language import detect
 from davy.text.perturb import CHANGES, perturb
+from davy.text.swaps import SWAPS, swap
 
 if TYPE_CHECKING:
     import polars as pl
 
 AS_WRITTEN = "as written"
+ABOUT_WOMEN = ("sexist", "misogynistic", "category", "vector")
+"""Questions whose answer may change when she becomes he, so that pronouns are not swapped for them."""
 
 
 def robustness(
@@ -34,8 +39,7 @@ def robustness(
     links: list[tuple[str, str]] = []
     for post, text, lang, gold in rows:
         cases.append(Case(post, text, AS_WRITTEN, gold, set=gold, lang=lang))
-        for change in CHANGES:
-            changed = perturb(text, change, seed=seed)
+        for change, changed in _changed(text, lang, question, seed):
             if changed is not None:
                 one = Case(
                     f"{post}/{change}", changed, change, SAME, set=gold, pair=post, test="INV", lang=lang, template=post
@@ -52,6 +56,15 @@ def robustness(
         title="Small changes that must not change the answer",
         links=tuple(links),
     )
+
+
+def _changed(text: str, lang: str | None, question: Question, seed: int) -> Iterator[tuple[str, str | None]]:
+    """Yield every change with what it makes of a text; pronouns stay where the question is about women."""
+    yield from ((change, perturb(text, change, seed=seed)) for change in CHANGES)
+    known = lang or detect(text)[0]
+    for kind in SWAPS:
+        if kind != "other pronouns" or question.name not in ABOUT_WOMEN:
+            yield kind, swap(text, kind, known, seed=seed)
 
 
 def _labelled(posts: pl.DataFrame, question: Question, label: str) -> list[tuple[str, str, str | None, str]]:

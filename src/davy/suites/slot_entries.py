@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from davy.core.errors import UserError
 from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlNode, YamlText, line_at
+from davy.lexicons.fill_ins import fill_in
 
 RESERVED: tuple[str, ...] = ("name", "target", "tags", "only", "not", "spell")
 VOWELS = "aeiouäöüAEIOUÄÖÜ"
@@ -69,7 +71,7 @@ def entries_fit(entries: Iterable[SlotEntry]) -> bool:
     return True
 
 
-def read_lexicons(node: YamlNode, folder: Path, problems: Problems) -> dict[str, list[SlotEntry]]:
+def read_lexicons(node: YamlNode, folder: Path, problems: Problems, lang: str = "en") -> dict[str, list[SlotEntry]]:
     """Return the lexicons of a suite by name, with every problem noted."""
     found: dict[str, list[SlotEntry]] = {}
     if not isinstance(node, YamlMap):
@@ -79,7 +81,9 @@ def read_lexicons(node: YamlNode, folder: Path, problems: Problems) -> dict[str,
         if not name.isidentifier() or not name[0].islower():
             problems.add(line, f"lexicon {str(name)!r}: write its name with a small letter first, then letters and _.")
             continue
-        if isinstance(value, YamlMap):
+        if isinstance(value, YamlMap) and "shipped" in value:
+            entries = _shipped(str(name), value, lang, problems)
+        elif isinstance(value, YamlMap):
             entries = _from_file(str(name), value, folder, problems)
         elif isinstance(value, YamlList):
             entries = [entry for item in value if (entry := _entry(str(name), item, problems))]
@@ -113,6 +117,17 @@ def _entry(lexicon: str, node: YamlNode, problems: Problems) -> SlotEntry | None
     called = str(name) if isinstance(name, YamlText) else next(iter(forms.values()))
     aimed = str(target) if isinstance(target, YamlText) else None
     return SlotEntry(called, forms, aimed, fields["tags"], fields["only"], fields["not"], table)
+
+
+def _shipped(lexicon: str, node: YamlMap, lang: str, problems: Problems) -> list[SlotEntry]:
+    """Return the words of a list that ships with Davy, such as {shipped: religion}; with `target`, each is a group."""
+    try:
+        words = fill_in(lang, str(node["shipped"]))
+    except UserError as error:
+        problems.add(node.line_of("shipped"), f"lexicon {lexicon!r}: {error.message}")
+        return []
+    as_target = str(node.get("target") or "") in ("yes", "true")
+    return [SlotEntry(word, {"text": word}, word.lower() if as_target else None) for word in words]
 
 
 def _from_file(lexicon: str, node: YamlMap, folder: Path, problems: Problems) -> list[SlotEntry]:

@@ -68,7 +68,7 @@ def _suite(root: YamlMap, path: Path, problems: Problems) -> Suite | None:
     question = _question(root, problems)
     if question is None or "name" not in root or "version" not in root:
         return None
-    known = slot_entries.read_lexicons(root.get("lexicons"), path.parent, problems)
+    known = slot_entries.read_lexicons(root.get("lexicons"), path.parent, problems, str(root.get("lang") or "en"))
     before = len(problems.found)
     made, links = _cases(root, question, known, problems)
     spoilt = expansion.report_duplicates(made, problems)
@@ -82,10 +82,12 @@ def _suite(root: YamlMap, path: Path, problems: Problems) -> Suite | None:
         labels=yes_no(question),
         title=str(root.get("title") or ""),
         titles={str(f["name"]): str(f["title"]) for f in functionalities if {"name", "title"} <= set(f)},
+        capabilities={str(f["name"]): str(f["capability"]) for f in functionalities if f.get("capability")},
         links=tuple(link for link in links if not spoilt & set(link)),
         source=str(root.get("source") or ""),
         warning=str(root.get("warning") or ""),
         validation=str(root.get("validation") or ""),
+        for_training=str(root["name"]) not in names(),
         hurtful=tuple(
             dict.fromkeys(w for words in known.values() for e in words if e.hurtful for w in e.forms.values())
         ),

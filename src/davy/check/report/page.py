@@ -21,6 +21,7 @@ from davy.check.report.cases_table import cases_part
 from davy.check.report.heat_map import heat_map
 from davy.check.run import SuiteRun
 from davy.core import Metric, Suite
+from davy.core.suite import TESTS
 from davy.lexicons.read import Lexicon
 from davy.report import Column, Page, Provenance, Table
 from davy.suites.display import lexicon
@@ -60,6 +61,7 @@ def page(check: CheckReport) -> Page:
     words = lexicon(suite)
     _gates(report, check)
     _glance(report, check)
+    _capabilities(report, check)
     _heat(report, check)
     _changes(report, check)
     _cases(report, check, words)
@@ -87,9 +89,23 @@ def _glance(report: Page, check: CheckReport) -> None:
         return (name, *(cells.get(("all", key[0], key[1], "all")) for cells in by_cell))
 
     rows = [row("overall", ("all", "all"))]
+    by_test = [metrics.passed_by_test(suite, run) for run in check.runs]
+    for test, words in (
+        ("INV", "answers that a change left as they were (INV)"),
+        ("DIR", "scores that moved as they must (DIR)"),
+    ):
+        if any(("all", test) in passed for passed in by_test):
+            rows.append((words, *(passed.get(("all", test)) for passed in by_test)))
+    changed = [metrics.accuracy_after_change(suite, run) for run in check.runs]
+    if any(changed):
+        rows.append(("right label after a change", *changed))
     rows.append(("a constant answer", *(_constant(model["constant"]) for model in check.summary["models"])))
     rows += [row(label, ("all", label)) for label in suite.labels]
     rows += [row(f"{name} set", (name, "all")) for name in suite.sets if len(suite.sets) > 1]
+    for disputed, words in ((True, "cases that annotators disagreed on"), (False, "cases that annotators agreed on")):
+        by_dispute = [metrics.accuracy_by_dispute(suite, run).get(disputed) for run in check.runs]
+        if any(by_dispute):
+            rows.append((words, *by_dispute))
     pairs = [metrics.pairs_right(suite, run).get("all") for run in check.runs]
     if any(pairs):
         rows.append(("pairs with both sides right", *pairs))
@@ -108,6 +124,24 @@ def _glance(report: Page, check: CheckReport) -> None:
             found = [metrics.emoji_difference(suite, run, name) for run in check.runs]
             shown.append((suite.titled(name), *(_short(one) for one in found)))
         report.table(Table.of([Column("functionality"), *columns], shown))
+
+
+def _capabilities(report: Page, check: CheckReport) -> None:
+    """Show CheckList's matrix, failure rates by capability and kind of test, where a suite has more than one kind."""
+    kinds = [test for test in TESTS if any(case.test == test for case in check.suite.cases)]
+    if not check.suite.capabilities and len(kinds) < 2:
+        return
+    report.section(
+        "Capabilities",
+        "Failure rates by what is tested and how: MFT has one right label, INV must not change the answer, DIR must "
+        "move the score. Low is good.",
+    )
+    names = list(dict.fromkeys(check.suite.capability(case) for case in check.suite.cases))
+    for run in check.runs:
+        passed = metrics.passed_by_test(check.suite, run, check.suite.capability)
+        rows = [(name, *(metrics.failure_rate(passed.get((name, test))) for test in kinds)) for name in names]
+        columns = [Column("capability"), *(Column(test, "metric") for test in kinds)]
+        report.table(Table.of(columns, rows, title=run.model))
 
 
 def _constant(found: dict[str, Any] | None) -> str:

@@ -87,6 +87,12 @@ def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]
         "accuracy": _record(_of(cells)),
         "constant": constant and {"label": constant.label, "accuracy": round(constant.accuracy, DIGITS)},
         "warning": metrics.constant_warning(run.model, _of(cells), constant),
+        "tests": {test: _record(one) for (_, test), one in metrics.passed_by_test(suite, run).items()},
+        "accuracy_after_change": _record(metrics.accuracy_after_change(suite, run)),
+        "disputed": {
+            "yes" if disputed else "no": _record(one)
+            for disputed, one in metrics.accuracy_by_dispute(suite, run).items()
+        },
         "labels": {name: _record(_of(cells, label=name)) for name in suite.labels},
         "sets": {name: _record(_of(cells, set_=name)) for name in suite.sets},
         "targets": {name: _record(_of(cells, target=name)) for name in (*suite.targets, "none")},
@@ -111,6 +117,7 @@ def _functionalities(suite: Suite, run: SuiteRun, cells: dict[tuple[str, str, st
             },
             "emoji_difference": _record(metrics.emoji_difference(suite, run, name)),
             "pairs": _record(pairs.get(name)),
+            "accuracy_after_change": _record(metrics.accuracy_after_change(suite, run, name)),
         }
         for name in suite.functionalities
     }
