@@ -160,7 +160,8 @@ def _overall(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
     for part, keys in (("labels", suite.labels), ("sets", suite.sets if len(suite.sets) > 1 else ())):
         for key in keys:
             n = next((m[part][key]["n"] for m in models if m[part].get(key)), 0)
-            rows.append([f"{part[:-1]}: {key}", n, *(_interval(m[part].get(key)) for m in models)])
+            if n:
+                rows.append([f"{part[:-1]}: {key}", n, *(_interval(m[part].get(key)) for m in models)])
     if "no emoji" in suite.sets:
         rows.append(["emoji difference", "", *(_interval(m["emoji_difference"]) for m in models)])
     if suite.links:

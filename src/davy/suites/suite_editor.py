@@ -131,7 +131,11 @@ class SuiteEditor:
         return reading.suite
 
     def yaml(self) -> str:
-        """Return the suite's file as text."""
+        """Return the suite's file as text.
+
+        Example:
+            print(suite.yaml())
+        """
         return yaml.safe_dump(self._file, allow_unicode=True, sort_keys=False, width=110)
 
     def save(self, path: str | Path) -> Path:

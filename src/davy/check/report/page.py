@@ -101,7 +101,8 @@ def _glance(report: Page, check: CheckReport) -> None:
         rows.append(("right label after a change", *changed))
     rows.append(("a constant answer", *(_constant(model["constant"]) for model in check.summary["models"])))
     rows += [row(label, ("all", label)) for label in suite.labels]
-    rows += [row(f"{name} set", (name, "all")) for name in suite.sets if len(suite.sets) > 1]
+    with_labels = [name for name in suite.sets if any(("all", name, "all", "all") in cells for cells in by_cell)]
+    rows += [row(f"{name} set", (name, "all")) for name in with_labels if len(with_labels) > 1]
     for disputed, words in ((True, "cases that annotators disagreed on"), (False, "cases that annotators agreed on")):
         by_dispute = [metrics.accuracy_by_dispute(suite, run).get(disputed) for run in check.runs]
         if any(by_dispute):
