@@ -7,6 +7,7 @@ the cache, so that a second call only reads them.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -49,9 +50,12 @@ def reproduce(
     models: Sequence[str] = (),
     fresh: bool = False,
     seed: int = 0,
+    predictions: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> Reproduction:
     """Return a paper's rows with ours beside them; `models` are further rows.
+
+    `predictions` is a folder for what each row answered, one file a row: `davy challenge` puts them on a board.
 
     `encoders` are `[ROW=]NAME` for the transformer rows, `changes` fields of their config as text, and `unlabelled`
     posts that an encoder reads first where its row wants that.
@@ -62,6 +66,8 @@ def reproduce(
     for name in models:
         rows.loaded(name)  # a wrong name is an error now, not after minutes of fitting
     found: Reproduction = module.reproduce(posts, rows, seed=seed, models=list(models), bootstrap=Bootstrap(seed=seed))
+    if predictions is not None:
+        rows.write_answers(predictions)
     return found
 
 
@@ -89,6 +95,14 @@ class _PaperRows:
         self._encoders, self._changes, self._unlabelled, self._fresh = encoders, changes, unlabelled, fresh
         self._reporter = reporter
         self._loaded: dict[str, Scorer] = {}
+        self._answers: dict[str, pl.DataFrame] = {}
+
+    def write_answers(self, folder: Path) -> None:
+        """Write each row's answers as ROW.csv: `id`, and `Q.label` for each question."""
+        make_folder(folder)
+        for row, answers in self._answers.items():
+            name = re.sub(r"[^\w.+-]+", "-", row)
+            write_text(folder / f"{name}.csv", answers.write_csv())
 
     def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
         """Return a detector's answers to the posts, remembered by `key` and the posts."""
@@ -100,7 +114,10 @@ class _PaperRows:
         folder = cache_folder() / "reproduce"
         read = posts.select(name for name in ("text", "lang", "image") if name in posts.columns)
         # Kept answers are in the order of the posts, so the order counts here.
-        return cached_scores(folder, {**key, "posts": rows_hash(read, ordered=True)}, score, fresh=self._fresh)
+        frame = cached_scores(folder, {**key, "posts": rows_hash(read, ordered=True)}, score, fresh=self._fresh)
+        labels = [name for name in frame.columns if name.endswith(".label")]
+        self._answers[str(key["row"])] = frame.select(posts["id"], *labels)
+        return frame
 
     def loaded(self, model: str) -> Scorer:
         """Return a detector by name; one that can't be loaded is a row that was not run."""

@@ -43,6 +43,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "user": ("davy.cli.user:app", "Invite people, and say what they may do."),
     "key": ("davy.cli.key:app", "Make, list and revoke API keys, which let programs in."),
     "project": ("davy.cli.project:app", "Make labelling projects, and take them from phase to phase."),
+    "challenge": (
+        "davy.cli.challenge:app",
+        "Run challenges: hidden labels, phases, teams, submissions, boards.",
+    ),
     "job": ("davy.cli.job:app", "Start background jobs, look at them, stop them, run them again."),
     "suite": ("davy.cli.suite:app", "Look at functional tests, check your own, and write them to a file."),
     "evaluate": (
@@ -113,6 +117,10 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
     },
     "round": {
         "attack": "davy.cli.round_attack:attack",
+    },
+    "challenge": {
+        "submit": "davy.cli.challenge_submit:submit",
+        "baseline": "davy.cli.challenge_baseline:baseline",
     },
     "reproduce": {
         "hatemoji": "davy.cli.reproduce_hatemoji:hatemoji",

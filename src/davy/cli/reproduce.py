@@ -43,6 +43,10 @@ Models = Annotated[
     list[str] | None, typer.Option("--model", "-m", metavar="M", help="One more detector as a row; again for more.")
 ]
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, table.csv and results.json here.")]
+PredictionsOut = Annotated[
+    Path | None,
+    typer.Option("--predictions", metavar="DIR", help="Write what each row answered here, for a challenge's board."),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute again what an earlier run remembered.")]
 Seed = Annotated[int, typer.Option(help="The seed of fitting, chance and resamples.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -56,6 +60,7 @@ def edos(
     set_: Set = None,
     model: Models = None,
     out: Out = None,
+    predictions: PredictionsOut = None,
     fresh: Fresh = False,
     seed: Seed = 0,
     json: Json = False,
@@ -72,7 +77,7 @@ def edos(
 
       davy reproduce edos --data edos/ --encoder B3=./minilm --unlabelled reddit.csv --set epochs=2
     """
-    _reproduce("edos", data, out, encoder, set_, unlabelled, model, fresh, seed, json=json)
+    _reproduce("edos", data, out, encoder, set_, unlabelled, model, fresh, seed, json=json, predictions=predictions)
 
 
 @app.command()
@@ -113,6 +118,7 @@ def _reproduce(
     *,
     json: bool,
     short: bool = False,
+    predictions: Path | None = None,
 ) -> None:
     """Print a paper's table; `short` leaves out figures that only --json and --out have."""
 
@@ -127,6 +133,7 @@ def _reproduce(
             models=models or [],
             fresh=fresh,
             seed=seed,
+            predictions=predictions,
             reporter=reporter,
         )
     if out is not None:

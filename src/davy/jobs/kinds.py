@@ -16,11 +16,15 @@ EXPORT = "export project"
 IMPORT = "import into project"
 MEASURE_AGREEMENT = "measure agreement"
 TRAIN = "train"
+SCORE_SUBMISSION = "score submission"
+RANK_BOARD = "rank board"
 
 QUICK: Mapping[str, str] = {
     EXPORT: "davy.jobs.exchange:export_project",
     IMPORT: "davy.jobs.exchange:import_file",
     MEASURE_AGREEMENT: "davy.jobs.agreement:measure_agreement",
+    SCORE_SUBMISSION: "davy.jobs.challenge:score_submission",
+    RANK_BOARD: "davy.jobs.challenge:rank_board",
 }
 LONG: Mapping[str, str] = {
     TRAIN: "davy.jobs.tasks:train",

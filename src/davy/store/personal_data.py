@@ -17,7 +17,8 @@ from davy.core import UserError
 from davy.store import annotations as annotations_store
 from davy.store import assignments as assignments_store
 from davy.store import cases as cases_store
-from davy.store import events, members, posts, users
+from davy.store import events, members, posts, teams, users
+from davy.store.challenge_tables import challenge_people, submissions
 from davy.store.columns import now
 from davy.store.round_tables import entries
 from davy.store.serving_tables import api_usage, suggestions
@@ -48,7 +49,8 @@ from davy.store.tables import users as users_table
 
 GONE = "–"
 """What stands in the name of an account whose data was deleted."""
-_HIDDEN = {"token_hash", "secret_hash", "password_hash", "readers"}
+_HIDDEN = {"token_hash", "secret_hash", "password_hash", "readers", "figure", "predictions"}
+"""What a person's own copy leaves out: secrets, who else read something, figures of boards that may be private."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def export(db: Connection, user_id: str, *, project_id: str | None = None) -> di
         made["suggestions"] = _rows(db, suggestions, suggestions.c.by == user_id)
         made["invitations"] = _rows(db, invitations, invitations.c.used_by == user_id)
         quiet = events_table.c.what != "post annotated"  # each stands below, with what was answered
+        made["challenges"] = _rows(db, challenge_people, challenge_people.c.user_id == user_id)
+        made["submissions"] = _rows(db, submissions, submissions.c.by == user_id)
         made["events"] = _rows(db, events_table, events_table.c.by == user_id, quiet)
     for name, table, column in _TABLES:
         where = [table.c[column] == user_id]
@@ -107,6 +111,7 @@ def delete_account(db: Connection, user_id: str, *, by: str, comments: bool = Tr
     gone = 0
     for row in mine:
         gone += _forget(db, row.project, user_id, row.pseudonym, by=by, comments=comments)
+    teams.forget_person(db, user_id, user.login)
     db.execute(delete(sessions).where(sessions.c.user_id == user_id))
     own_keys = list(db.scalars(select(api_keys.c.id).where(api_keys.c.owner == user_id)))
     db.execute(delete(api_usage).where(api_usage.c.key.in_(own_keys)))

@@ -1,0 +1,324 @@
+"""`davy challenge`: make a challenge from a file, run its phases, send predictions, read and freeze its boards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.cli.database import Database, Json
+from davy.core.challenge import TimeWindow
+from davy.core.errors import UserError
+from davy.store import challenges, default_url, events, open_store, submissions, teams, users
+from davy.store.columns import now
+
+if TYPE_CHECKING:
+    from davy.core.challenge import Challenge, ChallengePhase
+    from davy.store import Store
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Run challenges: hidden labels, phases, teams, submissions, boards.\n\n"
+    "The preset edos makes EDOS's three tasks from its released files.",
+)
+
+Name = Annotated[str, typer.Argument(metavar="CHALLENGE", help="The challenge's name.")]
+Phase = Annotated[str | None, typer.Option("--phase", help="The phase; without it, the one that is open.")]
+TaskName = Annotated[str | None, typer.Option("--task", help="The task; without it, the only one.")]
+
+
+@app.command()
+def create(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A challenge's YAML file, or the preset edos.")],
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Where the data files are; without it, beside the YAML file.")
+    ] = None,
+    organiser: Annotated[str | None, typer.Option("--organiser", help="The login of who will run it.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Another name than the file's.")] = None,
+    baselines: Annotated[
+        Path | None,
+        typer.Option("--baselines", help="A file of predictions, or a folder of them, to mark on the boards."),
+    ] = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Make a challenge: its tasks, phases and data, all of it or nothing.
+
+    Labels of a data set are hidden unless the file says `labels: public`. See docs/compare/challenges.md.
+
+    Examples:
+
+        davy challenge create mill-valley.yaml --organiser lin@example.org
+
+        davy challenge create edos --data edos/ --baselines predictions/
+    """
+    from davy.actions.challenge_baselines import add_baselines, baseline_files
+    from davy.actions.challenge_creation import create_challenge
+    from davy.compare.challenges.challenge_file import read_plan
+
+    plan = read_plan(file, at=now())
+    plan = replace(plan, name=name) if name else plan
+    if data is None and plan.corpus is not None:
+        raise UserError(f"The challenge {plan.name!r} is made from released files. Say where they are: --data DIR")
+    folder = data if data is not None else Path(file).parent
+    marked = baseline_files(baselines) if baselines else []
+    with open_store(database, create=True) as store:
+        owner = None
+        if organiser is not None:
+            with store.read() as db:
+                owner = users.find(db, organiser).id
+        with console.ShellReporter() as reporter:
+            made = create_challenge(store, plan, folder, by=events.SHELL, organiser=owner, reporter=reporter)
+        sent = add_baselines(store, made.id, marked, by=events.SHELL) if marked else []
+        if sent:
+            score_now(database)
+        shown = _described(store, made)
+    if json:
+        console.json(shown)
+        return
+    console.note(f"Made the challenge {made.id!r} with {len(sent)} entries of baselines. davy challenge show {made.id}")
+
+
+@app.command("list")
+def list_(database: Database = None, json: Json = False) -> None:
+    """List the challenges.
+
+    Example:
+
+        davy challenge list
+    """
+    with open_store(database) as store, store.read() as db:
+        known = challenges.list_challenges(db)
+        sizes = {each.id: len(teams.of_challenge(db, each.id)) for each in known}
+    if json:
+        console.json([{"name": each.id, "title": each.title, "teams": sizes[each.id]} for each in known])
+        return
+    if not known:
+        console.note("There is no challenge yet. Make one: davy challenge create FILE.yaml")
+        return
+    console.table(["name", "title", "tasks", "teams"], [
+        [each.id, each.title, ", ".join(task.name for task in each.tasks), str(sizes[each.id])] for each in known
+    ])  # fmt: skip
+
+
+@app.command()
+def show(name: Name, database: Database = None, json: Json = False) -> None:
+    """Show a challenge: tasks, phases with their dates, data, teams and how many submissions there are.
+
+    Example:
+
+        davy challenge show edos
+    """
+    with open_store(database) as store:
+        with store.read() as db:
+            challenge = challenges.get(db, name)
+        shown = _described(store, challenge)
+    if json:
+        console.json(shown)
+        return
+    console.note(f"{challenge.title} ({challenge.id})")
+    console.table(["phase", "task", "opens", "closes", "state", "limit", "board", "sent"], [
+        [row["phase"], row["task"], row["opens"], row["closes"], row["state"], str(row["limit"]), row["board"],
+         str(row["submissions"])] for row in shown["windows"]
+    ])  # fmt: skip
+    console.table(["data", "posts", "labels"], [
+        [row["name"], f"{row['posts']:,}", row["labels"]] for row in shown["data"]
+    ])  # fmt: skip
+
+
+@app.command("open-phase")
+def open_phase(
+    name: Name,
+    phase: Annotated[str, typer.Argument(help="The phase.")],
+    task: TaskName = None,
+    opens: Annotated[str | None, typer.Option("--opens", help="When: 2027-01-10, with a time, or +14d.")] = None,
+    closes: Annotated[str | None, typer.Option("--closes", help="When; a date counts to its end.")] = None,
+    database: Database = None,
+) -> None:
+    """Open a phase now, or change its dates, of one task or of all that it has.
+
+    Examples:
+
+        davy challenge open-phase edos test --closes +21d
+
+        davy challenge open-phase edos test --task B --opens 2027-01-20 --closes 2027-01-31
+    """
+    from davy.actions.challenge import find_phase
+    from davy.compare.challenges.challenge_file import parse_moment
+
+    at = now()
+    with open_store(database) as store, store.write() as db:
+        challenge = challenges.get(db, name)
+        found = find_phase(challenge, phase)
+        windows = dict(found.windows)
+        chosen = [task] if task is not None else list(windows)
+        for each in chosen:
+            was = windows.get(each)
+            if was is None:
+                raise UserError(f"Phase {phase!r} does not take task {each!r}; it takes {', '.join(windows)}.")
+            try:
+                first = at if opens is None else parse_moment(opens, at=at)
+                last = was.closes if closes is None else parse_moment(closes, at=at, end=True)
+            except ValueError as error:
+                raise UserError(f"{error}.") from None
+            if first >= last:
+                raise UserError(f"Task {each} would close on {last:%Y-%m-%d %H:%M} before it opens. Give --closes too.")
+            windows[each] = TimeWindow(first, last)
+        changed = replace(found, windows=windows)
+        challenges.change_phase(db, changed, by=events.SHELL, what="challenge dates changed")
+        rows = _windows(db, challenges.get(db, name), at)
+    console.table(["phase", "task", "opens", "closes", "state"], [
+        [row["phase"], row["task"], row["opens"], row["closes"], row["state"]]
+        for row in rows if row["phase"] == phase
+    ])  # fmt: skip
+
+
+@app.command()
+def board(
+    name: Name,
+    phase: Phase = None,
+    task: TaskName = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Print a board: ranks, figures with intervals, the paired test against the next place, and the summary.
+
+    Examples:
+
+        davy challenge board edos --phase test --task A
+
+        davy challenge board edos --phase test --task A --csv > board.csv
+    """
+    from davy.actions.challenge import rank_board
+    from davy.compare.challenges.board_table import board_csv, board_rows
+
+    with open_store(database) as store:
+        with store.read() as db:
+            challenge = challenges.get(db, name)
+        chosen, asked = choose_board(challenge, phase, task)
+        rank_board(store, chosen.id, asked)
+        with store.read() as db:
+            kept = challenges.find_board(db, chosen.id, asked)
+    content: Any = kept.content if kept else {"rows": []}
+    if json:
+        console.json(content)
+    elif csv:
+        print(board_csv(content), end="")
+    elif not content["rows"]:
+        console.note(f"Nobody is on the board of {chosen.name}, task {asked}, yet.")
+    else:
+        heads, rows = board_rows(content)
+        console.table(heads, rows)
+
+
+@app.command()
+def freeze(name: Name, phase: Annotated[str, typer.Argument(help="The phase.")], database: Database = None) -> None:
+    """Freeze a phase's boards: nothing is taken any more, and nothing on them changes.
+
+    Example:
+
+        davy challenge freeze edos test
+    """
+    from davy.actions.challenge import find_phase, rank_board
+    from davy.actions.challenge import freeze as freeze_boards
+
+    with open_store(database) as store:
+        with store.read() as db:
+            challenge = challenges.get(db, name)
+        found = find_phase(challenge, phase)
+        for task in challenge.tasks:
+            rank_board(store, found.id, task.name)
+        with store.write() as db:
+            freeze_boards(db, challenge, found, by=events.SHELL)
+    console.note(f"The boards of {phase!r} are frozen.")
+
+
+@app.command()
+def kit(
+    name: Name,
+    out: Annotated[Path, typer.Option("--out", help="The zip to write.")],
+    database: Database = None,
+) -> None:
+    """Write the starting kit: what is asked, the data as far as it is public by now, sample submissions.
+
+    Example:
+
+        davy challenge kit edos --out edos-kit.zip
+    """
+    from davy.actions.challenge_kit import write_kit
+
+    with open_store(database) as store:
+        write_kit(store, name, out)
+    console.note(f"Wrote {out}.")
+
+
+def score_now(database: str | None) -> None:
+    """Score and rank what waits, in this process."""
+    from davy.jobs.kinds import RANK_BOARD, SCORE_SUBMISSION
+    from davy.jobs.processes import work
+
+    work(database or default_url(), kinds=[SCORE_SUBMISSION, RANK_BOARD], once=True)
+
+
+def choose_board(challenge: Challenge, phase: str | None, task: str | None) -> tuple[ChallengePhase, str]:
+    """Return the phase and task that are meant; with several and none named, an error that lists them."""
+    from davy.actions.challenge import find_phase, find_task
+
+    if task is None and len(challenge.tasks) > 1:
+        raise UserError(f"Say which task: --task {' or '.join(each.name for each in challenge.tasks)}.")
+    asked = challenge.tasks[0].name if task is None else find_task(challenge, task).name
+    if phase is not None:
+        return find_phase(challenge, phase), asked
+    at, by_name = now(), {each.name: each for each in challenge.tasks}
+    states = {
+        each.name: window.state(at) for each in challenge.phases if (window := each.window(by_name[asked])) is not None
+    }
+    open_ones = [name for name, state in states.items() if state == "open"]
+    if len(open_ones) != 1:
+        listed = ", ".join(f"{name} ({state})" for name, state in states.items())
+        raise UserError(f"Say which phase: --phase NAME. There are {listed}.")
+    return find_phase(challenge, open_ones[0]), asked
+
+
+def _windows(db: Any, challenge: Challenge, at: datetime) -> list[dict[str, Any]]:
+    rows = []
+    for phase in challenge.phases:
+        for task in challenge.tasks:
+            window = phase.window(task)
+            if window is not None:
+                state = "frozen" if phase.frozen_at else window.state(at)
+                rows.append({
+                    "phase": phase.name, "task": task.name,
+                    "opens": _when(window.opens), "closes": _when(window.closes),
+                    "state": state, "limit": phase.limit, "board": phase.board_readers(at),
+                    "submissions": len(submissions.of_phase(db, phase.id, task.name)),
+                })  # fmt: skip
+    return rows
+
+
+def _when(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _described(store: Store, challenge: Challenge) -> dict[str, Any]:
+    with store.read() as db:
+        sets = challenges.data_sets(db, challenge.id)
+        every = teams.of_challenge(db, challenge.id)
+        windows = _windows(db, challenge, now())
+    return {
+        "name": challenge.id,
+        "title": challenge.title,
+        "visibility": challenge.visibility,
+        "tasks": [{"name": each.name, "question": each.question, "metric": each.metric} for each in challenge.tasks],
+        "windows": windows,
+        "data": [
+            {"name": each.name, "posts": each.size, "labels": "public" if each.labels_public else "hidden"}
+            for each in sets.values()
+        ],
+        "teams": [{"name": each.name, "kind": each.kind} for each in every.values()],
+    }

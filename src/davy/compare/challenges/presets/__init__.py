@@ -1,0 +1,1 @@
+"""Challenge files that ship with Davy."""
