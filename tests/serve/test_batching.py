@@ -100,7 +100,7 @@ def test_an_overfull_queue_refuses_at_once_and_recovers():
             await asyncio.sleep(0)
             with pytest.raises(UserError, match="Retry after") as caught:
                 await batcher.score(posts("f"))
-            assert caught.value.status == 503
+            assert caught.value.status == 429
             fake.gate.set()
             await asyncio.gather(first, *waiting)
             assert lengths(await batcher.score(posts("f"))) == [1]

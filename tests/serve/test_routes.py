@@ -40,7 +40,9 @@ ROUTES = """
 GET  /                                                                      +++++++++
 GET  /api/openapi.json                                                      +++++++++
 GET  /favicon.ico                                                           +++++++++
+GET  /$discovery/rest                                                       +++++++++
 GET  /healthz                                                               +++++++++
+GET  /readyz                                                                +++++++++
 GET  /invitation/{token}                                                    +++++++++
 POST /invitation/{token}                                                    +++++++++
 POST /language                                                              +++++++++
@@ -61,6 +63,11 @@ GET  /projects                                                              >+++
 GET  /score                                                                 >++++++++
 POST /score                                                                 >++++++++
 POST /v1/score                                                              >++++++++
+
+# for programs with a key; a session never counts
+POST /v1/moderations                                                        >>>>>>>>>
+POST /v1alpha1/comments:analyze                                             >>>>>>>>>
+POST /v1alpha1/comments:suggestscore                                        >>>>>>>>>
 
 # for roles on the server
 GET  /api/events                                                            >-------+

@@ -14,7 +14,7 @@ from davy.actions.detectors import register_detector
 from davy.core import UserError
 from davy.models.baselines import Majority
 from davy.serve.app import create_app
-from davy.serve.detector import Detector
+from davy.serve.detector import Detector, PostToScore
 from davy.serve.detectors import Detectors
 from davy.store import detectors, keys
 
@@ -163,7 +163,7 @@ def test_few_detectors_are_in_memory_and_the_one_asked_least_lately_goes(store, 
         registry = Detectors(store, Detector(Majority((question,))), most_loaded=2)
         await registry.start()
         for name in ("d0", "d1", "d0", "d2"):
-            await registry.score(["x"], model=name)
+            await registry.score([PostToScore("x")], model=name)
         names = [model["name"] for model in registry.loaded]
         await registry.stop()
         return names
@@ -185,9 +185,9 @@ def test_many_who_ask_at_once_wait_for_one_loading(store, tmp_path):
     async def use():
         registry = Detectors(store, Detector(Majority((question,))), load=load)
         await registry.start()
-        answers = await asyncio.gather(*(registry.score(["x"], model="comments") for _ in range(20)))
+        answers = await asyncio.gather(*(registry.score([PostToScore("x")], model="comments") for _ in range(20)))
         await registry.stop()
-        return {model["name"] for model, _ in answers}
+        return {detector.model["name"] for detector, _ in answers}
 
     assert asyncio.run(use()) == {"comments"}
     assert len(loads) == 1

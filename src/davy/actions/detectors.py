@@ -11,6 +11,7 @@ from pathlib import Path
 
 from davy.core.errors import UserError
 from davy.core.scorer import Scorer
+from davy.image.picture_names import Pictures
 from davy.models.load import MAKERS, load
 from davy.store import Store, detectors
 from davy.store.detectors import RegisteredDetector
@@ -55,9 +56,9 @@ def register_detector(
         return detectors.set_default(db, entry.id, by=by) if default else entry
 
 
-def load_registered(entry: RegisteredDetector) -> Scorer:
+def load_registered(entry: RegisteredDetector, *, images: Pictures | None = None) -> Scorer:
     """Return the scorer of a registered version; a folder that holds another version by now is refused."""
-    scorer = load(entry.source)
+    scorer = load(entry.source, images=images)
     if scorer.version != entry.version:
         raise UserError(
             f"Detector {entry.full_name} can't be loaded: {entry.source} holds version {scorer.version} by now. "

@@ -34,6 +34,8 @@ class Abilities:
     """Whether a screen may clear posts without reading them: scores then say which were read."""
     cascade: Callable[[], Scorer] | None = None
     """Returns the same scorer with its screen in front; None where it has no screen."""
+    one_by_one: Callable[[], Scorer] | None = None
+    """Returns the same scorer reading each post by itself; None where company never moves a post's score."""
     language_of: Callable[[str], str] | None = None
     """Returns the language whose scorer reads a text; None where posts are not routed by language."""
     explains: bool = True
@@ -44,6 +46,8 @@ class Abilities:
     """Where it was loaded from; None where it has no folder."""
     data_hash: str | None = None
     """The hash of the posts that it learnt from, where its folder says so."""
+    languages: tuple[str, ...] | None = None
+    """The languages that it was made for; None where it does not say."""
 
 
 PLAIN = Abilities()

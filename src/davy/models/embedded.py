@@ -78,7 +78,18 @@ class LanguageRouter:
             cascade=self._cascade if any(one.cascade for one in each) else None,
             language_of=self.language_of,
             images=any(one.images for one in each),
+            data_hash=self._data_hash(),
+            languages=tuple(self.scorers),
+            one_by_one=self._one_by_one if any(one.one_by_one for one in each) else None,
         )
+
+    def _one_by_one(self) -> LanguageRouter:
+        return replace(self, scorers={lang: as_one_by_one(scorer) for lang, scorer in self.scorers.items()})
+
+    def _data_hash(self) -> str | None:
+        """Return the hashes of what the scorers learnt from, by language; None where none of them says."""
+        hashes = {lang: scorer.abilities.data_hash for lang, scorer in self.scorers.items()}
+        return " ".join(f"{lang}:{known}" for lang, known in hashes.items() if known) or None
 
     def _cascade(self) -> LanguageRouter:
         return replace(self, scorers={lang: as_cascade(scorer) for lang, scorer in self.scorers.items()})
@@ -124,6 +135,12 @@ class LanguageRouter:
         for i, lang in zip(unknown, self.detect([texts[i] for i in unknown]), strict=True):
             languages[i] = lang
         return np.array([lang if lang in self.scorers else self.fallback for lang in languages])
+
+
+def as_one_by_one(scorer: Scorer) -> Scorer:
+    """Return a scorer that reads each post by itself, or as it is where company never moves a post's score."""
+    make = scorer.abilities.one_by_one
+    return scorer if make is None else make()
 
 
 def load_embedded(asked: ModelName) -> Scorer:

@@ -74,7 +74,8 @@ def read(folder: Path, *, check: bool = True) -> Manifest:
 
 def abilities(folder: Path, manifest: Manifest) -> Abilities:
     """Return the abilities of a plain scorer that was loaded from a folder."""
-    return Abilities(folder=folder, data_hash=manifest.settings.get(DATA))
+    languages = tuple(manifest.languages) or None
+    return Abilities(folder=folder, data_hash=manifest.settings.get(DATA), languages=languages)
 
 
 def refuse_pickles(folder: Path) -> None:

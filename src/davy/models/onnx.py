@@ -69,6 +69,7 @@ class OnnxScorer:
         self._screen = Screen.open(folder, manifest.settings, _session)
         self._exit: EarlyExit | None = None
         self._cascaded = False
+        self._part_size: int | None = None
         self._check_graph()
 
     @classmethod
@@ -85,7 +86,19 @@ class OnnxScorer:
             cascade=self.cascade if self._screen is not None else None,
             folder=self.folder,
             data_hash=self.manifest.settings.get(folders.DATA),
+            languages=tuple(self.manifest.languages) or None,
+            one_by_one=self.one_by_one,
         )
+
+    def one_by_one(self) -> OnnxScorer:
+        """Return this detector with each post in a batch of its own.
+
+        An int8 network scales the numbers of a batch together, so that posts of one batch move each other's scores a
+        little. Strangers' posts, as a server has them, must not.
+        """
+        twin = copy.copy(self)
+        twin._tokens, twin._part_size = 1, 1
+        return twin
 
     def cascade(self) -> OnnxScorer:
         """Return this detector with its screen in front, or itself where its folder has none."""
@@ -110,7 +123,7 @@ class OnnxScorer:
         # Longest first, since what comes last is what one core does while others have nothing left.
         order = np.argsort([-len(text) for text in texts], kind="stable")
         # Parts must not depend on the number of cores: what is in a batch moves int8 scores a little.
-        size = min(PART, max(8, len(texts) // 16))
+        size = self._part_size or min(PART, max(8, len(texts) // 16))
         parts = [order[i : i + size] for i in range(0, len(texts), size)]
         done = map_threads(lambda part: self._part([texts[i] for i in part]), parts, self._workers)
         for places, (some, seen) in zip(parts, done, strict=True):

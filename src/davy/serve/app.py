@@ -8,16 +8,28 @@ headers on everything, counting, errors, the Host check, the body limit, routes.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
+from itertools import count
+from typing import Any
 
 from anyio import to_thread
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
+from davy.actions.detectors import load_registered
+from davy.core.errors import UserError
+from davy.core.scorer import Scorer
+from davy.lexicons.read import KINDS
+from davy.models.cascade_screen import as_cascade
+from davy.models.embedded import as_one_by_one
 from davy.models.load import load
+from davy.plans.attribute_map import check_lexicon_kinds, load_attributes
 from davy.serve import demo, error_pages, render
+from davy.serve.batching import Batcher
+from davy.serve.compression import Compression
 from davy.serve.context import Context
 from davy.serve.detector import Detector
 from davy.serve.detectors import Detectors
@@ -25,28 +37,25 @@ from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
 from davy.serve.limits import Limiter
 from davy.serve.metrics import Metrics
 from davy.serve.pages import ROUTERS
+from davy.serve.pictures import HeldPictures
+from davy.serve.quotas import Quotas
 from davy.serve.request_log import RequestLog
 from davy.serve.settings import ServerSettings
+from davy.serve.shadow import Shadow
 from davy.serve.shared import SharedFile
 from davy.store import open_store
 from davy.store.passwords import check_password
 from davy.version import __version__
 
+logger = logging.getLogger("davy.serve")
+
+STORE_SECONDS = 3
+"""How often sums go to the store."""
+
 
 def create_app(settings: ServerSettings) -> FastAPI:
     """Return the app; its database exists and its detector is loaded."""
-    scorer = demo.scorer() if settings.model == demo.WORD_LIST else load(settings.model)
-    store = open_store(settings.database, create=True)
-    shared = SharedFile(settings.shared)
-    context = Context(
-        settings=settings,
-        store=store,
-        detectors=Detectors(store, Detector(scorer)),
-        templates=render.environment(),
-        limiter=Limiter(shared=shared),
-        metrics=Metrics(shared),
-        lexicon=demo.lexicon() if settings.demo else None,
-    )
+    context = _context(settings)
     app = FastAPI(
         title="Davy",
         version=__version__,
@@ -59,6 +68,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
             Middleware(RequestLog, metrics=context.metrics),
             Middleware(error_pages.ErrorLayer),
             Middleware(HostCheck, allowed=settings.allowed_hosts),
+            Middleware(Compression),
             Middleware(BodyLimit, limit=settings.max_body, upload=settings.max_upload),
         ],
     )
@@ -69,26 +79,74 @@ def create_app(settings: ServerSettings) -> FastAPI:
     return app
 
 
+def _context(settings: ServerSettings) -> Context:
+    pictures = HeldPictures()
+    attributes, categories = load_attributes(settings.attributes), load_attributes(settings.categories)
+    for named in (attributes, categories):
+        check_lexicon_kinds(named, KINDS)
+
+    def queue(scorer: Scorer) -> Batcher:
+        return Batcher(scorer, largest=settings.largest_batch, most_seconds=settings.most_wait)
+
+    def make(scorer: Scorer, **more: Any) -> Detector:
+        screened = as_cascade(scorer) if settings.screen else scorer
+        # Strangers' posts share a batch, and must not move each other's scores.
+        return Detector(as_one_by_one(screened), queue=queue, **more)
+
+    scorer = demo.scorer() if settings.model == demo.WORD_LIST else load(settings.model, images=pictures)
+    shadow = load(settings.shadow) if settings.shadow else None
+    store = open_store(settings.database, create=True)
+    shared = SharedFile(settings.shared)
+    load_entry = partial(load_registered, images=pictures)
+    return Context(
+        settings=settings,
+        store=store,
+        detectors=Detectors(store, make(scorer), load=load_entry, make=make),
+        templates=render.environment(),
+        limiter=Limiter(shared=shared),
+        metrics=Metrics(shared),
+        quotas=Quotas(store, shared),
+        attributes=attributes,
+        categories=categories,
+        pictures=pictures,
+        shadow=Shadow(store, make(shadow), keep_texts=settings.shadow_texts) if shadow is not None else None,
+        lexicon=demo.lexicon() if settings.demo else None,
+    )
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     await to_thread.run_sync(_warm_up)
     await context.detectors.start()
-    flusher = asyncio.create_task(_flush_metrics(context.metrics), name="metrics")
+    if context.shadow is not None:
+        await context.shadow.detector.start()
+    flusher = asyncio.create_task(_flush(context), name="counters")
     try:
         yield
     finally:
         flusher.cancel()
         await context.detectors.stop()
+        if context.shadow is not None:
+            await context.shadow.stop()
         context.metrics.flush()
+        context.quotas.flush()
         context.store.close()
 
 
-async def _flush_metrics(metrics: Metrics) -> None:
-    """Let the other processes of the server know every second what this one counted."""
-    while True:
+async def _flush(context: Context) -> None:
+    """Write down what this process counted: every second for the others, every few seconds for the store."""
+    for second in count(1):
         await asyncio.sleep(1)
-        await to_thread.run_sync(metrics.flush)
+        await to_thread.run_sync(context.metrics.flush)
+        if second % STORE_SECONDS:
+            continue
+        try:
+            await to_thread.run_sync(context.quotas.flush)
+            if context.shadow is not None:
+                await to_thread.run_sync(context.shadow.flush)
+        except UserError as error:  # the database is busy or away; the sums stay for the next time
+            logger.warning("can't write down what was counted: %s", error.message)
 
 
 @cache

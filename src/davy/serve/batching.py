@@ -2,17 +2,21 @@
 
 Frames of posts in, each caller's own scores out. A batch starts as soon as the
 scorer is free: while it works, requests gather; an idle scorer waits `wait`
-seconds for company. The scorer runs in one worker thread, so it need not be
-thread-safe and the event loop stays free.
+seconds for company. Batches are as large as the scorer does in `batch_seconds`,
+and what would wait longer than `most_seconds` is refused at once, before everybody
+waits. The scorer runs in one worker thread, so it need not be thread-safe and the
+event loop stays free.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from davy.core.errors import UserError
 from davy.core.scorer import Scorer, Scores
@@ -21,6 +25,23 @@ if TYPE_CHECKING:
     import polars as pl
 
 COLUMNS = ("text", "lang", "image")
+NEW_SHARE = 0.2
+"""How much the last batch counts in the running mean of seconds a post."""
+
+Result = TypeVar("Result")
+
+
+class QueueFull(UserError):
+    """More posts wait than the scorer does in the time that callers may wait; `wait` is how many seconds it needs."""
+
+    def __init__(self, waiting: int, wait: float) -> None:
+        seconds = int(wait) + 1
+        super().__init__(
+            f"{waiting} posts are waiting for the detector, the most it takes. Retry after {seconds} second"
+            f"{'s' * (seconds > 1)}.",
+            status=429,
+        )
+        self.wait = max(wait, 0.5)
 
 
 @dataclass
@@ -47,15 +68,28 @@ class _Request:
 class Batcher:
     """Scores what callers put in, in batches of at most `largest` posts (a larger request is a batch of its own).
 
-    At most `room` posts may wait; more are refused with status 503 at once, because a
-    queue that only grows helps nobody. Use it as `async with Batcher(scorer) as batcher`.
+    At most `room` posts may wait, and no longer than `most_seconds`; more are refused with status 429 at once, because
+    a queue that only grows helps nobody. Use it as `async with Batcher(scorer) as batcher`.
     """
 
-    def __init__(self, scorer: Scorer, *, largest: int = 64, wait: float = 0.003, room: int = 2048) -> None:
+    def __init__(
+        self,
+        scorer: Scorer,
+        *,
+        largest: int = 64,
+        wait: float = 0.001,
+        room: int = 2048,
+        batch_seconds: float = 0.03,
+        most_seconds: float = 1.0,
+    ) -> None:
         self.scorer = scorer
         self._largest = largest
         self._wait = wait
         self._room = room
+        self._batch_seconds = batch_seconds
+        self._most_seconds = most_seconds
+        self._post_seconds = 0.0
+        self._working = 0
         self._queue: deque[_Request] = deque()
         self._counters = Counters()
         self._arrived = asyncio.Event()
@@ -86,12 +120,9 @@ class Batcher:
         if self._closing or self._worker is None:
             raise UserError("The server is stopping. Try again in a few seconds.", status=503)
         counters = self._counters
-        if counters.waiting + len(posts) > self._room and counters.waiting:
+        if counters.waiting and (counters.waiting + len(posts) > self._room or self.is_full):
             counters.refused += 1
-            raise UserError(
-                f"{counters.waiting} posts are waiting for the detector, the most it takes. Retry after 1 second.",
-                status=503,
-            )
+            raise QueueFull(counters.waiting, self.expected_seconds)
         request = _Request(posts.select(c for c in COLUMNS if c in posts.columns), asyncio.Future())
         counters.requests += 1
         counters.waiting += len(posts)
@@ -104,6 +135,22 @@ class Batcher:
             if request in self._queue:
                 self._leave(request)
             raise
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long a post that comes now would wait, by what the last batches took."""
+        return (self._counters.waiting + self._working) * self._post_seconds
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a post that comes now would wait longer than posts may."""
+        return self._counters.waiting > 0 and self.expected_seconds > self._most_seconds
+
+    async def run(self, function: Callable[[Scorer], Result]) -> Result:
+        """Return what a function makes of the scorer, between two batches and in the scorer's own thread."""
+        if self._closing or self._thread is None:
+            raise UserError("The server is stopping. Try again in a few seconds.", status=503)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, self.scorer)
 
     async def close(self) -> None:
         """Answer what is waiting, then stop. New requests are refused from now on."""
@@ -141,7 +188,10 @@ class Batcher:
         """Take requests off the queue, oldest first, until the batch is full."""
         batch: list[_Request] = []
         size = 0
-        while self._queue and (not batch or size + len(self._queue[0].posts) <= self._largest):
+        most = self._largest
+        if self._post_seconds:
+            most = max(1, min(most, int(self._batch_seconds / self._post_seconds)))
+        while self._queue and (not batch or size + len(self._queue[0].posts) <= most):
             request = self._queue[0]
             self._leave(request)
             if not request.answer.done():
@@ -172,20 +222,34 @@ class Batcher:
 
     async def _scored(self, batch: list[_Request]) -> list[Scores]:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _score, self.scorer, [request.posts for request in batch])
+        frames = [request.posts for request in batch]
+        self._working = sum(map(len, frames))
+        try:
+            scores, seconds = await loop.run_in_executor(self._thread, _score, self.scorer, frames)
+        finally:
+            working, self._working = self._working, 0
+        if working:
+            share = NEW_SHARE if self._post_seconds else 1.0
+            self._post_seconds += share * (seconds / working - self._post_seconds)
+        return scores
 
 
-def _score(scorer: Scorer, frames: list[Any]) -> list[Scores]:
-    """Score frames as one and return the part of each."""
+def _score(scorer: Scorer, frames: list[Any]) -> tuple[list[Scores], float]:
+    """Score frames as one and return the part of each, and the seconds that it took."""
     import numpy as np
     import polars as pl
 
+    began = time.perf_counter()
     posts = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
     scores = scorer.score(posts)
     if len(scores) != len(posts):
         raise RuntimeError(f"{scorer.name} returned {len(scores)} rows for {len(posts)} posts")
+    seconds = time.perf_counter() - began
+    if len(frames) == 1:
+        return [scores], seconds
     ends = np.cumsum([len(frame) for frame in frames])
-    return [scores.take(np.arange(end - len(frame), end)) for frame, end in zip(frames, ends, strict=True)]
+    parts = [scores.take(np.arange(end - len(frame), end)) for frame, end in zip(frames, ends, strict=True)]
+    return parts, seconds
 
 
 def _settle(request: _Request, *, scores: Scores | None = None, error: Exception | None = None) -> None:

@@ -9,10 +9,14 @@ from jinja2 import Environment
 from starlette.requests import Request
 
 from davy.lexicons.read import Lexicon
+from davy.plans.attribute_map import AttributeMap
 from davy.serve.detectors import Detectors
 from davy.serve.limits import Limiter
 from davy.serve.metrics import Metrics
+from davy.serve.pictures import HeldPictures
+from davy.serve.quotas import Quotas
 from davy.serve.settings import ServerSettings
+from davy.serve.shadow import Shadow
 from davy.store import Store
 from davy.text.mask import mask
 
@@ -30,6 +34,13 @@ class Context:
     templates: Environment
     limiter: Limiter
     metrics: Metrics
+    quotas: Quotas
+    attributes: AttributeMap
+    """What Perspective's attributes mean here."""
+    categories: AttributeMap
+    """What the categories of OpenAI's moderation mean here."""
+    pictures: HeldPictures = field(default_factory=HeldPictures)
+    shadow: Shadow | None = None
     answering: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ANSWERING_AT_ONCE))
     lexicon: Lexicon | None = None
     """What is masked; None is the shipped lexicon."""

@@ -1,19 +1,30 @@
 """One detector behind the pages: a scorer, its queue, and its answers as a person reads them.
 
-Texts in; for programs the records of `davy.score`, for people an `AnswerView` a
-question with its label, its probability and whether it was asked at all.
+Posts in, scores out; for people an `AnswerView` a question with its label, its
+probability and whether it was asked at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
 from davy.core.scheme import Question, applicable_questions
 from davy.core.scorer import Scorer, Scores
 from davy.score.result import model_of, repair_text
 from davy.serve.batching import Batcher
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class PostToScore:
+    """A text with its language where that is known; `image` names a picture that the server holds for the request."""
+
+    text: str
+    lang: str | None = None
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +43,27 @@ class Detector:
     """Scores texts through a micro-batching queue of its own, under a name and with thresholds that an admin gave."""
 
     def __init__(
-        self, scorer: Scorer, *, name: str | None = None, thresholds: Mapping[str, float] | None = None
+        self,
+        scorer: Scorer,
+        *,
+        name: str | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        queue: Callable[[Scorer], Batcher] = Batcher,
     ) -> None:
         self.scorer = scorer
-        self.model = {**model_of(scorer), **({"name": name} if name else {})}
+        self._queue = queue
+        self.model: dict[str, str | None] = {
+            **model_of(scorer),
+            **({"name": name} if name else {}),
+            "data_hash": scorer.abilities.data_hash,
+        }
         self.questions = tuple(question.name for question in scorer.questions)
         self._thresholds = dict(thresholds or {})
         self._batcher: Batcher | None = None
 
     async def start(self) -> None:
         """Open the queue in the running event loop."""
-        self._batcher = Batcher(self.scorer)
+        self._batcher = self._queue(self.scorer)
         self._batcher.start()
 
     async def stop(self) -> None:
@@ -56,18 +77,43 @@ class Detector:
         """Whether texts can be scored now."""
         return self._batcher is not None
 
-    async def score(self, texts: Sequence[str], langs: Sequence[str | None] | None = None) -> Scores:
-        """Return the scores of some texts, in their order."""
+    @property
+    def full_name(self) -> str:
+        """Name and version, as one may ask for it."""
+        return f"{self.model['name']}@{self.model['version']}"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a post that comes now would wait too long."""
+        return self._batcher is not None and self._batcher.is_full
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What the queue did so far."""
+        return self._batcher.counters if self._batcher is not None else {}
+
+    async def score(self, posts: Sequence[PostToScore]) -> Scores:
+        """Return the scores of some posts, in their order."""
         import polars as pl
 
+        columns: dict[str, list[str | None]] = {
+            "text": [repair_text(post.text) for post in posts],
+            "lang": [post.lang for post in posts],
+        }
+        if any(post.image for post in posts):
+            columns["image"] = [post.image for post in posts]
+        frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+        scores = await self._running().score(frame)
+        return replace(scores, thresholds={**scores.thresholds, **self._thresholds}) if self._thresholds else scores
+
+    async def run(self, function: Callable[[Scorer], Result]) -> Result:
+        """Return what a function makes of the scorer, between two batches."""
+        return await self._running().run(function)
+
+    def _running(self) -> Batcher:
         if self._batcher is None:
             raise RuntimeError("the detector has not started")
-        frame = pl.DataFrame(
-            {"text": [repair_text(text) for text in texts], "lang": list(langs or [None] * len(texts))},
-            schema={"text": pl.String, "lang": pl.String},
-        )
-        scores = await self._batcher.score(frame)
-        return replace(scores, thresholds={**scores.thresholds, **self._thresholds}) if self._thresholds else scores
+        return self._batcher
 
 
 def answer_views(scores: Scores, row: int, lang: str) -> list[AnswerView]:
@@ -112,8 +158,3 @@ def verdict_text(scores: Scores, row: int, lang: str) -> str:
 
 def _said(question: Question, label: str, lang: str) -> str:
     return question.label(label).title.said_in(lang) or label
-
-
-def response_body(model: dict[str, str], records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the API's answer: the model first, then a record a text."""
-    return {"model": model, "results": records}

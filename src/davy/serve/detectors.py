@@ -1,7 +1,8 @@
 """The detectors of a running server: found by name and version, loaded when first asked for, swapped while it runs.
 
 The store says which there are; every process reads it every two seconds, so that an admin's change reaches all
-of them without a restart. A new version is loaded before it takes over. At most `most_loaded` detectors are in
+of them without a restart. A new version is loaded before it takes over; one that can't be loaded does not, and
+whoever answered before goes on. At most `most_loaded` detectors are in
 memory beside the one that the server was started with; the one not asked for longest goes first.
 """
 
@@ -9,16 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from anyio import to_thread
 
 from davy.actions.detectors import load_registered
 from davy.core.errors import UserError
 from davy.core.scorer import Scorer, Scores
-from davy.serve.detector import Detector
+from davy.serve.detector import Detector, PostToScore
 from davy.serve.errors import LocalizedError
 from davy.store import Store
 from davy.store.detectors import RegisteredDetector, list_detectors
@@ -27,6 +30,8 @@ logger = logging.getLogger("davy.serve")
 
 MOST_LOADED = 4
 POLL_SECONDS = 2.0
+RETRY_SECONDS = 30.0
+"""How long after a version could not be loaded it is tried again."""
 
 
 class Detectors:
@@ -40,12 +45,18 @@ class Detectors:
         most_loaded: int = MOST_LOADED,
         poll_seconds: float = POLL_SECONDS,
         load: Callable[[RegisteredDetector], Scorer] = load_registered,
+        make: Callable[..., Detector] = Detector,
     ) -> None:
         self.started = started
+        self.refused: dict[str, str] = {}
+        """Why versions can't take over, by their id."""
         self._store = store
         self._most_loaded = most_loaded
         self._poll_seconds = poll_seconds
         self._load_scorer = load
+        self._make = make
+        self._retry_at: float | None = None
+        self._read_entries: list[RegisteredDetector] = []
         self._entries: list[RegisteredDetector] = []
         self._loaded: OrderedDict[str, Detector] = OrderedDict()
         self._loading: dict[str, asyncio.Task[Detector]] = {}
@@ -79,46 +90,86 @@ class Detectors:
         return self.started.ready and (default is None or default.id in self._loaded)
 
     @property
-    def default_model(self) -> dict[str, str]:
-        """Name and version of the detector that answers whoever names none."""
+    def default_model(self) -> dict[str, str | None]:
+        """Name, version and data hash of the detector that answers whoever names none."""
         default = self._default()
-        return self.started.model if default is None else {"name": default.name, "version": default.version}
+        if default is None:
+            return self.started.model
+        return {"name": default.name, "version": default.version, "data_hash": default.data_hash}
 
     @property
     def names(self) -> list[str]:
         """The names that may be asked for, the default first."""
         active = [entry.name for entry in self._entries if entry.state == "active"]
-        return list(dict.fromkeys((self.default_model["name"], *active, self.started.model["name"])))
+        return list(dict.fromkeys((str(self.default_model["name"]), *active, str(self.started.model["name"]))))
 
     @property
-    def loaded(self) -> list[dict[str, str]]:
-        """Name and version of each detector in this process's memory."""
+    def loaded(self) -> list[dict[str, str | None]]:
+        """Name, version and data hash of each detector in this process's memory."""
         return [self.started.model, *(detector.model for detector in self._loaded.values())]
 
-    async def score(
-        self, texts: Sequence[str], langs: Sequence[str | None] | None = None, *, model: str | None = None
-    ) -> tuple[dict[str, str], Scores]:
+    @property
+    def is_full(self) -> bool:
+        """Whether the default detector would refuse a post that comes now."""
+        default = self._default()
+        detector = self.started if default is None else self._loaded.get(default.id)
+        return detector is not None and detector.is_full
+
+    def queue_counters(self) -> list[tuple[str, dict[str, int]]]:
+        """Return what the queue of each detector in this process's memory did, by its full name."""
+        return [(it.full_name, it.counters) for it in (self.started, *self._loaded.values())]
+
+    async def score(self, posts: Sequence[PostToScore], *, model: str | None = None) -> tuple[Detector, Scores]:
         """Return which detector answered and the scores; `model` is a name or `name@version`."""
-        detector = await self._get(model)
-        return detector.model, await detector.score(texts, langs)
+        detector = await self.find(model)
+        return detector, await detector.score(posts)
 
     async def refresh(self) -> None:
         """Learn from the store what changed. Versions that take over are loaded before they do."""
         async with self._refreshing:
             entries = await to_thread.run_sync(self._read)
-            if entries == self._entries:
+            due = self._retry_at is not None and time.monotonic() >= self._retry_at
+            if entries == self._read_entries and not due:
                 return
-            names_in_use = {entry.name for entry in self._entries if entry.id in self._loaded}
-            for entry in entries:
-                if entry.is_default or (entry.state == "active" and entry.name in names_in_use):
-                    try:
-                        await self._load(entry)
-                    except UserError as error:  # whoever asks for it is told; the others go on
-                        logger.error("%s", error.message)
-            self._entries = entries
-            answering = {entry.id for entry in entries if entry.state != "retired"}
+            kept = await self._without_refused(entries)
+            self._read_entries, self._entries = entries, kept
+            answering = {entry.id for entry in kept if entry.state != "retired"}
             for detector_id in set(self._loaded) - answering:
                 self._unload(detector_id)
+
+    async def _without_refused(self, entries: list[RegisteredDetector]) -> list[RegisteredDetector]:
+        """Return the versions with those that answered before in the place of those that can't be loaded."""
+        names_in_use = {entry.name for entry in self._entries if entry.id in self._loaded}
+        self.refused = {}
+        kept = list(entries)
+        for entry in entries:
+            if not (entry.is_default or (entry.state == "active" and entry.name in names_in_use)):
+                continue
+            try:
+                await self._load(entry)
+            except Exception as error:  # noqa: BLE001 — garbage raises anything, and must not stop who answers
+                why = error.message if isinstance(error, UserError) else f"{type(error).__name__} while loading"
+                logger.error("%s can't take over: %s", entry.full_name, why)
+                self.refused[entry.id] = why
+                before = self._answered_before(entry)
+                if before is not None:
+                    kept = [before if it.id == before.id else it for it in kept if it.id != entry.id]
+                elif entry.is_default:
+                    kept = [replace(it, is_default=False) if it.id == entry.id else it for it in kept]
+        self._retry_at = time.monotonic() + RETRY_SECONDS if self.refused else None
+        return kept
+
+    def _answered_before(self, entry: RegisteredDetector) -> RegisteredDetector | None:
+        """Return the version, still in memory, whose place another one was to take."""
+        same = [it for it in self._entries if it.id in self._loaded and it.id != entry.id]
+        return next(
+            (
+                it
+                for it in same
+                if (it.is_default if entry.is_default else it.name == entry.name and it.state == "active")
+            ),
+            None,
+        )
 
     def _read(self) -> list[RegisteredDetector]:
         with self._store.read() as db:
@@ -135,7 +186,8 @@ class Detectors:
     def _default(self) -> RegisteredDetector | None:
         return next((entry for entry in self._entries if entry.is_default), None)
 
-    async def _get(self, model: str | None) -> Detector:
+    async def find(self, model: str | None = None) -> Detector:
+        """Return the detector that a name or `name@version` means, loaded; without one, the default."""
         entry = self._find(model)
         if entry is None:
             return self.started
@@ -177,7 +229,7 @@ class Detectors:
             for detector_id in evictable[: max(0, len(self._loaded) + 1 - self._most_loaded)]:
                 self._unload(detector_id)
             scorer = await to_thread.run_sync(self._load_scorer, entry)
-            detector = Detector(scorer, name=entry.name, thresholds=entry.thresholds)
+            detector = self._make(scorer, name=entry.name, thresholds=entry.thresholds)
             await detector.start()
             self._loaded[entry.id] = detector
             return detector

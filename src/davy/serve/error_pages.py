@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import secrets
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fastapi import FastAPI
@@ -22,7 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from davy.core.errors import UserError
-from davy.serve import render
+from davy.serve import error_shapes, render
 from davy.serve.errors import LocalizedError, SignInRequired, is_htmx, wants_json
 
 log = logging.getLogger("davy.serve")
@@ -72,6 +73,10 @@ class ErrorLayer:
 def respond(request: Request, error: Exception) -> Response:
     """Return the response to an error: JSON for programs, a part for htmx, a page for people."""
     answer = _answer(request, error)
+    shape = _shape(request.url.path)
+    if shape is not None:
+        status, shaped = shape(answer.status, answer.message, error)
+        return JSONResponse(shaped, status, answer.headers)
     if wants_json(request):
         body: dict[str, object] = {"error": answer.message, "status": answer.status}
         if answer.id:
@@ -91,6 +96,13 @@ def respond(request: Request, error: Exception) -> Response:
     )
 
 
+def _shape(path: str) -> Callable[[int, str, Exception], tuple[int, dict[str, object]]] | None:
+    """Return how an address words its errors, where that is as another service does."""
+    if path.startswith(error_shapes.PERSPECTIVE):
+        return error_shapes.google_error
+    return error_shapes.openai_error if path.startswith(error_shapes.MODERATIONS) else None
+
+
 def _answer(request: Request, error: Exception) -> _Answer:
     words = render.translator_of(request)
     if isinstance(error, LocalizedError):
@@ -100,7 +112,8 @@ def _answer(request: Request, error: Exception) -> _Answer:
         message = error.message if wants_json(request) else words(f"error.{error.key}", **error.values)
         return _Answer(error.status, message, headers)
     if isinstance(error, UserError):
-        return _Answer(error.status, error.message)
+        wait = float(getattr(error, "wait", 0.0))
+        return _Answer(error.status, error.message, {"Retry-After": str(int(wait) + 1)} if wait else {})
     if isinstance(error, RequestValidationError):
         return _Answer(422, _wrong_fields(error))
     if isinstance(error, HTTPException):

@@ -30,7 +30,7 @@ class SignInRequired(LocalizedError):
 
 def wants_json(request: Request) -> bool:
     """Return whether the client is a program: an API path, or JSON accepted and HTML not."""
-    if request.url.path.startswith(("/v1/", "/v1alpha1/", "/api/", "/healthz", "/metrics")):
+    if request.url.path.startswith(("/v1/", "/v1alpha1/", "/api/", "/healthz", "/readyz", "/metrics", "/$discovery/")):
         return True
     accepts = request.headers.get("accept", "")
     return "json" in accepts and "html" not in accepts

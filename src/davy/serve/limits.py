@@ -32,6 +32,7 @@ RATES: dict[str, Rate] = {
     "words of a person": Rate(burst=30, per_minute=20),
     "texts of a session": Rate(burst=100, per_minute=120),
     "api key": Rate(burst=200, per_minute=1200),
+    "suggestions of a key": Rate(burst=60, per_minute=60),
     "api refused": Rate(burst=30, per_minute=30),
 }
 
@@ -62,9 +63,12 @@ class Limiter:
         with self._shared.transaction() as db:
             return int(db.execute("SELECT count(*) FROM buckets").fetchone()[0])
 
-    def take(self, kind: str, name: str, cost: float = 1.0) -> float:
-        """Take from a bucket and return 0, or return how many seconds to wait, taking nothing."""
-        rate, key = self._rates[kind], _key(kind, name)
+    def take(self, kind: str, name: str, cost: float = 1.0, *, rate: Rate | None = None) -> float:
+        """Take from a bucket and return 0, or return how many seconds to wait, taking nothing.
+
+        `rate` is the limit of this name, where it has one of its own.
+        """
+        rate, key = rate or self._rates[kind], _key(kind, name)
         per_second = rate.per_minute / 60
         with self._shared.transaction() as db:
             now = self._clock()

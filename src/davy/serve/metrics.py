@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from davy.serve.shared import SharedFile
 
 BUCKETS: tuple[float, ...] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-EVENTS: tuple[str, ...] = ("texts_scored", "sign_ins", "sign_ins_refused", "rate_limited")
+EVENTS: tuple[str, ...] = ("texts_scored", "sign_ins", "sign_ins_refused", "rate_limited", "timed_out")
 
 
 class Metrics:
@@ -67,8 +67,17 @@ class Metrics:
                 totals[name] += n
         return totals
 
-    def text(self, models: Iterable[dict[str, str]]) -> str:
-        """Return everything in Prometheus' text format; `models` are the detectors that answer."""
+    def text(
+        self,
+        models: Iterable[Mapping[str, str | None]],
+        queues: Iterable[tuple[str, Mapping[str, int]]] = (),
+        gauges: Mapping[str, float] | None = None,
+    ) -> str:
+        """Return everything in Prometheus' text format.
+
+        `models` are the detectors that answer; `queues` what their queues did and `gauges` what holds now, both in the
+        process that is asked.
+        """
         totals = self.totals()
         lines = ["# HELP davy_requests_total Requests answered.", "# TYPE davy_requests_total counter"]
         lines += [f"{name} {n}" for name, n in sorted(totals.items()) if name.startswith("davy_requests_total{")]
@@ -82,7 +91,17 @@ class Metrics:
         for event in EVENTS:
             lines += [f"# TYPE davy_{event}_total counter", f"davy_{event}_total {totals[f'davy_{event}_total']}"]
         lines += ["# HELP davy_model_info The detectors that answer.", "# TYPE davy_model_info gauge"]
-        lines += [f'davy_model_info{{name="{_safe(m["name"])}",version="{_safe(m["version"])}"}} 1' for m in models]
+        lines += [
+            f'davy_model_info{{name="{_safe(str(m["name"]))}",version="{_safe(str(m["version"]))}"}} 1' for m in models
+        ]
+        lines += ["# HELP davy_queue What a detector's queue did, in this process.", "# TYPE davy_queue gauge"]
+        lines += [
+            f'davy_queue{{model="{_safe(model)}",what="{what}"}} {n}'
+            for model, counters in queues
+            for what, n in counters.items()
+        ]
+        for name, value in (gauges or {}).items():
+            lines += [f"# TYPE {name} gauge", f"{name} {value}"]
         return "\n".join(lines) + "\n"
 
     def _add(self, counts: dict[str, float]) -> None:

@@ -41,6 +41,22 @@ class ServerSettings:
     max_upload: int = 52_428_800
     max_text: int = 10_000
     max_batch: int = 100
+    request_seconds: float = 30.0
+    """How long a detector may take for one request."""
+    most_wait: float = 1.0
+    """How many seconds a post may wait for its turn; what would wait longer is refused with 429."""
+    largest_batch: int = 64
+    """Posts that are scored together; 1 scores each request on its own."""
+    screen: bool = False
+    """Whether a detector's screen clears plainly harmless posts without reading them to the end."""
+    shadow: str | None = None
+    """The detector that scores along and whose answers nobody sees."""
+    shadow_texts: bool = False
+    """Whether posts on which the shadow differs are kept with their texts."""
+    attributes: str = "perspective"
+    """The file that says what Perspective's attributes mean; the shipped one by its name."""
+    categories: str = "moderation"
+    """The file that says what OpenAI's categories mean; the shipped one by its name."""
     session_hours: int = 14 * 24
     log_details: bool = False
     """Whether the log of a bug has the error's message, which may quote what somebody posted."""

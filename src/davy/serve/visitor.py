@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, Header
+from fastapi import Depends, Header, Query
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -22,7 +22,9 @@ from davy.core.errors import UserError
 from davy.serve import cookies, csrf
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
+from davy.serve.limits import Rate
 from davy.serve.permissions import may
+from davy.serve.quotas import rate_of
 from davy.store import keys, sessions
 from davy.store.sessions import SignInSession
 from davy.store.users import User
@@ -137,10 +139,10 @@ def client_address(request: Request) -> str:
     return ":".join(host.split(":")[:4]) if ":" in host else host
 
 
-def check_rate(request: Request, kind: str, name: str, cost: float = 1.0) -> None:
+def check_rate(request: Request, kind: str, name: str, cost: float = 1.0, *, rate: Rate | None = None) -> None:
     """Take from a rate limit; refuse with 429 and the seconds to wait when it is used up."""
     context = context_of(request)
-    wait = context.limiter.take(kind, name, cost)
+    wait = context.limiter.take(kind, name, cost, rate=rate)
     if wait:
         context.metrics.count("rate_limited")
         raise LocalizedError("too_many", status=429, wait=wait, seconds=int(wait) + 1)
@@ -170,6 +172,27 @@ def key_or_session(scope: str, act: str) -> Callable[..., User]:
     return check
 
 
+def key_only(scope: str, act: str) -> Callable[..., User]:
+    """Return a dependency for the shapes of other services, whose clients send a key in one of three places.
+
+    A session never counts, so a page of another site can't use a reader's.
+    """
+
+    def check(
+        request: Request,
+        key: Annotated[str | None, Query(description="An API key.")] = None,
+        x_goog_api_key: Annotated[str | None, Header(include_in_schema=False)] = None,
+        authorization: Annotated[str | None, Header()] = None,
+    ) -> User:
+        kind, _, bearer = (authorization or "").partition(" ")
+        secret = key or x_goog_api_key or (bearer if kind.lower() == "bearer" else "")
+        if not secret.strip():
+            raise SignInRequired
+        return _by_key(request, secret.strip(), scope, act)
+
+    return check
+
+
 def _by_key(request: Request, secret: str, scope: str, act: str) -> User:
     context = context_of(request)
     try:
@@ -179,7 +202,9 @@ def _by_key(request: Request, secret: str, scope: str, act: str) -> User:
         # Only refusals count here, so that guessing keys is slow and using one is not.
         check_rate(request, "api refused", client_address(request))
         raise
-    check_rate(request, "api key", key.id)
+    check_rate(request, "api key", key.id, rate=rate_of(key))
+    context.quotas.know(key)
+    request.state.key = key
     if not may(owner.role, act):
         raise LocalizedError("not_allowed", status=403)
     if keys.needs_touch(key):

@@ -24,6 +24,8 @@ SCOPES: tuple[str, ...] = ("score", "read", "annotate", "admin")
 """What a key may do. `admin` includes the others, and only an admin's key can have it."""
 
 USED_EVERY = timedelta(minutes=1)
+MOST_ALLOWED = 100_000_000
+"""The largest limit that a key can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class ApiKey:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     used_at: datetime | None = None
+    per_minute: int | None = None
+    """Requests a minute; None is the server's usual limit."""
+    per_day: int | None = None
+    """Posts a day; None is without a quota."""
 
     @property
     def state(self) -> str:
@@ -53,9 +59,20 @@ class ApiKey:
 
 
 def create(
-    db: Connection, *, name: str, owner: str, scopes: Sequence[str], by: str, lasts: timedelta | None = None
+    db: Connection,
+    *,
+    name: str,
+    owner: str,
+    scopes: Sequence[str],
+    by: str,
+    lasts: timedelta | None = None,
+    per_minute: int | None = None,
+    per_day: int | None = None,
 ) -> tuple[ApiKey, str]:
     """Add a key for the user with id `owner`; return it with the secret, which can't be shown again."""
+    for what, limit in (("requests a minute", per_minute), ("posts a day", per_day)):
+        if limit is not None and not 1 <= limit <= MOST_ALLOWED:
+            raise UserError(f"A key may have 1 to {MOST_ALLOWED:,} {what}, not {limit:,}.")
     user = users.get(db, owner)
     chosen = check_scopes(scopes)
     if "admin" in chosen and user.role != "admin":
@@ -65,7 +82,9 @@ def create(
     prefix = "".join(secrets.choice("abcdefghjkmnpqrstvwxyz0123456789") for _ in range(8))
     secret, at = f"davy_{prefix}_{new_token()}", now()
     expires = at + lasts if lasts else None
-    key = ApiKey(new_id(), prefix, users.clean_name(name), owner, chosen, at, expires)
+    key = ApiKey(
+        new_id(), prefix, users.clean_name(name), owner, chosen, at, expires, per_minute=per_minute, per_day=per_day
+    )
     db.execute(
         insert(api_keys).values(
             id=key.id,
@@ -76,6 +95,8 @@ def create(
             scopes=" ".join(chosen),
             created_at=at,
             expires_at=key.expires_at,
+            per_minute=per_minute,
+            per_day=per_day,
         )
     )
     events.record(db, by=by, what="key created", about=f"key {key.id}", owner=owner, scopes=list(chosen))
@@ -159,4 +180,6 @@ def _key(row: Row[tuple[object, ...]], prefix: str = "") -> ApiKey:
         got[f"{prefix}expires_at"],
         got[f"{prefix}revoked_at"],
         got[f"{prefix}used_at"],
+        got[f"{prefix}per_minute"],
+        got[f"{prefix}per_day"],
     )

@@ -1,6 +1,7 @@
-"""`POST /v1/score`: texts in, scores out, for programs with an API key and for our own pages.
+"""`POST /v1/score`: posts in, scores out, for programs with an API key and for our own pages.
 
-Every answer names the model and its version. Texts are neither kept nor logged.
+Every answer names the model, its version and the hash of its data, with the thresholds and the verdict's path.
+Questions that a post's answers don't lead to are left out. Texts and pictures are neither kept nor logged.
 """
 
 from __future__ import annotations
@@ -10,52 +11,104 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
+from starlette.responses import Response
 
-from davy.score.result import records
-from davy.serve.context import context_of
-from davy.serve.detector import response_body
+from davy.core.errors import UserError, nearest
+from davy.serve.detector import PostToScore
 from davy.serve.errors import LocalizedError
+from davy.serve.scoring import ScoredPosts, explanations, reached_records, score_posts
 from davy.serve.visitor import check_rate, key_or_session
 from davy.store.users import User
 
 router = APIRouter()
 
+Language = Annotated[str | None, Field(max_length=20)]
+
+
+class SentPost(BaseModel):
+    """One post: a text, a picture as base64 (or both), its language where you know it, and your own id for it."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    text: str = ""
+    lang: Language = None
+    image: str | None = None
+    id: str | None = Field(default=None, max_length=200)
+
 
 class ScoreRequest(BaseModel):
-    """One `text`, or several `texts`; `lang` is their language where you know it; `model` a detector's name.
+    """One `text`, several `texts`, or `posts`; `lang` is their language where you know it; `model` a detector's name.
 
-    Without `model` the default detector answers; `name@version` asks for exactly one version.
+    Without `model` the default detector answers; `name@version` asks for exactly one version. `questions` names the
+    ones you want, `explain` adds the words that carried each decision (at most 10 posts). `community` names whose
+    thresholds decide.
     """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     text: str | None = None
     texts: list[str] | None = Field(default=None, min_length=1)
-    lang: str | None = Field(default=None, max_length=20)
+    posts: list[SentPost] | None = Field(default=None, min_length=1)
+    lang: Language = None
     model: str | None = Field(default=None, max_length=200)
+    questions: list[str] | None = Field(default=None, min_length=1, max_length=100)
+    explain: bool = False
+    community: str | None = Field(default=None, max_length=200)
 
 
 @router.post("/v1/score")
 async def score(
-    request: Request, asked: ScoreRequest, who: Annotated[User, Depends(key_or_session("score", "score texts"))]
+    request: Request,
+    response: Response,
+    asked: ScoreRequest,
+    who: Annotated[User, Depends(key_or_session("score", "score texts"))],
 ) -> dict[str, Any]:
-    """Return for each text its verdict and each question's label and probabilities, in the order of the texts."""
-    context = context_of(request)
-    texts = _texts(asked, most=context.settings.max_batch, longest=context.settings.max_text)
-    if request.headers.get("authorization") is None:  # a key has a limit of its own
-        check_rate(request, "texts of a session", who.id, cost=len(texts))
-    model, scores = await context.detectors.score(texts, [asked.lang] * len(texts), model=asked.model)
-    context.metrics.count("texts_scored", len(texts))
-    return response_body(model, records(scores))
+    """Return for each post its verdict and each question's label and probabilities, in the order of the posts."""
+    sent = _sent(asked)
+    if getattr(request.state, "key", None) is None:  # a key has limits of its own
+        check_rate(request, "texts of a session", who.id, cost=len(sent))
+    posts = [PostToScore(post.text, post.lang or asked.lang) for post in sent]
+    images = [post.image for post in sent]
+    scored = await score_posts(request, posts, model=asked.model, images=images, community=asked.community)
+    _check_questions(scored, asked.questions)
+    results = reached_records(scored, asked.questions)
+    for post, result in zip(sent, results, strict=True):
+        result["path"] = _path(result["verdict"])
+        if post.id is not None:
+            result["id"] = post.id
+    if asked.explain:
+        for result, explanation in zip(results, await explanations(request, scored), strict=True):
+            result["explanation"] = explanation
+    response.headers.update(scored.headers)
+    return {"model": scored.detector.model, "results": results}
 
 
-def _texts(asked: ScoreRequest, *, most: int, longest: int) -> list[str]:
-    if (asked.text is None) == (asked.texts is None):
+def _sent(asked: ScoreRequest) -> list[SentPost]:
+    given = [it for it in (asked.text, asked.texts, asked.posts) if it is not None]
+    if len(given) != 1:
         raise LocalizedError("one_of", status=422)
+    if asked.posts is not None:
+        for place, post in enumerate(asked.posts, 1):
+            if not post.text and not post.image:
+                raise LocalizedError("empty_post", status=422, place=place)
+        return asked.posts
     texts = [asked.text] if asked.text is not None else list(asked.texts or [])
-    if len(texts) > most:
-        raise LocalizedError("too_many_texts", status=413, got=len(texts), most=most)
-    for place, text in enumerate(texts, 1):
-        if len(text) > longest:
-            raise LocalizedError("text_too_long", status=413, place=place, got=len(text), most=longest)
-    return texts
+    return [SentPost(text=text) for text in texts]
+
+
+def _check_questions(scored: ScoredPosts, wanted: list[str] | None) -> None:
+    known = list(scored.detector.questions)
+    for name in wanted or []:
+        if name not in known:
+            raise UserError(
+                f"{scored.detector.model['name']} has no question {name[:80]!r}; it has {', '.join(known)}."
+                f"{nearest(name, known)}",
+                status=422,
+            )
+
+
+def _path(verdict: str | None) -> list[list[str]]:
+    """Return a verdict as steps: each root question's answers from the top down."""
+    if not verdict or verdict == "none":
+        return []
+    return [path.split(" > ") for path in verdict.split("; ")]

@@ -1,4 +1,4 @@
-"""Is the server well? `/healthz` for whoever keeps it running, `/metrics` for Prometheus."""
+"""Is the server well? `/healthz` for whoever keeps it running, `/readyz` for whoever sends it work, `/metrics`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from davy.serve.context import context_of
+from davy.serve.context import Context, context_of
 from davy.serve.settings import is_loopback
 from davy.serve.visitor import key_or_session
 from davy.store import users
@@ -34,11 +34,32 @@ def healthz(request: Request) -> Response:
     return JSONResponse(state, 200 if state["status"] == "ok" else 503)
 
 
+@router.get("/readyz", operation_id="readyz")
+@router.head("/readyz", include_in_schema=False)
+def readyz(request: Request) -> Response:
+    """Return 200 where a post that comes now is scored soon, else 503: for whoever spreads requests over servers."""
+    detectors = context_of(request).detectors
+    if not detectors.ready:
+        return JSONResponse({"status": "starting or stopping"}, 503)
+    if detectors.is_full:
+        return JSONResponse({"status": "busy"}, 503, {"Retry-After": "1"})
+    return JSONResponse({"status": "ready", "refused": sorted(set(detectors.refused.values()))})
+
+
 @router.get("/metrics")
 def metrics(request: Request, authorization: Annotated[str | None, Header()] = None) -> Response:
     """Return counters in Prometheus' text format: from this machine, or with an admin's key or session."""
     context = context_of(request)
     if not is_loopback(request.client.host if request.client else ""):
         key_or_session("admin", "see the audit")(request, authorization)
-    text = context.metrics.text(context.detectors.loaded)
+    text = context.metrics.text(context.detectors.loaded, context.detectors.queue_counters(), _gauges(context))
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+def _gauges(context: Context) -> dict[str, float]:
+    """Return what is true of this process now."""
+    shadow = context.shadow
+    return {
+        "davy_detectors_refused": len(context.detectors.refused),
+        "davy_shadow_passed_over": shadow.passed_over if shadow is not None else 0,
+    }

@@ -14,8 +14,9 @@ from davy.core.errors import UserError
 from davy.score.result import repair_text
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.detector import answer_views, verdict_text
+from davy.serve.detector import PostToScore, answer_views, verdict_text
 from davy.serve.errors import LocalizedError, is_htmx
+from davy.serve.scoring import score_posts
 from davy.serve.visitor import Form, allowed, check_rate, field
 from davy.store.users import User
 
@@ -55,15 +56,15 @@ async def _result(request: Request, text: str, wanted: str) -> dict[str, object]
         raise LocalizedError("empty_text")
     if len(text) > context.settings.max_text:
         raise LocalizedError("too_long", status=413, most=context.settings.max_text, got=len(text))
-    model, scores = await context.detectors.score([text], model=wanted or None)
-    context.metrics.count("texts_scored")
+    scored = await score_posts(request, [PostToScore(text)], model=wanted or None)
+    scores = scored.scores
     shown = repair_text(text)
     return {
         "text": shown,
         "masked": await to_thread.run_sync(context.mask, shown),
         "verdict": verdict_text(scores, 0, render.translator_of(request).lang),
         "answers": answer_views(scores, 0, render.translator_of(request).lang),
-        "model": model,
+        "model": scored.detector.model,
     }
 
 

@@ -1,0 +1,131 @@
+"""The description of Perspective's shape that Google's client libraries read: an address in, the document out.
+
+Written from the public reference; `tests/serve/test_perspective_clients.py` builds Google's own client from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_STRING = {"type": "string"}
+_BOOLEAN = {"type": "boolean"}
+_STRINGS = {"type": "array", "items": _STRING}
+_SCORE_TYPES = ["SCORE_TYPE_UNSPECIFIED", "PROBABILITY", "STD_DEV_SCORE", "PERCENTILE", "RAW"]
+_TEXT_TYPES = ["TEXT_TYPE_UNSPECIFIED", "PLAIN_TEXT", "HTML"]
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": name}
+
+
+def _list(name: str) -> dict[str, Any]:
+    return {"type": "array", "items": _ref(name)}
+
+
+def _map(name: str) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": _ref(name)}
+
+
+_COMMON: dict[str, Any] = {
+    "comment": _ref("TextEntry"),
+    "context": _ref("Context"),
+    "languages": _STRINGS,
+    "clientToken": _STRING,
+    "sessionId": _STRING,
+    "communityId": _STRING,
+}
+
+_SCHEMAS: dict[str, dict[str, Any]] = {
+    "AnalyzeCommentRequest": {
+        **_COMMON,
+        "requestedAttributes": _map("AttributeParameters"),
+        "doNotStore": _BOOLEAN,
+        "spanAnnotations": _BOOLEAN,
+        "dropUnsupportedAttributes": _BOOLEAN,
+    },
+    "AnalyzeCommentResponse": {
+        "attributeScores": _map("AttributeScores"),
+        "languages": _STRINGS,
+        "detectedLanguages": _STRINGS,
+        "clientToken": _STRING,
+    },
+    "SuggestCommentScoreRequest": {**_COMMON, "attributeScores": _map("AttributeScores")},
+    "SuggestCommentScoreResponse": {
+        "clientToken": _STRING,
+        "detectedLanguages": _STRINGS,
+        "requestedLanguages": _STRINGS,
+    },
+    "TextEntry": {"text": _STRING, "type": {**_STRING, "enum": _TEXT_TYPES}},
+    "Context": {"entries": _list("TextEntry"), "articleAndParentComment": _ref("ArticleAndParentComment")},
+    "ArticleAndParentComment": {"article": _ref("TextEntry"), "parentComment": _ref("TextEntry")},
+    "AttributeParameters": {
+        "scoreType": {**_STRING, "enum": _SCORE_TYPES},
+        "scoreThreshold": {"type": "number", "format": "float"},
+    },
+    "AttributeScores": {"summaryScore": _ref("Score"), "spanScores": _list("SpanScore")},
+    "SpanScore": {
+        "begin": {"type": "integer", "format": "int32"},
+        "end": {"type": "integer", "format": "int32"},
+        "score": _ref("Score"),
+    },
+    "Score": {"value": {"type": "number", "format": "float"}, "type": {**_STRING, "enum": _SCORE_TYPES}},
+}
+
+_QUERY: dict[str, str] = {
+    "key": "API key.",
+    "fields": "Taken and not used: the whole answer is sent.",
+    "alt": "Data format for the answer; json.",
+    "prettyPrint": "Taken and not used.",
+    "quotaUser": "Taken and not used.",
+    "access_token": "Not used: send a key.",
+    "oauth_token": "Not used: send a key.",
+    "callback": "Not used.",
+    "uploadType": "Not used.",
+    "upload_protocol": "Not used.",
+    "$.xgafv": "Not used.",
+}
+
+
+def _method(name: str, message: str, description: str) -> dict[str, Any]:
+    return {
+        "id": f"commentanalyzer.comments.{name}",
+        "path": f"v1alpha1/comments:{name}",
+        "flatPath": f"v1alpha1/comments:{name}",
+        "httpMethod": "POST",
+        "parameterOrder": [],
+        "parameters": {},
+        "request": _ref(f"{message}Request"),
+        "response": _ref(f"{message}Response"),
+        "scopes": ["https://www.googleapis.com/auth/userinfo.email"],
+        "description": description,
+    }
+
+
+def discovery_document(base_url: str) -> dict[str, Any]:
+    """Return the document of the service at an address."""
+    root = f"{base_url.rstrip('/')}/"
+    methods = {
+        "analyze": _method("analyze", "AnalyzeComment", "Scores a comment for the attributes asked for."),
+        "suggestscore": _method("suggestscore", "SuggestCommentScore", "Keeps a correction for review."),
+    }
+    schemas = {name: {"id": name, "type": "object", "properties": properties} for name, properties in _SCHEMAS.items()}
+    return {
+        "kind": "discovery#restDescription",
+        "discoveryVersion": "v1",
+        "id": "commentanalyzer:v1alpha1",
+        "name": "commentanalyzer",
+        "canonicalName": "Comment Analyzer",
+        "version": "v1alpha1",
+        "title": "Davy in the shape of the Perspective Comment Analyzer API",
+        "protocol": "rest",
+        "rootUrl": root,
+        "baseUrl": root,
+        "basePath": "",
+        "servicePath": "",
+        "batchPath": "batch",
+        "parameters": {
+            name: {"type": "string", "location": "query", "description": about} for name, about in _QUERY.items()
+        },
+        "resources": {"comments": {"methods": methods}},
+        "schemas": schemas,
+    }
