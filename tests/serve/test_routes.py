@@ -64,10 +64,10 @@ GET  /score                                                                 >+++
 POST /score                                                                 >++++++++
 POST /v1/score                                                              >++++++++
 
-# for programs with a key; a session never counts
+# for programs with a key; a session never counts (Google says 403 where no key is sent)
 POST /v1/moderations                                                        >>>>>>>>>
-POST /v1alpha1/comments:analyze                                             >>>>>>>>>
-POST /v1alpha1/comments:suggestscore                                        >>>>>>>>>
+POST /v1alpha1/comments:analyze                                             ---------
+POST /v1alpha1/comments:suggestscore                                        ---------
 
 # for roles on the server
 GET  /api/events                                                            >-------+
