@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from davy.annotate import project_file, settings
-from davy.annotate.project_creation import check_plan
+from davy.annotate import project_file, settings, survey
+from davy.annotate.project_creation import check_plan, create_project
 from davy.core.errors import UserError
 from davy.schemes import load
 
@@ -135,3 +135,26 @@ def test_a_plan_that_names_a_question_its_scheme_lacks_is_refused_with_the_neare
     raw = b"name: x\npreset: edos\nadjudication: {sexst: majority}\n"
     with pytest.raises(UserError, match="Did you mean 'sexist'"):
         check_plan(project_file.parse_plan(raw, "f.yaml"), load("edos"))
+
+
+def test_a_file_brings_the_questions_of_the_survey(store):
+    text = """
+name: lamps
+preset: hatemoji-check
+survey:
+  - {name: harder, words: {en: It got harder., de: Es wurde schwerer.}}
+  - {name: ways, kind: text, words: Which ways worked?}
+"""
+    with store.write() as db:
+        project = create_project(db, project_file.parse_plan(text.encode(), "lamps.yaml"), by="shell").project
+    asked = survey.questions_of(project)
+    assert [(it.id, it.kind, it.words.said_in("de")) for it in asked] == [
+        ("harder", "scale", "Es wurde schwerer."),
+        ("ways", "text", "Which ways worked?"),
+    ]
+
+
+def test_a_survey_question_of_an_unknown_kind_is_named_with_its_line():
+    text = b"name: lamps\npreset: hatemoji-check\nsurvey:\n  - {name: a, kind: stars, words: How was it?}\n"
+    with pytest.raises(UserError, match=r"lamps.yaml:4: .*scale, text"):
+        project_file.parse_plan(text, "lamps.yaml")

@@ -27,6 +27,8 @@ QUESTIONS: tuple[str, ...] = (
     "background",
     "field of work",
     "affected",
+    "emoji and social media",
+    "abuse online",
 )
 """What a person may say of themselves. `affected`: whether they are part of a group that such posts attack."""
 

@@ -71,6 +71,8 @@ def create_project(
     asked = _scheme(db, plan.scheme, scheme, by=by)
     check_plan(plan, asked)
     kept = project_settings.to_dict(plan.settings)
+    if plan.survey:
+        kept["survey"] = {"questions": [question.kept() for question in plan.survey]}
     project = projects.create(
         db,
         id=plan.name,

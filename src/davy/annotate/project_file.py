@@ -46,7 +46,7 @@ SETTINGS: tuple[str, ...] = (
     "pay",
     "deletion",
 )
-KEYS: tuple[str, ...] = ("name", "title", "preset", "scheme", *SETTINGS, "posts", "seed", "phases", "roster")
+KEYS: tuple[str, ...] = ("name", "title", "preset", "scheme", *SETTINGS, "survey", "posts", "seed", "phases", "roster")
 REST = "rest"
 EVERYONE = "everyone"
 _MERGED = ("care", "adjudication", "flags")
@@ -122,6 +122,22 @@ class PhasePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class SurveyPlan:
+    """A question of the survey at the end: a scale from 1 to 5, or a text."""
+
+    name: str
+    kind: str = "scale"
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        one_of(self.kind, ("scale", "text"), "kind")
+
+    def kept(self) -> dict[str, Any]:
+        """Return what `Project.settings` keeps of it."""
+        return {"id": self.name, "kind": self.kind, "words": dict(self.words)}
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectPlan:
     """A whole project file."""
 
@@ -135,6 +151,8 @@ class ProjectPlan:
     roster: tuple[RosterPerson, ...] = ()
     seed: int = 0
     preset: str | None = None
+    survey: tuple[SurveyPlan, ...] = ()
+    """Questions of the survey at the end; none: the usual ones."""
 
 
 def preset_names() -> list[str]:
@@ -236,6 +254,7 @@ def _plan(root: YamlMap, preset: str | None, problems: Problems) -> ProjectPlan 
         values[key] = str(node)
     values["phases"] = _each(root, "phases", PhasePlan, problems)
     values["roster"] = _each(root, "roster", RosterPerson, problems)
+    values["survey"] = _each(root, "survey", SurveyPlan, problems)
     values["posts"] = _texts(root, "posts", problems)
     values["seed"] = _seed(root, problems)
     values["settings"] = _settings(root, problems)
@@ -328,7 +347,7 @@ def _built(kind: type, node: YamlMap, title: str, problems: Problems, line: int)
             )
         elif kind is PhasePlan and name == "batches":
             inner["batches"] = _by_name(node, "batches", Batch, problems)
-        elif kind is Contact and name == "words":
+        elif kind in (Contact, SurveyPlan) and name == "words":
             inner["words"] = _wording(node, "words", problems)
         else:
             flat[name] = value

@@ -17,7 +17,8 @@ def invite(
     project: Name,
     login: Annotated[str | None, typer.Option("--login", help="Who: with an account they join at once.")] = None,
     role: Annotated[
-        list[str] | None, typer.Option("--role", help="manager, expert, annotator or wellbeing; several are fine.")
+        list[str] | None,
+        typer.Option("--role", help="manager, expert, annotator, wellbeing or adversarial; several are fine."),
     ] = None,
     pool: Annotated[str | None, typer.Option("--pool", help="The pool they belong to, such as trained.")] = None,
     days: Annotated[float, typer.Option("--days", help="How long the link works.")] = 7,

@@ -13,8 +13,8 @@ from typing import Any
 from davy.core.annotation import Answers
 from davy.core.phase_kind import PHASE_KINDS, PhaseKind
 
-PROJECT_ROLES: tuple[str, ...] = ("manager", "expert", "annotator", "wellbeing")
-"""What a person may be in a project; several at once are fine."""
+PROJECT_ROLES: tuple[str, ...] = ("manager", "expert", "annotator", "wellbeing", "adversarial")
+"""What a person may be in a project; several at once are fine. `adversarial`: attacker and exports of rounds."""
 
 
 @dataclass(frozen=True, slots=True)

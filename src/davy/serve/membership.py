@@ -23,7 +23,7 @@ from davy.store import Connection, check_ins, messages, requesters
 from davy.store.users import User
 
 PROJECT_MAY: dict[str, tuple[str, ...]] = {
-    "see the project": ("manager", "expert", "annotator", "wellbeing"),
+    "see the project": ("manager", "expert", "annotator", "wellbeing", "adversarial"),
     "label posts": ("annotator", "expert"),
     "settle cases": ("expert",),
     "browse posts": ("manager", "expert", "annotator"),
@@ -33,13 +33,15 @@ PROJECT_MAY: dict[str, tuple[str, ...]] = {
     "change guidelines": ("manager",),
     "announce": ("manager",),
     "answer questions": ("manager", "expert"),
-    "write in the channel": ("manager", "expert", "annotator", "wellbeing"),
+    "write in the channel": ("manager", "expert", "annotator", "wellbeing", "adversarial"),
     "code posts": ("manager", "expert", "annotator"),
-    "check in": ("manager", "expert", "annotator", "wellbeing"),
+    "check in": ("manager", "expert", "annotator", "wellbeing", "adversarial"),
     "read check-ins": ("wellbeing",),
     "see hours": ("manager",),
     "export": ("manager",),
     "train": ("manager",),
+    # Texts that get past a detector: no manager and no admin has this by being one.
+    "attack": ("adversarial",),
 }
 
 ADMINS_MAY: tuple[str, ...] = (
