@@ -6,17 +6,21 @@ the file has no gold column, and every row carries the release terms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from davy.actions.posts import Posts, load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer
+from davy.annotate.project_scheme import scheme_of
+from davy.core import Post, Source, TargetPrediction
 from davy.core.answers import GOLD
 from davy.core.errors import UserError
 from davy.files import output_file
 from davy.files.atomic import require_folder_of
+from davy.core.round import ADVERSARIAL
 from davy.rounds.attacker import (
     TRIES,
     AttackResult,
@@ -27,11 +31,13 @@ from davy.rounds.attacker import (
     find_question,
     proposals_frame,
 )
+from davy.store import Connection, posts, projects, round_seeds
+from davy.store.columns import now
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.core import Question, Scorer
+    from davy.core import Question, Round, Scorer
 
 MOST_SEEDS = 500
 
@@ -96,3 +102,30 @@ def read_seeds(frame: pl.DataFrame, question: Question, label: str | None = None
         if text:
             made.setdefault(text, AttackSeed(str(row["id"]), text, row.get("lang"), truth))
     return list(made.values())
+
+
+def put_proposals(db: Connection, round_: Round, rows: Sequence[Mapping[str, Any]], *, by: str) -> int:
+    """Put proposals into a round as texts that people take, label truly and enter; return how many are new.
+
+    `rows` are those of `proposals_frame`. Two others then label each entry: a proposal counts once three people did.
+    """
+    if round_.state != "open":
+        raise UserError(f"Round {round_.number} is {round_.state}: it takes no more texts.", status=409)
+    scheme = scheme_of(db, projects.get(db, round_.project))
+    question = scheme.question(round_.question)
+    source = Source("attacker", licence=ADVERSARIAL, collected_at=now())
+    seeds: list[round_seeds.SeedRow] = []
+    for row in rows:
+        # The same text from the same seed is the same proposal, however often it is put.
+        post = Post(
+            f"proposal-{hashlib.sha256(row['text'].encode()).hexdigest()[:16]}",
+            row["text"],
+            row["lang"],
+            source=source,
+            meta={"strategy": row["strategy"]},
+        )
+        if post.id not in posts.keys_of(db, round_.project, [post.id]):
+            posts.add(db, post, project=round_.project, by=by)
+        said = TargetPrediction(row["target"], question.no or "", row["probability.after"])
+        seeds.append((post.id, [said]))
+    return round_seeds.add(db, round_, "proposal", seeds, by=by) if seeds else 0

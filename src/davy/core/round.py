@@ -42,6 +42,8 @@ RELEASE_TERMS = (
     "label, it is a proposal."
 )
 """What every file and page with entries of a round or proposals of the attacker carries."""
+ADVERSARIAL = "adversarial text: release terms apply"
+"""The licence of such a post, which exports carry in every row; their data statement has the terms."""
 
 PAIR_DROPPED = "its contrast was dropped"
 """The `dropped` of an original that leaves with its contrast. It is no drop of its own in the quality table."""

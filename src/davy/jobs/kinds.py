@@ -18,6 +18,7 @@ MEASURE_AGREEMENT = "measure agreement"
 TRAIN = "train"
 SCORE_SUBMISSION = "score submission"
 RANK_BOARD = "rank board"
+ATTACK = "attack a target"
 
 QUICK: Mapping[str, str] = {
     EXPORT: "davy.jobs.exchange:export_project",
@@ -25,6 +26,7 @@ QUICK: Mapping[str, str] = {
     MEASURE_AGREEMENT: "davy.jobs.agreement:measure_agreement",
     SCORE_SUBMISSION: "davy.jobs.challenge:score_submission",
     RANK_BOARD: "davy.jobs.challenge:rank_board",
+    ATTACK: "davy.jobs.attack:attack_target",
 }
 LONG: Mapping[str, str] = {
     TRAIN: "davy.jobs.tasks:train",
