@@ -178,6 +178,10 @@ GET  /projects/{project_id}/exports                                         >---
 POST /projects/{project_id}/exports                                         >---+---+
 POST /projects/{project_id}/exports/{job_id}/{act}                          >---+---+
 GET  /projects/{project_id}/exports/{job_id}/{name}                         >---+---+
+GET  /projects/{project_id}/attack                                          >--------
+POST /projects/{project_id}/attack                                          >--------
+POST /projects/{project_id}/attack/{job_id}/{act}                           >--------
+GET  /projects/{project_id}/attack/{job_id}/{name}                          >--------
 GET  /projects/{project_id}/train                                           >---+---+
 POST /projects/{project_id}/train                                           >---+---+
 POST /projects/{project_id}/train/{job_id}/{act}                            >---+---+

@@ -21,7 +21,7 @@ DYNAMIC = (
     "project.step.", "preset.",
     "watch.coefficient.", "case.kind.", "case.why.", "basis.", "screening.state.", "screening.own.",
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
-    "exports.name.", "exports.about.", "train.kind.", "train.about.",
+    "exports.name.", "exports.about.", "attack.strategy.", "train.kind.", "train.about.",
     "detectors.act.", "detectors.act_name.", "detectors.adding.",
 )  # fmt: skip
 """Families of keys that code puts together."""

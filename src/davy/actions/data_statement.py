@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from davy.annotate.exchange.rows import AnsweredPost
+from davy.core.round import RELEASE_TERMS
 
 if TYPE_CHECKING:
     from davy.core import Phase, Project, Scheme
@@ -81,6 +82,10 @@ class DataStatement:
         }
         given = {"annotators": self._annotators(), "text_kind": self._kind()}
         given |= {"annotators_terms": self._terms} if self._terms else {}
+        if any(phase.behaviour.grows for phase in self._phases):
+            given["audience"] = (
+                f"Written in rounds to get past a detector, and published nowhere. Release terms: {RELEASE_TERMS}"
+            )
         given |= {"quality": f"{self._empty:,} posts have no text."} if self._posts else {}
         return statement(self._project.title, known, given)
 

@@ -18,9 +18,9 @@ from davy.annotate.project_scheme import scheme_of
 from davy.core import Post, Source, TargetPrediction
 from davy.core.answers import GOLD
 from davy.core.errors import UserError
+from davy.core.round import ADVERSARIAL
 from davy.files import output_file
 from davy.files.atomic import require_folder_of
-from davy.core.round import ADVERSARIAL
 from davy.rounds.attacker import (
     TRIES,
     AttackResult,

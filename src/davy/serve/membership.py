@@ -72,6 +72,7 @@ ROOMS: tuple[tuple[str, str], ...] = (
     ("roster", "manage"),
     ("exports", "export"),
     ("train", "train"),
+    ("attack", "attack"),
 )
 """The pages of a project in the order of its navigation, each with the permission it takes."""
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from davy.core import Annotation, Entry, Post, Round, Scheme, Source, TargetPrediction, UserError
 from davy.core.annotation import Answers
-from davy.core.round import PAIR_DROPPED
+from davy.core.round import ADVERSARIAL, PAIR_DROPPED
 from davy.store import annotations, events, phases, posts
 from davy.store.columns import new_id, now
 from davy.store.round_tables import entries, entry_bands, rounds
@@ -62,7 +62,7 @@ def add(
         entry.id,
         text,
         lang,
-        source=Source(f"round {round_.number}", collected_at=at),
+        source=Source(f"round {round_.number}", licence=ADVERSARIAL, collected_at=at),
         parent=entry.parent or derived_from,
         meta={"author": entry.author, "round": round_.number},
     )

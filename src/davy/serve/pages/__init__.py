@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from davy.serve.pages import (
     account,
     api,
+    attack,
     audit,
     calibration,
     care,
@@ -65,6 +66,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     watch.router,
     exports.router,
     train.router,
+    attack.router,
     expert.router,
     verdicts.router,
     phase.router,

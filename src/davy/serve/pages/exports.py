@@ -87,7 +87,9 @@ def ask(request: Request, place: Exports, form: Form) -> Response:
         raise LocalizedError("no_files_folder", status=409)
     format = find_format(field(form, "format") or "long")
     with context.store.read() as db:
-        chosen = _chosen_phases(form, phases.of_project(db, place.project.id))
+        every = phases.of_project(db, place.project.id)
+    chosen = _chosen_phases(form, every)
+    adversarial = _check_adversarial(place, every, chosen)
     question = field(form, "question") or None
     if question is not None and question not in _questions(request, place):
         raise LocalizedError("choice", status=422)
@@ -102,7 +104,10 @@ def ask(request: Request, place: Exports, form: Form) -> Response:
     # A form that is sent twice asks once.
     key = f"export {place.project.id} {field(form, 'once', most=40) or new_id()}"
     with context.store.write() as db:
-        jobs.enqueue(db, EXPORT, arguments, owner=place.account.id, key=key, project=place.project.id)
+        job = jobs.enqueue(db, EXPORT, arguments, owner=place.account.id, key=key, project=place.project.id)
+        if adversarial:
+            about = f"project {place.project.id}"
+            events.record(db, by=place.account.id, what="adversarial export asked for", about=about, job=job.id)
     return render.redirect(request, f"{place.address}/exports", "export_asked")
 
 
@@ -112,6 +117,8 @@ def fetch(request: Request, place: Exports, job_id: str, name: str) -> Response:
     context = context_of(request)
     with context.store.read() as db:
         job = _own(db, place, job_id, EXPORT)
+        every = phases.of_project(db, place.project.id)
+    _check_adversarial(place, every, list(job.arguments.get("phases") or [phase.name for phase in every]))
     if job.state != "done" or name not in (job.result["file"], STATEMENT):
         raise LocalizedError("no_such", status=404)
     path = job_files.find_file(context.settings.files_folder, job.id, name)
@@ -220,6 +227,14 @@ def _chosen_phases(form: FormData, every: list[Phase]) -> list[str]:
     if not set(wanted) <= {phase.name for phase in every}:
         raise LocalizedError("choice", status=422)
     return wanted
+
+
+def _check_adversarial(place: Place, every: list[Phase], chosen: list[str]) -> bool:
+    """Return whether an export holds entries of rounds; who lacks the role for adversarial texts gets none of those."""
+    adversarial = any(phase.behaviour.grows for phase in every if phase.name in chosen)
+    if adversarial and not place.may("attack"):
+        raise LocalizedError("adversarial_export", status=403)
+    return adversarial
 
 
 def _ending(format: ExchangeFormat, table: str) -> str:
