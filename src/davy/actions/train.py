@@ -7,6 +7,7 @@ same call is made again with the same folder.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from davy.core.scheme import Question, Scheme
 from davy.files.atomic import check_folder, make_folder, write_text
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
+from davy.report import Provenance
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
 from davy.train.run_record import History
@@ -75,18 +77,22 @@ def train(
     dev: Posts | None = None,
     split: str | None = None,
     dev_split: str | None = None,
+    data_map: bool = False,
     command: Sequence[str] = (),
     reporter: Reporter = SILENT,
 ) -> TrainingRun:
     """Train a detector for each seed (and each combination of the config's grid) in the folder `out`.
 
     `posts` have settled answers in columns Q.gold; several sources are joined. `dev`, or the split `dev_split`, chooses
-    the checkpoint. `changes` are fields of the config as text, `command` is what the record says was run.
+    the checkpoint. `changes` are fields of the config as text, `command` is what the record says was run. With
+    `data_map`, each seed's folder also gets data-map.csv, data-map.html and ambiguous.csv.
     """
     if kind not in KINDS:
         raise UserError(
             f"There is no kind of model {kind!r} to train; choose {', '.join(KINDS)}.{nearest(kind, list(KINDS))}"
         )
+    if data_map and kind != "transformer":
+        raise UserError(f"A data map needs epochs, which {kind} does not have. Train an encoder: --encoder NAME.")
     called = scheme if isinstance(scheme, str | None) else scheme.name
     chosen = make_config(config, changes, encoder=encoder, scheme=called, name=name, seeds=seeds)
     check_folder(out)
@@ -97,7 +103,7 @@ def train(
         raise UserError("A grid needs an encoder, and posts to choose by: --dev F, or --dev-split NAME.")
     make_folder(out)
     questions = questions_to_train(chosen, learn, scheme if isinstance(scheme, Scheme) else None)
-    return _Training(chosen, kind, questions, learn, judged, tuple(command), reporter).run(out)
+    return _Training(chosen, kind, questions, learn, judged, tuple(command), reporter, data_map).run(out)
 
 
 def make_config(
@@ -220,6 +226,7 @@ class _Training:
     dev: pl.DataFrame | None
     command: tuple[str, ...]
     reporter: Reporter
+    data_map: bool = False
 
     def run(self, out: Path) -> TrainingRun:
         leads = self._leads()
@@ -255,12 +262,24 @@ class _Training:
             from davy.train.trainer import train as fine_tune
 
             on_step = step_reporter(self.reporter)
-            history = fine_tune(*parts, seed=seed, tell=note_epoch(self.reporter), on_step=on_step).history
+            history = fine_tune(
+                *parts, seed=seed, tell=note_epoch(self.reporter), on_step=on_step, dynamics=self.data_map
+            ).history
             on_step(1.0)
+            if self.data_map and self._leads():
+                self._write_map(folder, seed)
         else:
             history = fit_baseline(self.kind, *parts, seed=seed)
         self.reporter.end()
         return history
+
+    def _write_map(self, folder: Path, seed: int) -> None:
+        from davy.train.data_map import write_data_map
+        from davy.train.dynamics import FOLDER, read_dynamics
+
+        provenance = Provenance(data_hash(self.posts), self.config.name, seed, shlex.join(self.command))
+        names = [question.name for question in self.questions]
+        write_data_map(folder, self.posts, names, *read_dynamics(folder / FOLDER), provenance)
 
     def _record(self, trial: Trial, histories: dict[int, History]) -> dict[str, Any]:
         data = {"posts": len(self.posts), "hash": data_hash(self.posts)}

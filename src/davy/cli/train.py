@@ -46,11 +46,16 @@ def train(
         list[int] | None, typer.Option("--seed", help="A seed; again for more, with mean and spread.")
     ] = None,
     set_: Set = None,
+    data_map: Annotated[
+        bool,
+        typer.Option("--data-map", help="Write what was easy, ambiguous or hard to learn, and the ambiguous posts."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the run's record as JSON.")] = False,
 ) -> None:
     """Fine-tune an encoder with a head for each question; several files each fill the heads they have answers for.
 
     Configs that ship with Davy carry the papers' settings: b-d, b-f, edos-b3 to edos-b6, edos-judge, gmhp7k, hatemoji.
+    --data-map writes seed-N/data-map.html and .csv, and ambiguous.csv for the next round of labelling.
     A killed run goes on where it was when the same command is given again, and ends with the same weights.
 
     Examples:
@@ -77,6 +82,7 @@ def train(
             dev=dev,
             split=split,
             dev_split=dev_split,
+            data_map=data_map,
             command=console.command_line(),
             reporter=reporter,
         )
@@ -100,3 +106,5 @@ def _show(run: TrainingRun, out: Path) -> None:
         rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in figures]
         console.table(["figure on dev", "mean", "sd", "seeds"], rows, right=["mean", "sd", "seeds"])
     console.note(f"Written: {run.folder}/run.json, curves.svg, and the models in seed-N/model")
+    if (run.model.parent / "data-map.html").is_file():
+        console.note(f"Data map: {run.model.parent}/data-map.html, data-map.csv, ambiguous.csv")

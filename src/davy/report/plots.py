@@ -116,6 +116,32 @@ def line(
     return _plot(alt.layer(*layers).properties(width=WIDTH, height=320), title)
 
 
+def scatter(
+    points: Mapping[str, Sequence[tuple[float, float]]], *, title: str = "", x: str = "", y: str = "",
+    domain_y: tuple[float, float] | None = None, colours: Mapping[str, str] | None = None,
+) -> Plot:  # fmt: skip
+    """Return dots of several groups, each with a colour (a role of the theme's) and a shape of its own."""
+    import altair as alt
+
+    rows = [{"group": name, "x": float(a), "y": float(b)} for name, group in points.items() for a, b in group]
+    if not rows:
+        return _nothing(title)
+    names = [name for name in points if points[name]]
+    legend = alt.Legend(title=None, orient="top", symbolSize=120, symbolOpacity=1)
+    palette = [f"${colours[name]}" for name in names] if colours else ["$series"]
+    chart = _chart(rows).mark_point(filled=True, size=18, opacity=0.55).encode(
+        x=alt.X("x:Q", title=x or None),
+        y=alt.Y("y:Q", title=y or None, scale=alt.Scale(domain=list(domain_y)) if domain_y else alt.Undefined),
+        color=alt.Color("group:N", scale=alt.Scale(domain=names, range=palette), legend=legend),
+        shape=alt.Shape(
+            "group:N",
+            scale=alt.Scale(domain=names, range=["circle", "diamond", "triangle-up", "square"][: len(names)]),
+            legend=legend,
+        ),
+    )  # fmt: skip
+    return _plot(chart.properties(width=WIDTH, height=380), title)
+
+
 def histogram(
     values: Mapping[str, Sequence[float]] | Sequence[float], *, title: str = "", x: str = "", bins: int = 30
 ) -> Plot:

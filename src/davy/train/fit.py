@@ -48,6 +48,7 @@ def fit(
     on_step: Callable[[float], None] = lambda _: None,
     team: ProcessGroup | None = None,
     identity: Mapping[str, Any] | None = None,
+    on_epoch: Callable[[int], None] | None = None,
 ) -> History:
     """Train the network in place and return the history; `order(rng)` gives the rows of one epoch."""
     lengths = tokens.lengths.cpu().numpy()
@@ -80,6 +81,7 @@ def fit(
         on_step,
         team or ProcessGroup(),
         identity or {},
+        on_epoch,
     ).run()
 
 

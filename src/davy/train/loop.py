@@ -76,6 +76,8 @@ class Loop:
     with other chance than it would have had; one alone ends with the same weights."""
     identity: Mapping[str, Any] = field(default_factory=dict)
     """What the weights depend on (settings, data, seed). A checkpoint of other values is refused, not gone on from."""
+    on_epoch: Callable[[int], None] | None = None
+    """Hears the number of each epoch that is done, from 1, with the module as it is evaluated."""
 
     def run(self) -> History:
         """Train to the end and leave the best weights in the module; go on from a checkpoint where one is there."""
@@ -114,6 +116,10 @@ class Loop:
     def _judge(self, plan: _Plan, history: History) -> None:
         loss = plan.mean_loss()
         record: dict[str, Any] = {"epoch": plan.epoch, "loss": loss, "seconds": round(plan.clock(), 1)}
+        if self.on_epoch and self.team.leads:
+            self.module.eval()
+            with plan.averaged():
+                self.on_epoch(plan.epoch)
         if self.evaluate:
             self.module.eval()
             with plan.averaged():

@@ -26,6 +26,7 @@ from davy.models.transformer import TransformerScorer, heads_of
 from davy.train import emoji, targets
 from davy.train.config import Config
 from davy.train.data import Targets, Tokens
+from davy.train.dynamics import FOLDER, DynamicsRecorder
 from davy.train.fit import FitSettings, fit, predict
 from davy.train.loop import Schedule
 from davy.train.losses import masked_loss
@@ -56,8 +57,12 @@ def train(
     seed: int,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
     on_step: Callable[[float], None] = lambda _: None,
+    dynamics: bool = False,
 ) -> TrainingResult:
-    """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint`."""
+    """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint`.
+
+    With `dynamics`, what the network thinks of each post after every epoch is written to `folder/dynamics`.
+    """
     torch.manual_seed(seed)
     us = process_group()
     device = us.device.partition(":")[0]
@@ -68,6 +73,7 @@ def train(
     wanted = targets.make_targets(questions, posts, config).to(us.device)
     checkpoint = folder / "checkpoint"
     checkpoint.mkdir(parents=True, exist_ok=True)
+    recorder = DynamicsRecorder(network, tokens, wanted, folder / FOLDER, config.batch, precision)
     history = fit(
         network,
         tokens,
@@ -81,6 +87,7 @@ def train(
         on_step=on_step,
         team=us,
         identity=run_identity(config, seed, posts, dev, questions),
+        on_epoch=recorder if dynamics else None,
     )
     abilities = Abilities(data_hash=data_hash(posts))
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name, abilities=abilities)
