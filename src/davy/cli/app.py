@@ -57,6 +57,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "davy.cli.round:app",
         "Rounds of people against a detector: open, close, look at the story so far, replay recorded ones.",
     ),
+    "compare": (
+        "davy.cli.compare:compare",
+        "Rank many systems against gold: intervals, paired tests, rank stability, and what the best ones still miss.",
+    ),
     "check": ("davy.cli.check:check", "Run functional tests on one or more detectors, side by side."),
     "reproduce": ("davy.cli.reproduce:app", "Regenerate a paper's table beside ours."),
     "clean": (
