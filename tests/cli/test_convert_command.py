@@ -54,7 +54,7 @@ def written(content, encoding="utf-8"):
 BAD = {
     "missing file": ("god.csv", None, "god.csv does not exist. Did you mean 'good.csv'?"),
     "missing folder": ("no/such.csv", None, "no/such.csv does not exist. Its folder no does not exist either."),
-    "a folder": ("folder.csv", lambda path: path.mkdir(), "folder.csv is a folder. Name the file in it."),
+    "a folder": ("folder.csv", lambda path: path.mkdir(), "The folder folder.csv holds no file of posts"),
     "unknown extension": ("posts.cvs", written(GOOD), "the extension does not say which format it is"),
     "empty file": ("a.csv", written(""), "a.csv is empty"),
     "empty JSONL": ("a.jsonl", written("\n\n"), "a.jsonl has no rows"),
@@ -131,7 +131,7 @@ def test_reading_a_2_gb_line_holds_only_a_little_of_it(here):
         (["good.csv", "--out", "link.csv"], "link.csv is the input"),
         (["good.csv", "--out", "."], "the extension does not say"),
         (["good.csv", "--out", "folder.csv"], "folder.csv is a folder. Name the file to write in it."),
-        (["good.csv", "--out", "out.xlsx"], "the extension does not say which format it is. Known: csv, tsv"),
+        (["good.csv", "--out", "out.xlsx"], "reads .xlsx but does not write it"),
         (
             ["good.csv", "--out", "o.csv", "--text-column", "txt"],
             "no column 'txt'; it has id, text. Did you mean 'text'?",

@@ -49,7 +49,7 @@ def test_describe_prints_json(here, capsys):
         (["posts.csv", "--about", "gone.yaml"], "gone.yaml"),
         (["posts.csv", "--scheme", "nope"], "nope"),
         (["posts.csv", "--text-column", "txt"], "text"),
-        ([".", "--out", "x"], "folder"),
+        (["nowhere", "--out", "x"], "nowhere"),
     ],
 )
 def test_what_the_user_can_fix_is_one_line(here, capsys, arguments, words):

@@ -122,7 +122,7 @@ def test_all_splits_together_are_said_to_be_so(folder, capsys):
         (["posts.csv", "-m", "majority", "--out", "words.txt"], "words.txt is a file"),
         (["posts.csv", "-m", "majority", "--out", "/proc/nowhere/report"], "Can't"),
         (["posts.csv", "-m", "majority", "--corpus", "edos", "--id-column", "id"], "leave out"),
-        ([".", "-m", "majority"], "is a folder"),
+        ([".", "-m", "majority"], "several formats"),
         (["posts.csv", "-m", "majority", "--resamples", "-1"], "-1 resamples"),
     ],
 )

@@ -76,7 +76,7 @@ print(int(next(line for line in open("/proc/self/status") if line.startswith("Vm
 
 
 def test_a_packed_text_that_is_damaged_is_said_to_be(tmp_path):
-    from davy.files.post_folder import read_all
+    from davy.files.tables import read_all
 
     packed = io.BytesIO()
     with gzip.open(packed, "wb") as file:

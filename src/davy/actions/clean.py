@@ -26,7 +26,7 @@ from davy.core.errors import UserError
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input, require_writable, write_json, write_text
 from davy.files.file_table import FileTable, translate_errors
-from davy.files.formats import STDIO, format_of, names_format
+from davy.files.formats import STDIO, names_format, output_format
 
 BATCH = 20_000
 
@@ -54,7 +54,7 @@ def clean_file(
         if path is not None:
             require_writable(path)
     out_format = source.format if target == STDIO or not names_format(target) else None
-    format_of(target, out_format)
+    output_format(target, out_format)
     in_format = source.format if source.path == STDIO or not names_format(source.path) else None
     with tables.open_table(source.path, format=in_format, encoding=source.encoding) as table:
         posts = post_columns.as_posts(table, text=source.text, id=source.id)

@@ -9,7 +9,7 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.collect import corpora
 from davy.core.errors import UserError
 from davy.files import tables
-from davy.files.formats import format_of, names_format
+from davy.files.formats import names_format, output_format
 from davy.files.tables import Conversion
 
 
@@ -18,7 +18,7 @@ def convert_file(file: PostSource | Path | str, out: Path | str, *, reporter: Re
     source, target = as_source(file), str(out)
     out_format = None if names_format(target) else source.format
     in_format = source.format if names_format(target) or not names_format(source.path) else None
-    format_of(target, out_format)
+    output_format(target, out_format)
     reporter.begin(f"Converting {Path(source.path).name}")
     if source.corpus:
         for option, value in (

@@ -73,8 +73,6 @@ def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
         corpus = corpora.load(source.corpus, source.path)
         frame = corpus.posts.collect().with_row_index(ROW, offset=1)
         return LoadedPosts(frame, source.path, source.corpus, corpus.scheme, corpus.table.json)
-    if Path(source.path).is_dir():
-        raise UserError(f"{source.path} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
     with tables.open_table(source.path, format=source.format, encoding=source.encoding) as table:
         made = post_columns.as_posts(table, text=source.text, id=source.id)
         if unique_ids:

@@ -20,7 +20,7 @@ from davy.core.errors import UserError
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input, require_folder_of, write_json
 from davy.files.file_table import FileTable, require_column, translate_errors
-from davy.files.formats import format_of
+from davy.files.formats import output_format
 from davy.sample import plan as plans
 from davy.sample.plan import SamplingPlan
 from davy.sample.run import Sample
@@ -58,7 +58,7 @@ def sample_file(
         raise UserError(f"--seed is {seed}; give 0 or more.")
     source, target = as_source(file), str(out)
     chosen = _narrow(plans.load(plan) if isinstance(plan, str) else plan, pool, at_least)
-    format_of(target)
+    output_format(target)
     refuse_input(target, source.path)
     require_folder_of(target)
     who = parse_judges(judges, chosen.judges)

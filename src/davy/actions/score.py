@@ -24,7 +24,7 @@ from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input
 from davy.files.data_hash import file_hash
 from davy.files.file_table import FileTable, translate_errors
-from davy.files.formats import STDIO, format_of, names_format
+from davy.files.formats import STDIO, names_format, output_format
 from davy.files.run_folder import open_run_folder, skip_rows
 from davy.models.cascade_screen import as_cascade
 from davy.score.batch import ScoreSettings, check_columns, score_frames
@@ -138,7 +138,7 @@ class _FileRun:
         self.scorer = as_cascade(scorer) if cascade else scorer
         self.explainer = scorer if why else None
         self.out_format = None if names_format(out) else source.format
-        format_of(out, self.out_format)
+        output_format(out, self.out_format)
         self.verdicts: Counter[str | None] = Counter()
 
     def run(self, resume: bool | None) -> ScoredFile:

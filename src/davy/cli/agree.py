@@ -16,7 +16,7 @@ from davy.files import tables
 from davy.files.atomic import require_folder_of, write_json
 from davy.files.data_hash import rows_hash
 from davy.files.file_table import translate_errors
-from davy.files.formats import display_name, format_of
+from davy.files.formats import display_name, output_format
 from davy.measure import answer_columns as pick
 from davy.measure.agreement import FROM_COUNTS
 from davy.measure.agreement_study import (
@@ -143,7 +143,7 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
 def _writable(out: Path) -> None:
 
     if out.suffix != ".json":
-        format_of(out)
+        output_format(out)
     require_folder_of(out)
 
 

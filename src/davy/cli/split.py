@@ -14,7 +14,7 @@ from davy.core.errors import UserError
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input
 from davy.files.file_table import require_column, translate_errors
-from davy.files.formats import format_of
+from davy.files.formats import output_format
 from davy.files.yaml_objects import read_shipped_or_file
 from davy.report.tables import Column, Table
 from davy.split.groups import find_links
@@ -94,7 +94,7 @@ def split(
 
 def _split(file: str, corpus: str | None, column: str, plan: SplitPlan, out: str, over: bool, json: bool) -> None:
 
-    format_of(out)
+    output_format(out)
     posts, kinds = _posts(file, corpus)
     if column in posts.columns and not over:
         raise UserError(f"{file} has a column {column!r} already. Write over it with --replace, or use --column NAME.")

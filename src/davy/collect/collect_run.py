@@ -13,7 +13,7 @@ import polars as pl
 
 from davy.collect.records import COLUMNS
 from davy.files import tables
-from davy.files.formats import format_of
+from davy.files.formats import output_format
 from davy.files.run_folder import RunFolder, open_run_folder
 
 
@@ -77,6 +77,6 @@ class CollectRun:
 @contextmanager
 def open_run(out: Path, run: dict[str, Any], *, fresh: bool) -> Iterator[CollectRun]:
     """Yield the run of an output, begun anew unless what is there belongs to this very run."""
-    format_of(out)
+    output_format(out)
     with open_run_folder(out, run, resume=False if fresh else None) as kept:
         yield CollectRun(kept)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.core.answers import GOLD
+from davy.files.many_files import files_of, is_many
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +47,8 @@ def rows_hash(rows: pl.DataFrame, *, ordered: bool = False) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hex."""
+    """Return the SHA-256 of a file's bytes, in hex; of a folder or a pattern, that of its files' hashes."""
+    if is_many(path):
+        return hashlib.sha256("\n".join(file_hash(Path(file)) for file in files_of(path)).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,6 @@
 """Which format a file has: by its extension, or by name where it has none.
 
-A path or `-` in, a `Format` out. Text formats may be compressed (`.gz`, `.xz`,
+A path or `-` in, a `FileFormat` out. Text formats may be compressed (`.gz`, `.xz`,
 `.bz2`, `.zst`); `-` is stdin or stdout and needs `--format`.
 """
 
@@ -19,7 +19,14 @@ EXTENSIONS: dict[str, str] = {
     "ndjson": "jsonl",
     "parquet": "parquet",
     "pq": "parquet",
+    "txt": "txt",
+    "json": "json",
+    "xlsx": "xlsx",
+    "feather": "arrow",
+    "arrow": "arrow",
 }
+WHOLE: tuple[str, ...] = ("txt", "json", "xlsx", "arrow")
+"""Formats that are read whole and never written: `files.whole_files`."""
 COMPRESSIONS: tuple[str, ...] = ("gz", "xz", "bz2", "zst")
 SEPARATORS: dict[str, str] = {"csv": ",", "tsv": "\t"}
 STDIO = "-"
@@ -46,6 +53,14 @@ def format_of(path: Path | str, asked: str | None = None) -> FileFormat:
     return _by_name(ending, f"{path}: the extension does not say which format it is.", ending.split(".")[-1])
 
 
+def output_format(path: Path | str, asked: str | None = None) -> FileFormat:
+    """Return the format to write a file in; one that is only read is an error."""
+    kind = format_of(path, asked)
+    if kind.name in WHOLE:
+        raise UserError(f"{path}: Davy reads .{kind.name} but does not write it. Write .csv, .tsv, .jsonl or .parquet.")
+    return kind
+
+
 def names_format(path: Path | str) -> bool:
     """Return whether a path's extension says its format."""
     try:
@@ -70,6 +85,6 @@ def _by_name(name: str, complaint: str, seen: str) -> FileFormat:
             f"{complaint} Known: {', '.join(EXTENSIONS)}, and the text formats with .{', .'.join(COMPRESSIONS)};"
             f" or name it with --format.{hint}"
         )
-    if known == "parquet" and compression:
-        raise UserError(f"{complaint} Parquet is compressed inside: leave out .{compression}.")
+    if known in ("parquet", "xlsx", "arrow") and compression:
+        raise UserError(f"{complaint} {known.capitalize()} is compressed inside: leave out .{compression}.")
     return FileFormat(known, compression)

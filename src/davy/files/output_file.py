@@ -13,7 +13,7 @@ from davy.core.errors import UserError
 from davy.files import delimited, jsonl, parquet
 from davy.files.atomic import atomic_path
 from davy.files.file_table import ALWAYS_JSON
-from davy.files.formats import SEPARATORS, FileFormat, format_of
+from davy.files.formats import SEPARATORS, FileFormat, output_format
 from davy.files.packed import open_compressed
 
 
@@ -25,7 +25,7 @@ def write(
     json: Iterable[str] = (ALWAYS_JSON,),
 ) -> None:
     """Write rows to a file by its extension; `json` names the text columns that hold JSON."""
-    kind = format_of(path, format)
+    kind = output_format(path, format)
     frame = rows if isinstance(rows, pl.LazyFrame) else _streamed(rows)
     schema = frame.collect_schema()
     json_columns = frozenset(c for c in json if schema.get(c) == pl.String)

@@ -1,4 +1,4 @@
-"""Files of posts: CSV, TSV, JSONL and Parquet, in and out, streamed.
+"""Files of posts: CSV, TSV, JSONL and Parquet, in and out, streamed; text, JSON, spreadsheets and Arrow in.
 
 `opened` gives a file as a `Table`; `scan` and `batches` give its rows; `write`
 puts rows into a file, whole or not at all; `convert` goes from one file to
@@ -11,7 +11,7 @@ from __future__ import annotations
 import atexit
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,15 +19,27 @@ from pathlib import Path
 import polars as pl
 
 from davy.core.errors import UserError
-from davy.files import delimited, jsonl, parquet
+from davy.files import delimited, jsonl, parquet, whole_files
 from davy.files import post_columns as columns_of
 from davy.files.atomic import atomic_path, refuse_input
 from davy.files.file_table import FileTable, translate_errors
-from davy.files.formats import display_name, format_of
+from davy.files.formats import STDIO, WHOLE, FileFormat, display_name, format_of, output_format
 from davy.files.input_file import LINE_CAP, plain_copy
+from davy.files.many_files import files_of, is_many, split_of
 from davy.files.output_file import sink, write
 
-__all__ = ["Conversion", "FileTable", "batches", "convert", "copy", "open_table", "read_posts", "scan", "write"]
+__all__ = [
+    "Conversion",
+    "FileTable",
+    "batches",
+    "convert",
+    "copy",
+    "open_table",
+    "read_all",
+    "read_posts",
+    "scan",
+    "write",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +62,48 @@ def open_table(
     quote: bool = True,
     cap: int = LINE_CAP,
 ) -> Iterator[FileTable]:
-    """Yield a file as a table; copies that reading it needs are removed when the block ends."""
+    """Yield a file as a table; copies that reading it needs are removed when the block ends.
+
+    A folder or a pattern (`parts/*.parquet`) is the table of all its files, one after the other.
+    """
+    if is_many(path):
+        with ExitStack() as stack:
+            files = files_of(path)
+            opened = [
+                stack.enter_context(open_table(file, format=format, encoding=encoding, quote=quote, cap=cap))
+                for file in files
+            ]
+            splits = [split_of(Path(file), path) for file in files]
+            yield _joined(str(path), opened, splits)
+        return
     kind = format_of(path, format)
     name = display_name(path)
     with tempfile.TemporaryDirectory(prefix="davy-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder)
+        if kind.name in WHOLE and str(path) != STDIO:
+            yield whole_files.read(Path(path).expanduser(), name, kind, encoding)
+            return
         on_disk = plain_copy(path, kind, scratch, encoding=encoding)
-        if kind.name == "parquet":
+        if kind.name in WHOLE:
+            yield whole_files.read(on_disk, name, FileFormat(kind.name), None)
+        elif kind.name == "parquet":
             yield parquet.read(on_disk, name)
         elif kind.name == "jsonl":
             yield jsonl.read(on_disk, name, scratch, cap=cap)
         else:
             yield delimited.read(on_disk, name, kind.name, header=header, quote=quote, cap=cap)
+
+
+def _joined(name: str, opened: list[FileTable], splits: list[str | None]) -> FileTable:
+    """Return several tables as one; a column that one lacks is null there."""
+    frames = [
+        table.frame if split is None or "split" in table.columns else table.frame.with_columns(split=pl.lit(split))
+        for table, split in zip(opened, splits, strict=True)
+    ]
+    json = frozenset[str]().union(*(table.json for table in opened))
+    unproven = frozenset[str]().union(*(table.unproven for table in opened))
+    joined = pl.concat(frames, how="diagonal_relaxed")
+    return FileTable(name, joined, json, sum(table.rows for table in opened), unproven)
 
 
 def scan(
@@ -86,6 +128,21 @@ def batches(
     with open_table(path, format=format, encoding=encoding) as table, translate_errors(table.name):
         chosen = table if columns is None else table.select(columns)
         yield from chosen.frame.collect_batches(chunk_size=size, maintain_order=True, engine="streaming")
+
+
+def read_all(
+    sources: Sequence[Path | str], *, text: str | None = None, id: str | None = None, encoding: str | None = None
+) -> pl.DataFrame:
+    """Return the posts of all sources in one frame; a column that one lacks is null there, and no id is there twice."""
+    frames = []
+    for file in [file for source in sources for file in files_of(source)]:
+        with open_table(file, encoding=encoding) as table, translate_errors(table.name):
+            frames.append(columns_of.check_ids(columns_of.as_posts(table, text=text, id=id)).frame.collect())
+    posts = pl.concat(frames, how="diagonal_relaxed")
+    again = posts.filter(~pl.col("id").is_first_distinct())
+    if len(again):
+        raise UserError(f"Id {again['id'][0][:60]!r} is in two of the files. Ids must differ: name another column, id=")
+    return posts
 
 
 def read_posts(path: Path | str, *, text: str | None = None, id: str | None = None) -> pl.DataFrame:
@@ -126,7 +183,7 @@ def copy(
 ) -> Conversion:
     """Write a table to a file, and refuse repeated ids before the file takes its name."""
     start = time.perf_counter()
-    kind = format_of(out, format)
+    kind = output_format(out, format)
     if source is not None:
         refuse_input(out, source)
     check = columns_of.IdCheck()

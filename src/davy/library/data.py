@@ -43,7 +43,7 @@ def read(
         posts = davy.read("parts/*.parquet", text="body")
         posts = davy.read("edos/", corpus="edos")
     """
-    from davy.files.post_folder import read_all
+    from davy.files.tables import read_all
 
     if corpus is not None:
         from davy.actions.posts import PostSource, load_posts

@@ -1,0 +1,65 @@
+"""Which files a path means: itself, those of a folder, those that match a pattern.
+
+A path in, files out, in order of their names. A folder that Hugging Face's `datasets` saved is known by its own lists,
+and its splits by their folders.
+"""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+from davy.core.errors import UserError
+from davy.files.formats import EXTENSIONS, STDIO, format_of, names_format
+
+DATASET = ("dataset_dict.json", "state.json")
+"""Either says that `datasets` saved a folder: several splits, or one."""
+
+
+def files_of(source: Path | str) -> list[Path | str]:
+    """Return the files that a path, a folder or a pattern means."""
+    path = Path(source).expanduser()
+    if str(source) == STDIO or path.is_file():
+        return [source if str(source) == STDIO else path]
+    if path.is_dir():
+        if any((path / name).is_file() for name in DATASET):
+            within = sorted(file for file in path.rglob("*.arrow") if not file.name.startswith("cache-"))
+        else:
+            within = [file for file in sorted(path.rglob("*")) if file.is_file() and _holds_posts(file, path)]
+        if not within:
+            raise UserError(f"The folder {path} holds no file of posts: {', '.join('.' + e for e in EXTENSIONS)}.")
+        kinds = sorted({format_of(file).name for file in within})
+        if len(kinds) > 1:
+            raise UserError(
+                f"The folder {path} holds files of several formats: {', '.join(kinds)}. Name them with a pattern in "
+                f"quotes, such as '{path / '*.csv'}'."
+            )
+        return list(within)
+    if is_pattern(source):
+        matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if Path(name).is_file()]
+        if not matches:
+            raise UserError(f"No file matches {source}.")
+        return list(matches)
+    return [path]
+
+
+def is_many(source: Path | str) -> bool:
+    """Return whether a path means a folder or a pattern, not one file."""
+    path = Path(source).expanduser()
+    return str(source) != STDIO and not path.is_file() and (path.is_dir() or is_pattern(source))
+
+
+def is_pattern(source: Path | str) -> bool:
+    """Return whether a path has a sign that stands for others."""
+    return any(sign in str(source) for sign in "*?[")
+
+
+def split_of(file: Path, source: Path | str) -> str | None:
+    """Return the split that a file of a saved dataset belongs to: the folder that it lies in."""
+    root = Path(source).expanduser()
+    return file.parent.name if (root / DATASET[0]).is_file() and file.parent != root else None
+
+
+def _holds_posts(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    return not hidden and names_format(file)
