@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from davy.annotate import labelling, phase_gates
-from davy.serve import demo
-from davy.store import members, open_store, phase_answers, projects, users
+from davy.serve import demo, demo_projects, demo_rounds
+from davy.store import entries, members, open_store, phase_answers, projects, rounds, users
 from davy.store.columns import new_id
 
 
@@ -12,7 +12,7 @@ def test_the_demo_has_work_for_everyone_in_two_languages(tmp_path):
     with open_store(demo.build(tmp_path)) as store:
         with store.read() as db:
             michael, jane = users.find(db, "michael"), users.find(db, "jane")
-            found = {it.id: it for it in projects.list_projects(db)}
+            found = {it.id: it for it in projects.list_projects(db) if it.id in demo_projects.PLANS}
             for project in found.values():
                 steps = {it.phase.name: it for it in phase_gates.phase_statuses(db, project)}
                 assert members.get(db, project.id, michael.id).roles == ("annotator",)
@@ -33,3 +33,20 @@ def test_the_demo_has_work_for_everyone_in_two_languages(tmp_path):
                     labelling.save(db, sheet, {first.name: (said,)}, annotation_id=new_id())
                     seen.add(sheet.post.id)
             assert len(seen) == 10
+
+
+def test_the_demo_has_a_round_whose_entries_people_confirmed_and_contrasted(tmp_path):
+    with open_store(demo.build(tmp_path)) as store, store.read() as db:
+        first = rounds.of_project(db, demo_rounds.PROJECT)[0]
+        rows = entries.of_round(db, first.id)
+        originals = [row.entry for row in rows if row.entry.set == "original"]
+        contrasts = [row.entry for row in rows if row.entry.set == "contrast"]
+        assert len(originals) == len(contrasts) == 20
+        assert all(it.confirmed for it in (*originals, *contrasts))
+        assert all(it.predictions for it in originals), "the target was asked, not made up"
+        flipped = {it.id: it.settled for it in originals}
+        assert all(it.settled != flipped[it.parent] for it in contrasts)
+        jane = users.find(db, "jane")
+        assert "expert" in members.get(db, demo_rounds.PROJECT, jane.id).roles
+        manager = members.get(db, demo_rounds.PROJECT, users.find(db, "humphry").id)
+        assert manager.roles == ("manager", "adversarial")

@@ -11,10 +11,12 @@ from typing import Any
 from davy.actions import round_attack
 from davy.actions.detectors import load_registered
 from davy.core.errors import UserError
+from davy.core.scorer import Scorer
 from davy.jobs import job_files
 from davy.jobs.arguments import from_mapping
 from davy.jobs.tasks import JobReporter
 from davy.jobs.worker import JobContext
+from davy.models.load import load
 from davy.rounds.attacker import TRIES
 from davy.store import detectors
 
@@ -24,11 +26,15 @@ PROPOSALS = "proposals.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class AttackArguments:
-    """Which target (name@version) is attacked, from which upload of seeds, how."""
+    """Which target (name@version) is attacked, from which upload of seeds, how.
+
+    `source` is what the server's own detector is loaded by, where that is the target and the store does not know it.
+    """
 
     project: str
     target: str
     upload: str
+    source: str = ""
     strategies: tuple[str, ...] = ()
     tries: int = TRIES
 
@@ -41,13 +47,12 @@ def attack_target(context: JobContext) -> dict[str, Any]:
     seeds = job_files.find_file(folder, wanted.upload, SEEDS)
     if seeds is None:
         raise UserError("The seeds of this attack are no longer here. Start it again.", status=410)
-    with context.store.read() as db:
-        entry = detectors.find(db, wanted.target)
+    scorer = _load_target(context, wanted)
     own = job_files.make_folder(folder, context.job.id)
     try:
         result = round_attack.attack_target(
             seeds,
-            load_registered(entry),
+            scorer,
             out=own / PROPOSALS,
             strategies=wanted.strategies,
             tries=wanted.tries,
@@ -63,3 +68,14 @@ def attack_target(context: JobContext) -> dict[str, Any]:
         "proposals": len(result.proposals),
         "strategies": [[it.strategy, it.seeds, it.texts, it.through] for it in result.counts],
     }
+
+
+def _load_target(context: JobContext, wanted: AttackArguments) -> Scorer:
+    """Return the target: the server's own detector, or one that the store knows."""
+    if wanted.source:
+        scorer = load(wanted.source)
+        if f"{scorer.name}@{scorer.version}" == wanted.target:
+            return scorer
+    with context.store.read() as db:
+        entry = detectors.find(db, wanted.target)
+    return load_registered(entry)

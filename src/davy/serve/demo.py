@@ -8,7 +8,7 @@ look without showing anybody anything bad. Its passwords are public: loopback on
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -20,9 +20,11 @@ from davy.core import Post, Source, Verdict
 from davy.core.scorer import Scorer
 from davy.lexicons.read import Lexicon
 from davy.lexicons.read import load as load_lexicon
+from davy.models import embedded
 from davy.models.keywords import Keywords
-from davy.serve import demo_projects
-from davy.store import Connection, events, open_store, posts, schemes, users, verdicts
+from davy.models.load import DEFAULT, load
+from davy.serve import demo_projects, demo_rounds
+from davy.store import Connection, Store, events, open_store, posts, schemes, users, verdicts
 from davy.store.passwords import hash_password
 
 WORD_LIST = "demo word list"
@@ -50,8 +52,20 @@ def build(folder: Path) -> str:
     """Make the demo's database in a folder and return its URL."""
     url = f"sqlite:///{folder / 'demo.sqlite'}"
     hashes = [hash_password(person.password) for person in PEOPLE]
+    target, source = _target()
+    with open_store(url, create=True) as store:
+        demo_rounds.add_round(store, _fill(store, hashes), _folder(), target, source)
+    return url
+
+
+def _target() -> tuple[Scorer, str]:
+    """Return what people write against, and how it is loaded: the embedded detector, else the demo's word list."""
+    return (load(DEFAULT), DEFAULT) if embedded.shipped_names() else (scorer(), "")
+
+
+def _fill(store: Store, hashes: Sequence[str]) -> dict[str, str]:
+    """Add people, posts and the labelling projects; return the ids of the people by login."""
     with (
-        open_store(url, create=True) as store,
         storing_pictures(store, pictures_in_folder(_folder() / "images"), _pictures(), credit=_CREDIT) as pictures,
         store.write() as db,
     ):
@@ -69,7 +83,7 @@ def build(folder: Path) -> str:
         _add_posts(db, {name: picture.key for name, picture in pictures.items()})
         add_pictures(db, None, pictures, by=events.SYSTEM)
         demo_projects.add(db, ids, _folder())
-    return url
+    return ids
 
 
 def _add_posts(db: Connection, pictures: Mapping[str, str]) -> None:

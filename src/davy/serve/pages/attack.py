@@ -56,7 +56,7 @@ def show(request: Request, place: Attacks) -> Response:
     with context.store.read() as db:
         found = jobs.latest(db, kind=ATTACK, project=place.project.id, limit=SHOWN)
         current = rounds.current(db, place.project.id)
-        targets = _targets(db, place)
+        targets = _targets(request, db, place)
         seeds = len(_own_seeds(db, place))
     rows = [_row(request, job) for job in found]
     values: dict[str, Any] = {
@@ -94,7 +94,7 @@ def start(request: Request, place: Attacks, form: Form) -> Response:
     typed = [line.strip() for line in field(form, "texts", most=LONGEST).splitlines() if line.strip()]
     with context.store.read() as db:
         target = field(form, "target", most=200)
-        if target not in _targets(db, place) or not tries.isdecimal() or not 1 <= int(tries) <= 20:
+        if target not in _targets(request, db, place) or not tries.isdecimal() or not 1 <= int(tries) <= 20:
             raise LocalizedError("choice", status=422)
         seeds = [{"id": f"typed-{n}", "text": text} for n, text in enumerate(typed, 1)] or _own_seeds(db, place)
     if not seeds:
@@ -107,6 +107,7 @@ def start(request: Request, place: Attacks, form: Form) -> Response:
         "project": place.project.id,
         "target": target,
         "upload": upload,
+        "source": context.settings.model if target == _own_name(request) else "",
         "strategies": check_strategies(chosen),
         "tries": int(tries),
     }
@@ -158,11 +159,18 @@ def change(request: Request, place: Attacks, job_id: str, act: str, form: Form) 
     return render.redirect(request, f"{place.address}/attack", "proposals_put", n=str(n))
 
 
-def _targets(db: Connection, place: Place) -> list[str]:
+def _targets(request: Request, db: Connection, place: Place) -> list[str]:
     """Return what may be attacked: the targets of the project's rounds, newest first, that the server still has."""
     known = {entry.full_name for entry in detectors.list_detectors(db) if entry.state != "retired"}
+    known.add(_own_name(request))
     named = [target for round_ in reversed(rounds.of_project(db, place.project.id)) for target in round_.targets]
     return [target for target in dict.fromkeys(named) if target in known]
+
+
+def _own_name(request: Request) -> str:
+    """Return the server's own detector as name@version."""
+    model = context_of(request).detectors.started.model
+    return f"{model['name']}@{model['version']}"
 
 
 def _own_seeds(db: Connection, place: Place) -> list[dict[str, Any]]:
