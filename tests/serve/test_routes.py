@@ -89,6 +89,29 @@ POST /people/{user_id}/end-sessions                                         >---
 GET  /projects/new                                                          >------++
 POST /projects/new/upload                                                   >------++
 
+# challenges: the annotator leads a team, the manager organises, who left has accepted the rules
+GET  /api/challenges                                                        >++++++++
+GET  /api/challenges/{challenge_id}                                         >++++++++
+GET  /api/challenges/{challenge_id}/board                                   >++++++++
+GET  /api/challenges/{challenge_id}/submissions                             >-+------
+POST /api/challenges/{challenge_id}/submissions/upload                      >-+------
+GET  /challenges                                                            +++++++++
+GET  /challenges/new                                                        >------++
+POST /challenges/new/upload                                                 >------++
+GET  /challenges/{challenge_id}                                             >++++++++
+POST /challenges/{challenge_id}/baselines/upload                            >---+---+
+GET  /challenges/{challenge_id}/board                                       >++++++++
+GET  /challenges/{challenge_id}/data/{name}                                 >-+-+-+-+
+GET  /challenges/{challenge_id}/kit.zip                                     >-+-+-+-+
+GET  /challenges/{challenge_id}/organise                                    >---+---+
+POST /challenges/{challenge_id}/organise/{act}                              >---+---+
+GET  /challenges/{challenge_id}/submissions/{submission_id}                 >-+------
+POST /challenges/{challenge_id}/submissions/{submission_id}/{act}           >-+------
+GET  /challenges/{challenge_id}/submit                                      >-+------
+POST /challenges/{challenge_id}/submit/upload                               >-+------
+GET  /challenges/{challenge_id}/team                                        >-+---+--
+POST /challenges/{challenge_id}/team/{act}                                  >-+---+--
+
 # a project: overview
 GET  /projects/{project_id}                                                 >-++++--+
 
@@ -198,6 +221,7 @@ POST /projects/{project_id}/state                                           >---
 _NUMBERS = itertools.count(1)
 
 LAST = """
+POST /challenges/{challenge_id}/accept                                      >+++-+++-
 POST /account/delete                                                        >++++++++
 POST /people/{user_id}/disable                                              >-------+
 POST /projects/{project_id}/my-data/delete                                  >-+++++--

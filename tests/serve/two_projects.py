@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 from sqlalchemy import update
 from web_site import Site, hashed_password
 
+import challenge_case
+from davy.actions.challenge import take_submission
 from davy.annotate import images as pictures
 from davy.annotate import labelling, project_creation, project_file
 from davy.core import Verdict
@@ -31,6 +35,7 @@ from davy.store import (
     posts,
     projects,
     tables,
+    teams,
     users,
     verdicts,
 )
@@ -120,6 +125,7 @@ def fill_rooms(site: Site) -> dict[str, str]:
         check_in = check_ins.add(db, "p", annotator, words="tired")
         message = messages.ask(db, "p", "Why?", by=annotator)
     return {
+        **fill_challenge(site),
         "project_id": "p",
         "job_id": ids["job of p"],
         "/projects/{project_id}/exports/{job_id}/{act} job_id": export.id,
@@ -146,4 +152,25 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "detector_id": detector.id,
         "key": ids["picture of p"],
         "/images/{key} key": ids["picture of None"],
+    }
+
+
+def fill_challenge(site: Site) -> dict[str, str]:
+    """Make a challenge that the manager organises, with a submission of the annotator's team."""
+    with tempfile.TemporaryDirectory() as folder:
+        challenge_case.make(site.store, Path(folder), site.people["manager"].id)
+        path = challenge_case.write_csv(Path(folder) / "p.csv", challenge_case.answers("test", "A"))
+        captain = site.people["annotator"].id
+        with site.store.write() as db:
+            for who in ("annotator", "left"):
+                teams.accept_rules(db, "mill-valley", site.people[who].id)
+            team = teams.create(db, "mill-valley", "Lamplighters", "lamplighters", by=captain, captain=captain)
+        sent = take_submission(site.store, path, challenge_case.request(team, captain))
+    return {
+        "challenge_id": "mill-valley",
+        "submission_id": sent.id,
+        "/challenges/{challenge_id}/data/{name} name": "train",
+        "/challenges/{challenge_id}/organise/{act} act": "settings",
+        "/challenges/{challenge_id}/team/{act} act": "create",
+        "/challenges/{challenge_id}/submissions/{submission_id}/{act} act": "survey",
     }

@@ -13,7 +13,8 @@ from davy.store import events, keys, open_store, users
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Make, list and revoke API keys, which let programs in.\n\nScopes are score, read, annotate and admin.",
+    help="Make, list and revoke API keys, which let programs in.\n\n"
+    "Scopes are score, read, annotate, submit and admin.",
 )
 
 

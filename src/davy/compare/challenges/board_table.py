@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 def board_rows(content: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return the board's heads and rows as people read them."""
-    heads = ["rank", "team", "figure", "95 % interval", "n", "ranks when drawn again", "p, next place", "p, Holm"]
+    heads = ["rank", "team", "figure", "95 %", "ranks", "p, next", "Holm"]
     rows = []
     for row in content["rows"]:
         figure, span = row["figure"], row["rank_range"]
@@ -26,9 +26,8 @@ def board_rows(content: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
             row["mark"] or str(row["rank"] or "–"),
             row["system"],
             "–" if figure["value"] is None else f"{figure['value']:.4f}",
-            "–" if figure["low"] is None else f"{figure['low']:.4f} to {figure['high']:.4f}",
-            str(figure["n"]),
-            "–" if span is None else (str(span[0]) if span[0] == span[1] else f"{span[0]} to {span[1]}"),
+            "–" if figure["low"] is None else f"{figure['low']:.3f}–{figure['high']:.3f}",
+            "–" if span is None else (str(span[0]) if span[0] == span[1] else f"{span[0]}–{span[1]}"),
             _chance(row["next_p"]),
             _chance(row["next_p_holm"]),
         ])  # fmt: skip

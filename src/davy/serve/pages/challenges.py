@@ -1,0 +1,105 @@
+"""Challenges: the ones that a visitor may see, and making a new one from a zip with its file and its data."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.actions.challenge_creation import create_challenge
+from davy.actions.file_checks import UploadLimits
+from davy.compare.challenges.challenge_file import parse_plan
+from davy.core.challenge import Challenge
+from davy.core.errors import UserError
+from davy.serve import render, uploads
+from davy.serve.challenge_access import find_place
+from davy.serve.context import context_of
+from davy.serve.errors import LocalizedError
+from davy.serve.upload_form import UploadForm
+from davy.serve.visitor import Anyone, allowed
+from davy.store import challenges
+from davy.store.columns import now
+from davy.store.users import User
+
+router = APIRouter(include_in_schema=False)
+
+Makes = Annotated[User, Depends(allowed("make projects"))]
+
+
+@router.get("/challenges")
+def list_challenges(request: Request, who: Anyone) -> Response:
+    """Return the challenges that this visitor may see, newest first."""
+    at = now()
+    places = []
+    with context_of(request).store.read() as db:
+        for challenge in challenges.list_challenges(db):
+            try:
+                places.append(find_place(db, challenge.id, who.account))
+            except UserError:
+                continue
+    open_now = {
+        place.challenge.id: [
+            f"{phase.name}: {task.name}"
+            for phase in place.challenge.phases
+            for task in place.challenge.tasks
+            if (window := phase.window(task)) and window.state(at) == "open" and not phase.frozen_at
+        ]
+        for place in places
+    }
+    return render.page(request, "challenges.html", places=places, open_now=open_now)
+
+
+@router.get("/challenges/new")
+def new(request: Request, who: Makes) -> Response:  # noqa: ARG001 — asks for the permission
+    """Return the form for a new challenge."""
+    return render.page(request, "challenge_new.html", wrong="")
+
+
+@router.post("/challenges/new/upload")
+async def make(request: Request, who: Makes, form: UploadForm) -> Response:
+    """Make a challenge of a zip; what is wrong with it is shown at the form."""
+    sent = form.get("file")
+    try:
+        if not isinstance(sent, UploadFile) or not sent.filename:
+            raise LocalizedError("no_upload", status=422)
+        limits = UploadLimits(size=context_of(request).settings.max_upload, members=50)
+        chunks = iter(partial(sent.file.read, 1 << 20), b"")
+        receive = partial(uploads.receive, chunks, sent.filename, kinds=("zip",), limits=limits)
+        upload = await to_thread.run_sync(receive)
+        try:
+            made = await to_thread.run_sync(_make, request, who, upload.path)
+        finally:
+            upload.discard()
+    except UserError as error:
+        wrong = render.error_text(request, error)
+        return render.page(request, "challenge_new.html", status=error.status, wrong=wrong)
+    return render.redirect(request, f"/challenges/{made.id}", "challenge_made")
+
+
+def _make(request: Request, who: User, archive: Path) -> Challenge:
+    """Make the challenge of an archive that was checked: no bomb, no path that leads out, no link."""
+    with tempfile.TemporaryDirectory(prefix="davy-challenge-") as place, zipfile.ZipFile(archive) as packed:
+        folder = Path(place)
+        files = [
+            each.filename
+            for each in packed.infolist()
+            if not each.is_dir() and not each.filename.startswith("__MACOSX/")
+        ]
+        plans = [name for name in files if name.lower().endswith((".yaml", ".yml"))]
+        if len(plans) != 1:
+            raise LocalizedError("challenge_zip", status=422, n=len(plans))
+        packed.extractall(folder, members=files)
+        file = folder / plans[0]
+        plan = parse_plan(file.read_bytes(), plans[0], at=now())
+        try:
+            return create_challenge(context_of(request).store, plan, file.parent, by=who.id, organiser=who.id)
+        except UserError as error:
+            raise UserError(error.message.replace(f"{file.parent}/", ""), status=max(error.status, 400)) from None
