@@ -71,7 +71,7 @@ def test_a_contrast_that_changes_both_or_neither_is_refused(bench):
 
 def test_a_contrast_keeps_to_the_rule_that_was_chosen(bench):
     original = bench.settled("ada", ORIGINAL)
-    assert why(bench, original, "they sing all day and we 🤮 rain", change="emoji") == "wrong change"
+    assert why(bench, original, "they sing all day and we 🤮 rain", change="emoji") == "wrong_change"
 
 
 def test_a_contrast_that_changes_most_words_is_refused(bench):
@@ -81,7 +81,7 @@ def test_a_contrast_that_changes_most_words_is_refused(bench):
 
 def test_a_contrast_that_does_not_flip_is_refused(bench):
     original = bench.settled("ada", ORIGINAL)
-    assert why(bench, original, "they sing all day and we 💖 that", HATEFUL) == "no flip"
+    assert why(bench, original, "they sing all day and we 💖 that", HATEFUL) == "no_flip"
 
 
 def test_an_entry_waits_for_its_label_and_gets_one_contrast(bench):
@@ -93,7 +93,7 @@ def test_an_entry_waits_for_its_label_and_gets_one_contrast(bench):
         assert [row.entry.id for row in stored.to_contrast(db, bench.round.id)] == [entry.id]
     contrast = bench.contrast("di", entry, "they sing all day and we 💖 that")
     assert why(bench, entry, "they sing all day and we 👍 that") == "taken"
-    assert why(bench, contrast, "they sing all day and we 👎 that", HATEFUL) == "not original"
+    assert why(bench, contrast, "they sing all day and we 👎 that", HATEFUL) == "not_original"
     with bench.store.read() as db:
         assert stored.to_contrast(db, bench.round.id) == []
 

@@ -133,6 +133,17 @@ GET  /projects/{project_id}/mine                                            >-++
 GET  /projects/{project_id}/rest                                            >-++-----
 POST /projects/{project_id}/rest                                            >-++-----
 
+# a project: rounds
+GET  /projects/{project_id}/rounds                                          >-++++--+
+POST /projects/{project_id}/rounds                                          >---+---+
+GET  /projects/{project_id}/rounds/{round_number}                           >-++++--+
+GET  /projects/{project_id}/rounds/{round_number}/contrast/{entry_id}       >-++-----
+POST /projects/{project_id}/rounds/{round_number}/contrast/{entry_id}       >-++-----
+GET  /projects/{project_id}/rounds/{round_number}/enter                     >-++-----
+POST /projects/{project_id}/rounds/{round_number}/enter                     >-++-----
+GET  /projects/{project_id}/rounds/{round_number}/entries/{entry_id}/why    >-+------
+POST /projects/{project_id}/rounds/{round_number}/seeds/upload              >---+---+
+
 # a project: pictures
 GET  /projects/{project_id}/images                                          >---+---+
 GET  /projects/{project_id}/images.zip                                      >---+---+

@@ -16,7 +16,7 @@ import challenge_case
 from davy.actions.challenge import take_submission
 from davy.annotate import images as pictures
 from davy.annotate import labelling, project_creation, project_file
-from davy.core import Verdict
+from davy.core import Entry, Verdict
 from davy.jobs.kinds import EXPORT, TRAIN
 from davy.schemes import load
 from davy.store import (
@@ -24,6 +24,7 @@ from davy.store import (
     check_ins,
     codes,
     detectors,
+    entries,
     events,
     invitations,
     items,
@@ -34,6 +35,7 @@ from davy.store import (
     phases,
     posts,
     projects,
+    rounds,
     tables,
     teams,
     users,
@@ -124,6 +126,14 @@ def fill_rooms(site: Site) -> dict[str, str]:
         detector = detectors.add(db, name="d", version="1", source="keywords:none", questions=["hate"], by="shell")
         check_in = check_ins.add(db, "p", annotator, words="tired")
         message = messages.ask(db, "p", "Why?", by=annotator)
+        duel = phases.add(db, "p", name="duel", kind="round", answers=3, in_corpus=True, settings={}, by="shell")
+        phases.open_phase(db, duel.id, by="shell")
+        own = site.app.state.context.detectors.started.model
+        targets = [f"{own['name']}@{own['version']}"]
+        round_ = rounds.add(db, "p", name="Duel", phase=duel.id, question="hate", targets=targets, by="shell")
+        entry = Entry("entry1", round_.id, "entry1", annotator, "hateful", fooled=True)
+        words = {"text": "the lamp of p is written 🔦", "lang": "en", "key": "k", "bands": ["b"]}
+        entries.add(db, round_, entry, load("hate"), {"hate": ("hateful",)}, **words)
     return {
         **fill_challenge(site),
         "project_id": "p",
@@ -145,6 +155,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "case_id": case,
         "token": token,
         "key_id": key.id,
+        "round_number": str(round_.number),
+        "entry_id": entry.id,
         "check_in_id": check_in.id,
         "message_id": message.id,
         "code_id": ids["code of p"],

@@ -120,6 +120,7 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
         "pools": "davy.cli.project_audit:pools",
     },
     "round": {
+        "open": "davy.cli.round_open:open_",
         "attack": "davy.cli.round_attack:attack",
     },
     "challenge": {

@@ -75,7 +75,7 @@ def check_contrast(original: EntryText, text: str, label: str, *, change: str | 
     `change` is the rule that its author chose.
     """
     if original.entry.set != "original":
-        raise EntryRefused("not original")
+        raise EntryRefused("not_original")
     if original.entry.dropped is not None:
         raise EntryRefused("dropped", status=409)
     if original.entry.settled is None:
@@ -84,11 +84,11 @@ def check_contrast(original: EntryText, text: str, label: str, *, change: str | 
     if found.kind in ("both", "neither"):
         raise EntryRefused(found.kind)
     if change is not None and change != found.kind:
-        raise EntryRefused("wrong change", wanted=change, got=found.kind)
+        raise EntryRefused("wrong_change", wanted=change, got=found.kind)
     if found.words > found.most_words:
         raise EntryRefused("much", got=found.words, most=found.most_words)
     if label == original.entry.settled:
-        raise EntryRefused("no flip", label=label)
+        raise EntryRefused("no_flip", label=label)
     return found.kind
 
 

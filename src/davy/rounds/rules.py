@@ -28,18 +28,17 @@ SENTENCES: dict[str, str] = {
     "or write it as a contrast.",
     "both": "A contrast changes the emoji or the words, and this one changes both. Put one of them back.",
     "neither": "The contrast has the same words and the same emoji as the original. Change one of them.",
-    "wrong change": "You chose to change the {wanted}, and the {got} changed. Put that back, or choose the other rule.",
+    "wrong_change": "You chose to change the {wanted}, and the {got} changed. Put that back, or choose the other rule.",
     "much": "{got} words changed; a contrast changes as few as it can, here {most} at most.",
-    "no flip": "The contrast has the label of its original ({label}). A contrast flips it.",
+    "no_flip": "The contrast has the label of its original ({label}). A contrast flips it.",
     "unsettled": "This entry's label is not settled yet, so there is nothing to flip. Wait for its validation.",
     "dropped": "This entry was dropped, so it needs no contrast.",
     "taken": "Somebody wrote the contrast of this entry already. Take another one.",
-    "not original": "This entry is a contrast itself. Contrasts are written for originals.",
+    "not_original": "This entry is a contrast itself. Contrasts are written for originals.",
     "closed": "Round {n} takes no more entries. Your text is still in the box: copy it for the next round.",
     "target": "The target {name} can't be asked now ({reason}). Nothing was saved, and your text is still in the box. "
     "Try again later, or tell a manager.",
     "question": "The target {name} does not answer {question!r}, so it can't be fooled on it.",
-    "answer": "{question!r} is not answered yet.",
 }
 """Why an entry is refused; pages have the same keys in every language."""
 

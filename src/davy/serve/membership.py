@@ -19,12 +19,13 @@ from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.visitor import find_visitor, set_visitor, touch
-from davy.store import Connection, check_ins, messages, requesters
+from davy.store import Connection, check_ins, messages, requesters, rounds
 from davy.store.users import User
 
 PROJECT_MAY: dict[str, tuple[str, ...]] = {
     "see the project": ("manager", "expert", "annotator", "wellbeing", "adversarial"),
     "label posts": ("annotator", "expert"),
+    "enter texts": ("annotator", "expert"),
     "settle cases": ("expert",),
     "browse posts": ("manager", "expert", "annotator"),
     "see verdicts": ("manager", "expert"),
@@ -60,6 +61,7 @@ ADMINS_MAY: tuple[str, ...] = (
 
 ROOMS: tuple[tuple[str, str], ...] = (
     ("", "see the project"),
+    ("rounds", "see the project"),
     ("label", "label posts"),
     ("expert", "settle cases"),
     ("watch", "watch"),
@@ -157,7 +159,7 @@ def project_page(request: Request, place: Place, template: str, *, status: int =
         status=status,
         place=place,
         project=place.project,
-        rooms=navigation(place),
+        rooms=navigation(place, with_rounds=_has_rounds(request, place)),
         marks=unread_counts(request, place),
         support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
         **values,
@@ -177,13 +179,21 @@ def unread_counts(request: Request, place: Place) -> dict[str, int]:
     return {room: n for room, n in counts.items() if n}
 
 
-def navigation(place: Place) -> list[tuple[str, str]]:
-    """Return the pages of the project that this person may open, as (name, address)."""
+def navigation(place: Place, *, with_rounds: bool = True) -> list[tuple[str, str]]:
+    """Return the pages of the project that this person may open, as (name, address); `with_rounds` where it has any."""
     return [
         (room or "overview", f"{place.address}/{room}" if room else place.address)
         for room, act in ROOMS
-        if place.may(act)
+        if place.may(act) and (with_rounds or room != "rounds")
     ]
+
+
+def _has_rounds(request: Request, place: Place) -> bool:
+    """Return whether a project has rounds, or this person could open one."""
+    if place.may("manage"):
+        return True
+    with context_of(request).store.read() as db:
+        return bool(rounds.of_project(db, place.project.id))
 
 
 def _contact(kept: dict[str, Any], lang: str) -> dict[str, str]:

@@ -195,8 +195,8 @@ class AuthorCount:
     last_at: datetime | None
 
 
-def count_authors(db: Connection, round_id: str) -> list[AuthorCount]:
-    """Return what each person did in a round, by the account's id; never in the order of their success."""
+def count_authors(db: Connection, round_id: str, *, author: str | None = None) -> list[AuthorCount]:
+    """Return what each person did in a round, or one of them, by the account's id; never by their success."""
     original = func.sum(case((entries.c.set == "original", 1), else_=0))
     fooled = func.sum(case((entries.c.set == "original", entries.c.fooled), else_=0))
     query = (
@@ -212,10 +212,23 @@ def count_authors(db: Connection, round_id: str) -> list[AuthorCount]:
         .group_by(entries.c.author)
         .order_by(entries.c.author)
     )
+    query = query if author is None else query.where(entries.c.author == author)
     return [
         AuthorCount(author, n, int(originals), int(hits), None if seconds is None else float(seconds), last)
         for author, n, originals, hits, seconds, last in db.execute(query)
     ]
+
+
+def count_states(db: Connection, round_id: str) -> dict[tuple[str, str], int]:
+    """Return how many entries a round has, by set and by the state of their item: open, full, settled, dropped."""
+    query = (
+        select(entries.c.set, items.c.state, func.count())
+        .join(rounds, rounds.c.id == entries.c.round)
+        .join(items, and_(items.c.post == entries.c.post, items.c.phase == rounds.c.phase))
+        .where(entries.c.round == round_id)
+        .group_by(entries.c.set, items.c.state)
+    )
+    return {(which, state): int(n) for which, state, n in db.execute(query)}
 
 
 def strategies_of(db: Connection, round_id: str, author: str) -> set[str]:
