@@ -18,6 +18,7 @@ from davy.rounds.predictions import target_prediction
 from davy.rounds.rules import EntryRefused
 from davy.serve import render
 from davy.serve.context import context_of
+from davy.serve.detector import PostToScore
 from davy.serve.detectors import Detectors
 from davy.serve.i18n import Translator
 from davy.store import Connection, detectors
@@ -43,12 +44,16 @@ async def ask_targets(
 async def _ask(request: Request, target: str, texts: Sequence[str], langs: Sequence[str | None]) -> Scores:
     context = context_of(request)
     try:
-        _, scores = await context.detectors.score(texts, langs, model=target)
+        _, scores = await context.detectors.score(_posts(texts, langs), model=target)
     except UserError as error:
         reason = render.error_text(request, error).rstrip(".")
         raise EntryRefused("target", status=503, name=target, reason=reason) from None
     context.metrics.count("texts_scored", len(texts))
     return scores
+
+
+def _posts(texts: Sequence[str], langs: Sequence[str | None]) -> list[PostToScore]:
+    return [PostToScore(text, lang) for text, lang in zip(texts, langs, strict=True)]
 
 
 def possible_targets(request: Request, db: Connection, question: str) -> list[str]:
@@ -91,6 +96,6 @@ class QueuedScorer:
         texts, langs = posts["text"].to_list(), posts["lang"].to_list()
 
         async def ask() -> Scores:
-            return (await self._targets.score(texts, langs, model=self._target))[1]
+            return (await self._targets.score(_posts(texts, langs), model=self._target))[1]
 
         return from_thread.run(ask)
