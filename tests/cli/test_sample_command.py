@@ -77,6 +77,8 @@ def test_show_prints_the_plan_and_no_hurtful_word(capsys):
         (["--judge", "two=uniform#haet"], "has no yes/no question 'haet'"),
         (["--judge", "two=column:nosuch"], "has no column 'nosuch'"),
         (["--judge", "two=nosuchmodel"], "There is no model 'nosuchmodel'"),
+        (["--judge", "two=column:text"], "Column 'text' holds no numbers"),
+        (["--judge", "two=column:tox", "--judge", "tow=column:tox"], "the plan has no judge 'tow'; it asks one, two."),
         (["--judge", "two=column:tox", "--pool", "0"], "--pool is 0"),
         (["--judge", "two=column:tox", "--seed", "-1"], "--seed is -1"),
         (["--judge", "two=column:tox", "--plan", "edoss"], "There is no plan 'edoss'"),
@@ -96,3 +98,16 @@ def test_a_score_that_is_no_number_is_named_by_its_post(posts, capsys):
     frame.write_parquet(posts)
     assert sample(posts, "s.csv", "--judge", "two=uniform#hate") == 2
     assert "Judge 'one' gave nan to post 'p6'" in capsys.readouterr().err
+
+
+def test_a_pool_can_be_asked_for_where_the_plan_has_none(posts, capsys):
+    plan = posts.parent / "two.yaml"
+    plan.write_text("name: two\nsamplers:\n  - random: {n: 10}\n", encoding="utf-8")
+    out = posts.parent / "out.parquet"
+    assert run(["sample", str(posts), "--plan", str(plan), "--pool", "50", "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pools"]["all"] == {"posts": 400, "pool": 50, "notes": []}
+
+
+def test_a_switch_is_shown_without_a_value(capsys):
+    run(["sample", "--help"])
+    assert "<bool>" not in capsys.readouterr().out

@@ -59,3 +59,16 @@ def test_an_account_is_deleted_once_and_never_without_being_asked(davy, tmp_path
         code, _, said = davy("user", "delete", who, "--yes")
         assert code == 2
         assert reason in said
+
+
+def test_an_account_is_made_without_a_browser_and_signs_in(davy, database, monkeypatch, capsys):
+    from davy.store.passwords import check_password
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("a long enough pass phrase\n"))
+    assert run(["user", "create", "mo@example.org", "--name", "Mo", "--role", "admin"]) == 0
+    assert "mo@example.org has an account as admin" in capsys.readouterr().err
+    with open_store(database) as store, store.read() as db:
+        user = users.by_login(db, "mo@example.org")
+    assert user.role == "admin"
+    assert check_password("a long enough pass phrase", user.password_hash)
+    assert run(["user", "create", "mo@example.org", "--name", "Mo"]) == 2, "an empty password is refused"

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 COLUMN = "column:"
 
 
-def parse_judges(given: Sequence[str], usual: Mapping[str, str]) -> dict[str, str]:
-    """Return who each judge is: what the plan says, or what `NAME=WHO` says instead."""
+def parse_judges(given: Sequence[str], usual: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]:
+    """Return who each judge is: what the plan says, or what `NAME=WHO` says instead; `wanted` are those it asks."""
     found = dict(usual)
     for one in given:
         name, sign, who = (part.strip() for part in one.partition("="))
         if not sign or not name or not who:
             raise UserError(f"--judge {one!r}: write NAME=MODEL#QUESTION or NAME=column:C.")
+        if name not in wanted:
+            asked = f"it asks {', '.join(wanted)}" if wanted else "it asks none"
+            raise UserError(f"--judge {one!r}: the plan has no judge {name!r}; {asked}.{nearest(name, list(wanted))}")
         found[name] = who
     return found
 
@@ -53,7 +56,10 @@ def load_judges(who: Mapping[str, str], wanted: Sequence[str], reporter: Reporte
 
 def _column(name: str) -> Judge:
     def judge(posts: pl.DataFrame) -> pl.Series:
-        return posts[name]
+        scores = posts[name]
+        if not scores.dtype.is_numeric():
+            raise UserError(f"Column {name!r} holds no numbers, so it can't be a judge. Name a column of scores.")
+        return scores
 
     return judge
 

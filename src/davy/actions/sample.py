@@ -22,7 +22,7 @@ from davy.files.atomic import refuse_input, require_folder_of, write_json
 from davy.files.file_table import FileTable, require_column, translate_errors
 from davy.files.formats import output_format
 from davy.sample import plan as plans
-from davy.sample.plan import SamplingPlan
+from davy.sample.plan import Pool, SamplingPlan
 from davy.sample.run import Sample
 from davy.sample.run import sample as draw
 
@@ -61,7 +61,7 @@ def sample_file(
     output_format(target)
     refuse_input(target, source.path)
     require_folder_of(target)
-    who = parse_judges(judges, chosen.judges)
+    who = parse_judges(judges, chosen.judges, chosen.judged_by)
     with tables.open_table(source.path, format=source.format, encoding=source.encoding) as table:
         posts = post_columns.check_ids(post_columns.as_posts(table, text=source.text, id=source.id))
         if "sampler" in posts.columns and not replace_column:
@@ -84,6 +84,9 @@ def _narrow(plan: SamplingPlan, pool: int | None, at_least: int | None) -> Sampl
     for name, value in (("--pool", pool), ("--at-least", at_least)):
         if value is not None and value < 1:
             raise UserError(f"{name} is {value}; give at least 1.")
+    if not plan.pools:
+        every = Pool(n=pool, at_least=at_least or 0) if pool or at_least else None
+        return replace(plan, every_pool=every)
     changed = {}
     for name, one in plan.pools.items():
         n = one.n if pool is None else min(pool, one.n or pool)
@@ -97,7 +100,8 @@ def _read_columns(posts: FileTable, plan: SamplingPlan, more: list[str]) -> pl.D
     for column in more:
         require_column(column, posts.columns, posts.name, "--judge NAME=column:C")
     wanted = ["id", "text", "lang", "image", *more]
-    for name in [plan.by, *(pool.communities for pool in plan.pools.values())]:
+    pools = [*plan.pools.values(), *([plan.every_pool] if plan.every_pool else [])]
+    for name in [plan.by, *(pool.communities for pool in pools)]:
         wanted += [name, f"{name}.gold"] if name else []
         wanted += ["meta"] if name and name.startswith("meta.") else []
     with translate_errors(posts.name):

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 import typer.main
-from typer.core import TyperGroup
+from typer.core import TyperGroup, TyperOption
 
 from davy.cli import console
 from davy.core.errors import UserError
@@ -132,6 +132,15 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
     },
 }
 """Commands of a group that lie in modules of their own."""
+
+
+def _value_in_help(option: TyperOption, ctx: Any) -> str | None:
+    """Return what help shows behind an option; a switch takes no value, though typer would write <bool>."""
+    return None if option.is_flag and option.metavar is None else _USUAL_VALUE(option, ctx)
+
+
+_USUAL_VALUE = TyperOption.display_type_rich
+TyperOption.display_type_rich = _value_in_help  # type: ignore[method-assign]
 
 
 class LazyGroup(TyperGroup):

@@ -60,6 +60,27 @@ def invite(
     console.note(f"For one {made.role}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again.")
 
 
+@app.command()
+def create(
+    login: Annotated[str, typer.Argument(metavar="LOGIN", help="What they sign in with, such as an address.")],
+    name: Annotated[str, typer.Option("--name", help="Their name.")],
+    role: Annotated[str, typer.Option("--role", help="admin, expert or annotator.")] = "annotator",
+    database: Database = None,
+) -> None:
+    """Make an account without a browser, the first one too. The password is asked for, or read from standard input.
+
+    Examples:
+
+        davy user create lin@example.org --name Lin --role admin
+
+        davy user create lin@example.org --name Lin --role admin < password.txt
+    """
+    hashed = hash_password(_ask_password())
+    with open_store(database) as store, store.write() as db:
+        user = users.add(db, login=login, name=name, role=role, by=events.SHELL, password_hash=hashed)
+    console.note(f"{user.login} has an account as {user.role}.")
+
+
 @app.command("list")
 def list_(database: Database = None, json: Json = False) -> None:
     """List the accounts, and the invitations that nobody has used yet.

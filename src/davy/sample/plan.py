@@ -47,6 +47,8 @@ class SamplingPlan:
     pools: Mapping[str, Pool] = field(default_factory=dict)
     folder: Path | None = None
     version: str = "1"
+    every_pool: Pool | None = None
+    """The pool of every source, where the plan names none and somebody asks for one."""
 
     @property
     def judged_by(self) -> list[str]:

@@ -170,7 +170,7 @@ def _pool(
 ) -> tuple[Array, list[str]]:
     import polars as pl
 
-    pool = next((pool for name, pool in plan.pools.items() if name.lower() == source), None)
+    pool = next((pool for name, pool in plan.pools.items() if name.lower() == source), plan.every_pool)
     if pool is None:
         return rows, []
     communities = None
