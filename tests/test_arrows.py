@@ -7,7 +7,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "davy"
 
-SHARED = {"text", "image", "measure", "split", "report", "schemes", "lexicons", "suites", "recipes", "plans"}
+SHARED = {"text", "image", "measure", "split", "report", "schemes", "lexicons", "suites", "recipes", "plans", "engines"}
 STAGES = {
     "collect",
     "clean",

@@ -48,7 +48,7 @@ def clean_file(
     if workers is not None and workers < 1:
         raise UserError(f"--workers is {workers}; give at least 1.")
     source, target = as_source(file), str(out)
-    chosen = _set_near(recipes.load(recipe) if isinstance(recipe, str) else recipe, near)
+    chosen = add_near_duplicates(recipes.load(recipe) if isinstance(recipe, str) else recipe, near)
     refuse_input(target, source.path)
     for path in (target, funnel):
         if path is not None:
@@ -77,7 +77,8 @@ def clean_file(
     return done
 
 
-def _set_near(recipe: CleaningRecipe, near: float | None) -> CleaningRecipe:
+def add_near_duplicates(recipe: CleaningRecipe, near: float | None) -> CleaningRecipe:
+    """Return a recipe that also drops near duplicates from this similarity on; None leaves it as it is."""
     if near is None:
         return recipe
     try:
@@ -93,14 +94,19 @@ def _batches(posts: FileTable) -> Iterator[pl.DataFrame]:
 
 
 def _write(cleaned: CleaningResult, posts: FileTable, out: str, format: str | None) -> Funnel:
-    if not cleaned.funnel.left:
-        worst = max(cleaned.funnel.rows, key=lambda row: row.dropped)
-        raise UserError(
-            f"The recipe leaves none of {cleaned.funnel.came:,} posts, so nothing was written; "
-            f"{worst.step} alone dropped {worst.dropped:,}. Is it the right recipe for these posts?"
-        )
+    refuse_empty(cleaned.funnel)
     tables.write(cleaned.frames(), out, format=format, json=posts.json)
     return cleaned.funnel
+
+
+def refuse_empty(funnel: Funnel) -> None:
+    """Raise where a recipe left nothing, with the step that dropped most."""
+    if not funnel.left:
+        worst = max(funnel.rows, key=lambda row: row.dropped)
+        raise UserError(
+            f"The recipe leaves none of {funnel.came:,} posts, so nothing was written; "
+            f"{worst.step} alone dropped {worst.dropped:,}. Is it the right recipe for these posts?"
+        )
 
 
 def save_funnel(funnel: Funnel, path: Path) -> None:

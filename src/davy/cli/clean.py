@@ -8,10 +8,13 @@ from typing import Annotated
 import typer
 
 from davy.actions.clean import clean_file
+from davy.actions.clean_shards import clean_shards
+from davy.actions.engines import open_engine, uses_shards
 from davy.actions.posts import PostSource
 from davy.clean import recipe as recipes
+from davy.clean.funnel import Funnel
 from davy.cli import console
-from davy.cli.options import Format, IdColumn, TextColumn
+from davy.cli.options import ClusterAddress, EngineName, Format, IdColumn, TextColumn
 from davy.core.errors import UserError
 from davy.files.formats import STDIO
 from davy.files.yaml_objects import read_shipped_or_file
@@ -36,13 +39,16 @@ def clean(
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="How many processes work; one for each core when not given.")
     ] = None,
+    engine: EngineName = "local",
+    address: ClusterAddress = None,
     show: Annotated[bool, typer.Option("--show", help="Print the recipe and stop: a start for your own.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the funnel as JSON.")] = False,
 ) -> None:
     """Clean posts by a recipe and print the funnel: how many came to each step, were dropped, changed and left.
 
     A recipe is a YAML list of named steps. `edos` and `gmhp7k` follow the papers; the funnel is saved as JSON and as
-    a picture beside the output.
+    a picture beside the output. A folder or URL of Parquet shards becomes a folder of shards, and duplicates are
+    dropped across them; --engine ray cleans on a Ray cluster.
 
     Examples:
 
@@ -51,6 +57,8 @@ def clean(
       davy clean posts.parquet --near-duplicates 0.8 --out clean.parquet
 
       davy clean --recipe gmhp7k --show > mine.yaml
+
+      davy clean shards/ --out clean/ --engine ray --address 10.0.0.1:6379
     """
 
     if show:
@@ -60,10 +68,20 @@ def clean(
         raise UserError("Name the posts and where to write: davy clean F --recipe R --out F2.")
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
-    beside = funnel or (None if out == STDIO else Path(out).with_name(f"{Path(out).name.split('.')[0]}.funnel.json"))
     source = PostSource(file, text=text_column, id=id_column, format=format, encoding=encoding)
+    if uses_shards(file, engine, address, None):
+        with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
+            done = clean_shards(source, out, recipe, near=near, funnel=funnel, engine=opened, reporter=reporter)
+        _show(done, out, funnel, json=json)
+        return
+    beside = funnel or (None if out == STDIO else Path(out).with_name(f"{Path(out).name.split('.')[0]}.funnel.json"))
     with console.ShellReporter() as reporter:
         done = clean_file(source, out, recipe, near=near, funnel=beside, workers=workers, reporter=reporter)
+    _show(done, out, beside, json=json)
+
+
+def _show(done: Funnel, out: str, beside: Path | None, *, json: bool) -> None:
+    """Print the funnel, how long it took and where it was saved."""
     if json:
         console.json(done.to_dict())
     elif out == STDIO:

@@ -12,3 +12,14 @@ IdColumn = Annotated[str | None, typer.Option(metavar="C", help="The column with
 Format = Annotated[
     str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
 ]
+EngineName = Annotated[str, typer.Option("--engine", metavar="NAME", help="Where the work is done: local, or ray.")]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--address", metavar="HOST:PORT", help="The Ray cluster; auto finds the one that this machine belongs to."
+    ),
+]
+ClusterWorkers = Annotated[
+    int | None,
+    typer.Option("--workers", metavar="N", help="How many cores of the cluster work; all of them when not given."),
+]

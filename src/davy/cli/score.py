@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy.actions.engines import open_engine, uses_shards
 from davy.actions.posts import PostSource
 from davy.actions.score import read_image_text, score_file, score_text
+from davy.actions.score_shards import score_shards
 from davy.cli import console
-from davy.cli.options import Format, TextColumn
+from davy.cli.options import ClusterAddress, ClusterWorkers, EngineName, Format, TextColumn
 from davy.core.errors import UserError
 from davy.core.scheme import applicable_questions
 from davy.score.batch import ScoreSettings
@@ -58,11 +60,15 @@ def score(
         bool | None,
         typer.Option("--resume/--no-resume", help="Insist on going on where a run stopped, or start afresh."),
     ] = None,
+    engine: EngineName = "local",
+    address: ClusterAddress = None,
+    workers: ClusterWorkers = None,
 ) -> None:
     """Score a file of posts, or one text.
 
     The output keeps the input's columns and adds Q (the probability of yes), Q.label and verdict. A run that
-    was stopped goes on when the same command is given again.
+    was stopped goes on when the same command is given again. A folder or URL of Parquet shards becomes a folder
+    of shards; --engine ray scores them on a Ray cluster.
 
     Examples:
 
@@ -79,6 +85,10 @@ def score(
       davy score posts.csv --no-cascade --out scored.csv
 
       cat posts.csv | davy score - --format csv --model majority --out -
+
+      davy score shards/ --out scored/ --engine ray --address 10.0.0.1:6379
+
+      davy score s3://archive/posts --out s3://archive/scored --engine ray --address auto
     """
 
     one = text is not None or image is not None
@@ -96,6 +106,22 @@ def score(
         return
     source = PostSource(str(file), text=text_column, format=format, encoding=encoding)
     settings = ScoreSettings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
+    if uses_shards(source.path, engine, address, workers):
+        if explain or images is not None:
+            raise UserError("--explain and --images go with one file, not with shards.")
+        with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
+            scored = score_shards(
+                source,
+                str(out),
+                model,
+                settings=settings,
+                cascade=cascade,
+                resume=resume,
+                engine=opened,
+                reporter=reporter,
+            )
+        _show_file(scored, json=json)
+        return
     with console.ShellReporter() as reporter:
         scored = score_file(
             source,

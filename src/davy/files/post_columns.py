@@ -59,8 +59,11 @@ def id_column(table: FileTable, asked: str | None = None) -> str | None:
     return _found(table, asked, ID_NAMES, "--id-column")
 
 
-def as_posts(table: FileTable, *, text: str | None = None, id: str | None = None) -> FileTable:
-    """Return the table with its text in `text` and its ids in `id`, made from file name and row where missing."""
+def as_posts(table: FileTable, *, text: str | None = None, id: str | None = None, first_row: int = 1) -> FileTable:
+    """Return the table with its text in `text` and its ids in `id`, made from file name and row where missing.
+
+    `first_row` is the number of the table's first row in its file.
+    """
     text_from, id_from = text_column(table, text), id_column(table, id)
     _refuse_clash(table, text_from, "text", "--text-column")
     if id_from:
@@ -74,7 +77,7 @@ def as_posts(table: FileTable, *, text: str | None = None, id: str | None = None
     else:
         ids = made
     rest = [c for c in table.columns if c not in (text_from, id_from)]
-    frame = table.frame.with_row_index(place, offset=1).select(
+    frame = table.frame.with_row_index(place, offset=first_row).select(
         ids.alias("id"), pl.col(text_from).cast(pl.String).alias("text"), *rest
     )
     told = {"id", "text", text_from, id_from}

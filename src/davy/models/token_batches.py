@@ -107,8 +107,10 @@ def cut(items: Any, most: int, *, tail: bool = True, glue: str | None = None) ->
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many cores this process may use; OMP_NUM_THREADS, which clusters set, can only make it fewer."""
+    present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(present, int(asked)) if asked.isdigit() and int(asked) else present
 
 
 def map_threads(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> list[Result]:
