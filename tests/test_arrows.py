@@ -166,6 +166,8 @@ NOT_IN_BASE = {
     "huggingface_hub": {"cli", "models"},
     "psycopg": {"store"},
     "datasets": {"library"},
+    "pyarrow": {"files"},
+    "ray": {"engines"},
 }
 """What the base install does not bring → the rooms that may ask for it, having said which extra to install."""
 
