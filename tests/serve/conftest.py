@@ -68,12 +68,15 @@ def live(settings: ServerSettings, empty_database: Path) -> Iterator[Live]:
     """Run uvicorn on a free loopback port while the test runs."""
     import uvicorn
 
+    from davy.serve.http_guard import GuardedProtocol
     from davy.serve.start import listen
 
     listening = listen("127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     site = make_site(replace(settings, base_url=url), empty_database)
-    server = uvicorn.Server(uvicorn.Config(site.app, log_config=None, access_log=False, ws="none"))
+    server = uvicorn.Server(
+        uvicorn.Config(site.app, http=GuardedProtocol, log_config=None, access_log=False, ws="none")
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     until = time.monotonic() + 10

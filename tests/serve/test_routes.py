@@ -74,6 +74,7 @@ GET  /api/events                                                            >---
 GET  /audit                                                                 >-------+
 GET  /detectors                                                             >-------+
 POST /detectors                                                             >-------+
+GET  /detectors/shadow                                                      >-------+
 POST /detectors/{detector_id}/default                                       >-------+
 POST /detectors/{detector_id}/{act}                                         >-------+
 GET  /images/{key}                                                          >------++

@@ -9,7 +9,9 @@ import typer
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
-from davy.store import events, keys, open_store, users
+from davy.store import Connection, events, keys, open_store, users
+
+PROGRAMS = "programs"
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,16 +22,31 @@ app = typer.Typer(
 
 @app.command()
 def create(
-    owner: Annotated[str, typer.Option("--owner", help="Login of the account that the key acts for.")],
     scope: Annotated[list[str], typer.Option("--scope", help="What it may do. Repeat for more.")],
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            "--owner", help="Login of the account that the key acts for.", show_default=f"{PROGRAMS}, made for keys"
+        ),
+    ] = None,
     name: Annotated[str, typer.Option("--name", help="What it is for.")] = "made in the shell",
     days: Annotated[float | None, typer.Option("--days", help="How long it works; without it, until revoked.")] = None,
+    per_minute: Annotated[
+        int | None, typer.Option("--per-minute", help="Requests a minute.", show_default="1200", min=1)
+    ] = None,
+    per_day: Annotated[int | None, typer.Option("--per-day", help="Posts a day; without it, no quota.", min=1)] = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
-    """Make an API key and print it. It is shown only now.
+    """Make an API key and print it, as the last line. It is shown only now.
+
+    Without --owner it belongs to the account "programs", which nobody can sign in with.
 
     Examples:
+
+        davy key create --scope score --database sqlite:///davy.sqlite
+
+        davy key create --scope score --per-minute 6000 --per-day 1000000
 
         davy key create --owner lin@example.org --scope score --name "comment filter"
 
@@ -41,15 +58,31 @@ def create(
         raise UserError(f"--days is {days:g}. A key lasts more than 0 and at most 36500 days.")
     lasts = None if days is None else timedelta(days=days)
     with open_store(database) as store, store.write() as db:
-        user = users.find(db, owner)
-        key, secret = keys.create(db, name=name, owner=user.id, scopes=scope, by=events.SHELL, lasts=lasts)
+        user = users.find(db, owner) if owner else _programs(db)
+        key, secret = keys.create(
+            db,
+            name=name,
+            owner=user.id,
+            scopes=scope,
+            by=events.SHELL,
+            lasts=lasts,
+            per_minute=per_minute,
+            per_day=per_day,
+        )
     if json:
         about = {"id": key.id, "prefix": key.prefix, "name": key.name, "owner": user.login, "scopes": key.scopes}
-        console.json({**about, "expires_at": key.expires_at and key.expires_at.isoformat(), "key": secret})
+        limits = {"per_minute": per_minute, "per_day": per_day}
+        console.json({**about, **limits, "expires_at": key.expires_at and key.expires_at.isoformat(), "key": secret})
         return
-    print(secret)
     ends = f"until {key.expires_at:%Y-%m-%d %H:%M} UTC" if key.expires_at else "until it is revoked"
     console.note(f"For {user.login}, may {', '.join(key.scopes)}, {ends}. It is not shown again.")
+    print(secret)
+
+
+def _programs(db: Connection) -> users.User:
+    """Return the account of keys that nobody in person owns; it has no password, so nobody signs in with it."""
+    known = next((user for user in users.list_users(db) if user.login == PROGRAMS), None)
+    return known or users.add(db, login=PROGRAMS, name="Programs", role="expert", by=events.SHELL)
 
 
 @app.command("list")
@@ -83,6 +116,8 @@ def list_(
                     "created_at": it.created_at.isoformat(),
                     "expires_at": it.expires_at and it.expires_at.isoformat(),
                     "used_at": it.used_at and it.used_at.isoformat(),
+                    "per_minute": it.per_minute,
+                    "per_day": it.per_day,
                 }
                 for it in found
             ]
@@ -97,12 +132,13 @@ def list_(
             it.name,
             logins[it.owner],
             " ".join(it.scopes),
+            f"{it.per_minute or 'usual'} / {it.per_day or 'no quota'}",
             it.state,
             f"{it.used_at:%Y-%m-%d %H:%M}" if it.used_at else "never",
         )
         for it in found
     ]
-    console.table(["key", "name", "owner", "scopes", "state", "last used"], rows)
+    console.table(["key", "name", "owner", "scopes", "a minute / a day", "state", "last used"], rows)
 
 
 @app.command()

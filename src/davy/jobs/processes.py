@@ -6,6 +6,7 @@ training nor one project's import holds up another project's export.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 from davy.jobs import kinds as known
@@ -133,10 +135,22 @@ class WorkerProcesses:
             wait = min(60.0, wait * 2) if dead else 1.0
 
 
-def set_up_logging(*, verbose: bool) -> None:
+class JsonLines(logging.Formatter):
+    """Each record as one line of JSON: when, how grave, which part, what; and the fields that a request has."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        made = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"at": made, "level": record.levelname.lower(), "name": record.name, "message": record.getMessage()}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line | getattr(record, "fields", {}), ensure_ascii=False)
+
+
+def set_up_logging(*, verbose: bool, as_json: bool = False) -> None:
     """Log warnings to stderr with hurtful words masked; `verbose` logs requests and jobs too."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(asctime)s %(name)s %(message)s"))
     handler.addFilter(MaskFilter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for name in ("davy.access", "davy.jobs"):

@@ -1,4 +1,4 @@
-"""The layer that counts and logs each request: method, route pattern, status, milliseconds.
+"""The layer that counts and logs each request: method, route pattern, status, milliseconds, and which key asked.
 
 Never the path (it may hold an invitation's token), the query, a header or a body.
 """
@@ -45,4 +45,8 @@ class RequestLog:
             method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "OTHER"
             route = render.route_of(Request(scope))
             self._metrics.answered(method, route, status, seconds)
-            log.info("%s %s %d %.0f ms", method, route, status, seconds * 1000)
+            fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
+            key = scope.get("state", {}).get("key")
+            if key is not None:
+                fields["key"] = key.prefix  # the part that lists show; the secret is nowhere
+            log.info("%s %s %d %.0f ms", method, route, status, seconds * 1000, extra={"fields": fields})

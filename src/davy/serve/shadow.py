@@ -16,6 +16,7 @@ from typing import Any
 from anyio import to_thread
 
 from davy.core.errors import UserError
+from davy.core.scheme import applicable_questions
 from davy.core.scorer import Scores
 from davy.serve.detector import Detector, PostToScore
 from davy.store import Store, shadows
@@ -93,8 +94,9 @@ class Shadow:
         hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
         ours, others = scores
         shared = [q.name for q in ours.questions if q.name in {it.name for it in others.questions}]
+        reached = (_reached(ours), _reached(others))
         for name in shared:
-            views = [_view(side, name) for side in (ours, others)]
+            views = [_view(side, asked, name) for side, asked in zip(scores, reached, strict=True)]
             for row, post in enumerate(posts):
                 mine, theirs = (view[row] for view in views)
                 if mine is None or theirs is None:
@@ -115,13 +117,21 @@ _Answer = tuple[str, bool | None, float | None]
 """The label, whether that is a yes (None where the question is not yes/no), the probability of yes."""
 
 
-def _view(scores: Scores, name: str) -> list[_Answer | None]:
+def _reached(scores: Scores) -> list[set[str]]:
+    """Return for each post the questions that its answers lead to."""
+    chosen = {question.name: scores.chosen(question.name) for question in scores.questions}
+    rows = range(len(scores))
+    return [set(applicable_questions(scores.questions, {name: it[row] for name, it in chosen.items()})) for row in rows]
+
+
+def _view(scores: Scores, reached: Sequence[set[str]], name: str) -> list[_Answer | None]:
+    """Return each post's answer to a question; None where it was not put to the post."""
     question = scores.question(name)
     there = scores.has_answer(question)
     yes: Any = scores.positive(name)
     found: list[_Answer | None] = []
     for row, chosen in enumerate(scores.chosen(name)):
-        if there is not None and not there[row]:
+        if name not in reached[row] or (there is not None and not there[row]):
             found.append(None)
         elif yes is None:
             found.append(("|".join(chosen), None, None))

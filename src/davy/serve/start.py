@@ -50,6 +50,16 @@ class ServeOptions:
     workers: int = 1
     job_workers: int = 1
     verbose: bool = False
+    log_json: bool = False
+    shadow: str | None = None
+    shadow_texts: bool = False
+    screen: bool = False
+    attributes: str = "perspective"
+    categories: str = "moderation"
+    largest_batch: int = 64
+    most_wait: float = 1.0
+    request_seconds: float = 30.0
+    max_body: int = 1_048_576
 
 
 def run(asked: ServeOptions) -> None:
@@ -66,7 +76,7 @@ def run(asked: ServeOptions) -> None:
         if asked.workers > 1:
             shared = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-shared-"))
             settings = replace(settings, shared=Path(shared) / "shared.sqlite")
-        set_up_logging(verbose=asked.verbose)
+        set_up_logging(verbose=asked.verbose, as_json=asked.log_json)
         try:
             with _job_processes(asked, settings), _others(asked, settings, listening):
                 _serve(asked, settings, listening)
@@ -114,7 +124,7 @@ def _worker(asked: ServeOptions, settings: ServerSettings, listening: socket.soc
 
     threading.Thread(target=watch, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to the first process, which ends us in order
-    set_up_logging(verbose=asked.verbose)
+    set_up_logging(verbose=asked.verbose, as_json=asked.log_json)
     _serve(asked, settings, listening, leads=False)
 
 
@@ -123,6 +133,7 @@ def _serve(asked: ServeOptions, settings: ServerSettings, listening: socket.sock
     import uvicorn
 
     from davy.serve.app import create_app
+    from davy.serve.http_guard import GuardedProtocol
 
     app = create_app(settings)
     lines = announcement(asked, settings, app.state.context.store) if leads else []
@@ -138,6 +149,8 @@ def _serve(asked: ServeOptions, settings: ServerSettings, listening: socket.sock
     gc.freeze()
     config = uvicorn.Config(
         app,
+        http=GuardedProtocol,
+        backlog=2048,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -185,6 +198,15 @@ def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None)
         hosts=(*asked.allow_hosts, name),
         demo=asked.demo,
         files=asked.files,
+        shadow=asked.shadow,
+        shadow_texts=asked.shadow_texts,
+        screen=asked.screen,
+        attributes=asked.attributes,
+        categories=asked.categories,
+        largest_batch=asked.largest_batch,
+        most_wait=asked.most_wait,
+        request_seconds=asked.request_seconds,
+        max_body=asked.max_body,
         log_details=os.environ.get("DAVY_LOG_DETAILS") == "1",
     )
 

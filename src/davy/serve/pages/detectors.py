@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.actions.detectors import register_detector
+from davy.actions.shadow import compare_shadows
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
@@ -23,6 +24,8 @@ router = APIRouter(include_in_schema=False)
 
 Manages = Annotated[User, Depends(allowed("manage detectors"))]
 
+MOST_SHOWN = 50
+"""Single differences of a pair of models on the page."""
 STATES: dict[str, str] = {"activate": "active", "shadow": "shadow", "retire": "retired"}
 """The last part of a form's address, and the state that it asks for."""
 
@@ -31,6 +34,19 @@ STATES: dict[str, str] = {"activate": "active", "shadow": "shadow", "retire": "r
 def show(request: Request, who: Manages) -> Response:
     """Return every detector that the server knows, with its version, questions and state."""
     return _page(request)
+
+
+@router.get("/detectors/shadow")
+def show_shadow(request: Request, who: Manages) -> Response:
+    """Return where a shadow decides otherwise than the detector that answers; texts masked, where they are kept."""
+    context = context_of(request)
+    return render.page(
+        request,
+        "shadow.html",
+        comparisons=compare_shadows(context.store, differences=MOST_SHOWN),
+        shadow=context.shadow,
+        mask=context.mask,
+    )
 
 
 @router.post("/detectors")
@@ -100,6 +116,8 @@ def _page(request: Request, *, source: str = "", wrong: str = "", status: int = 
         started=context.detectors.started,
         has_default=any(entry.is_default for entry in entries),
         loaded={f"{model['name']}@{model['version']}" for model in context.detectors.loaded},
+        refused=context.detectors.refused,
+        shadow=context.shadow,
         source=source,
         wrong=wrong,
     )
