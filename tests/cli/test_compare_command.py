@@ -63,7 +63,7 @@ def test_one_file_a_system_and_a_folder_of_them_give_a_report(eighty, capsys):
     page = (folder / "report" / "report.html").read_text()
     assert "pooled confusion matrix" in page
     assert json.loads((folder / "report" / "results.json").read_text())["tasks"]["sexist"]["n"] == 250
-    assert (folder / "report" / "board-sexist.csv").read_text().startswith("rank,system,macro-F1,")
+    assert (folder / "report" / "board-sexist.csv").read_text().startswith("rank,system,mark,macro_f1,macro_f1.low,")
 
 
 def test_gold_with_a_plain_column_needs_no_scheme_and_scores_are_ranked_by_auroc(tmp_path, capsys):

@@ -127,7 +127,7 @@ def write_comparison(comparison: SystemComparison, folder: Path, *, command: str
     make_folder(folder)
     write_json(folder / "results.json", comparison.to_dict())
     for task in comparison.tasks:
-        write_text(folder / f"board-{task.board.task.name}.csv", task.board.table().csv())
+        write_text(folder / f"board-{task.board.task.name}.csv", task.board.csv())
     systems = ", ".join(dict.fromkeys(row.system for task in comparison.tasks for row in task.board.rows))
     provenance = Provenance(comparison.data, systems, comparison.seed, command)
     title = f"{comparison.title}: systems compared"
@@ -185,6 +185,19 @@ def _task(
     if scheme is not None:
         codes = {label.name: label.code for label in scheme.question(matrix.task.question).labels if label.code}
     return TaskComparison(board, matrix, tuple(tests), errors, texts, codes)
+
+
+def gold_posts(gold: PostSource | Path | str) -> pl.DataFrame:
+    """Return the rows of a gold file, with their texts where it has them."""
+    return _gold_frame(gold)[0].drop(ROW)
+
+
+def files_in(given: Sequence[Path]) -> list[Path]:
+    """Return the files, those of a folder in its place, in the order of their names."""
+    found: list[Path] = []
+    for path in given:
+        found += sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
+    return found
 
 
 def _gold_frame(gold: PostSource | Path | str | pl.DataFrame) -> tuple[pl.DataFrame, str, str | None]:

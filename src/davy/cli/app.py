@@ -61,6 +61,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "davy.cli.compare:compare",
         "Rank many systems against gold: intervals, paired tests, rank stability, and what the best ones still miss.",
     ),
+    "inspect": (
+        "davy.cli.inspect:app",
+        "Let two people read what every system misses, sum it up, and correct the labels that were wrong.",
+    ),
     "check": ("davy.cli.check:check", "Run functional tests on one or more detectors, side by side."),
     "reproduce": ("davy.cli.reproduce:app", "Regenerate a paper's table beside ours."),
     "clean": (

@@ -103,7 +103,7 @@ def compare(
     with console.ShellReporter() as reporter:
         comparison = action.compare_systems(
             PostSource(gold, corpus, id=id_column),
-            _files(predictions or []),
+            action.files_in(predictions or []),
             scheme=scheme,
             questions=question or [],
             split=split,
@@ -120,14 +120,6 @@ def compare(
         _print(comparison)
     if out is not None:
         console.note(f"Written: {out}/report.html, results.json, board-Q.csv")
-
-
-def _files(given: list[Path]) -> list[Path]:
-    """Return the files, those of a folder in its place, in the order of their names."""
-    found: list[Path] = []
-    for path in given:
-        found += sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
-    return found
 
 
 def _summarise(path: Path, column: str | None, baselines: list[str], *, json: bool) -> None:

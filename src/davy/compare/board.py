@@ -117,8 +117,8 @@ class Board:
         ]
         rows = [
             (
-                row.mark or str(row.rank),
-                row.system,
+                "–" if row.rank is None else str(row.rank),
+                f"{row.system} ({row.mark})" if row.mark else row.system,
                 row.figure,
                 "–" if row.rank_range is None else rank_text(row.rank_range),
                 _chance(row.next_p),
@@ -128,6 +128,17 @@ class Board:
             for row in self.rows
         ]
         return Table.of(columns, rows, title=f"{self.task.name} (n = {self.n:,})", note=self.note)
+
+    def csv(self) -> str:
+        """Return the board as data: one row a system, unrounded."""
+        names = ["rank", "system", "mark", self.task.metric, "rank_low", "rank_high", "first_share", "next_p",
+                 "next_p_holm", "tied_with"]  # fmt: skip
+        rows = [
+            (row.rank, row.system, row.mark, row.figure, *(row.rank_range or (None, None)), row.first_share, row.next_p,
+             row.next_p_holm, "|".join(row.tied_with))
+            for row in self.rows
+        ]  # fmt: skip
+        return Table.of([Column(name, "metric" if name == self.task.metric else "name") for name in names], rows).csv()
 
     @property
     def note(self) -> str:

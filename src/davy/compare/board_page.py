@@ -163,7 +163,7 @@ def _pairs(page: Page, errors: ErrorAnalysis) -> None:
             for a in errors.systems
             for b in errors.systems
         ]
-        page.plot(heat(cells, title="Errors on the same items (κ)", domain=(0, 1)), "Cohen's κ of being wrong: 1 is "
+        page.plot(heat(cells, domain=(0, 1)), "Errors on the same items, as Cohen's κ of being wrong: 1 is "
                   "two systems that fail on the same items, 0 is what chance gives.")  # fmt: skip
         return
     rows = [(p.first, p.second, p.both_wrong, p.either_wrong, p.kappa, p.phi) for p in errors.pairs[:20]]

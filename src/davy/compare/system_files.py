@@ -150,7 +150,7 @@ def item_groups(posts: pl.DataFrame, matrix: PredictionMatrix, scheme: Scheme) -
         if question.kind == "one" and question.name != matrix.task.question and column in posts.columns:
             answers = parse_column(posts, question, column, "The gold file")
             labels = [(answers[row] or (None,))[0] for row in rows]
-            if any(labels):
+            if len({label for label in labels if label is not None}) > 1:
                 found[question.name] = labels
     return found
 

@@ -130,7 +130,7 @@ def scatter(
     legend = alt.Legend(title=None, orient="top", symbolSize=120, symbolOpacity=1)
     palette = [f"${colours[name]}" for name in names] if colours else ["$series"]
     chart = _chart(rows).mark_point(filled=True, size=18, opacity=0.55).encode(
-        x=alt.X("x:Q", title=x or None),
+        x=alt.X("x:Q", title=x or None, axis=alt.Axis(tickCount=8)),
         y=alt.Y("y:Q", title=y or None, scale=alt.Scale(domain=list(domain_y)) if domain_y else alt.Undefined),
         color=alt.Color("group:N", scale=alt.Scale(domain=names, range=palette), legend=legend),
         shape=alt.Shape(
