@@ -104,12 +104,12 @@ def _annotator(db, number: int) -> str:
 class Server:
     """A `davy serve` process on loopback."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, model: str = "keywords:masking", workers: int = WORKERS) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 — lives as long as the server
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "davy", "serve", "--port", "0", "--database", url),
-                *("--model", "keywords:masking", "--workers", str(WORKERS)),
+                *("--model", model, "--workers", str(workers)),
             ],
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -153,9 +153,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(url: str) -> Iterator[Server]:
+def serving(url: str, model: str = "keywords:masking", workers: int = WORKERS) -> Iterator[Server]:
     """Yield a server over the database; it stops with the block."""
-    server = Server(url)
+    server = Server(url, model, workers)
     try:
         yield server
         time.sleep(0.1)
