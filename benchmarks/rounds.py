@@ -57,9 +57,9 @@ def _measure(kind: str, url: str, tries: int) -> list[str]:
     target = load("embedded")
     with open_store(url, create=True) as store, store.write() as db:
         plan = project_file.parse_plan(b"name: bench\npreset: rounds\n", "bench.yaml")
-        project = project_creation.create_project(db, plan, by="bench").project
+        project = project_creation.create_project(db, plan, by="shell").project
         tokens = [_person(db, number) for number in range(PEOPLE)]
-        open_round(db, project, targets=[f"{target.name}@{target.version}"], by="bench", rules=EntryRules())
+        open_round(db, project, targets=[f"{target.name}@{target.version}"], by="shell", rules=EntryRules())
     heard, warm = Heard(), Heard()
     with serving(url, model="embedded") as server:
         asyncio.run(_run(server.port, tokens, 2, warm, seed=1))  # not counted: templates and the first loads
@@ -80,8 +80,8 @@ def _measure(kind: str, url: str, tries: int) -> list[str]:
 
 
 def _person(db, number: int) -> str:
-    user = users.add(db, login=f"writer-{number}", name=f"Writer {number}", role="annotator", by="bench")
-    members.add(db, "bench", user.id, ["annotator"], by="bench")
+    user = users.add(db, login=f"writer-{number}", name=f"Writer {number}", role="annotator", by="shell")
+    members.add(db, "bench", user.id, ["annotator"], by="shell")
     members.consent(db, "bench", user.id)
     return sessions.start(db, user.id)[1]
 

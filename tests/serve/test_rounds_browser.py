@@ -1,0 +1,140 @@
+"""Three people, an expert and a manager go through a round in a real Chromium, and look at its pages in every form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from davy.annotate import project_creation, project_file
+from davy.lexicons.read import Lexicon
+from davy.store import entries, members, rounds, sessions, users
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
+DUEL = "/projects/duel"
+TEAM = {"mo": "manager", "ada": "annotator", "bo": "annotator", "cy": "annotator", "eve": "expert"}
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def as_(browser, live) -> Iterator[Open]:
+    """Open a tab as somebody of the project; the test fails when a console shows an error or a policy blocks."""
+    troubles: list[str] = []
+    contexts = []
+    with live.site.store.write() as db:
+        plan = project_file.parse_plan(b"name: duel\npreset: rounds\n", "rounds.yaml")
+        project_creation.create_project(db, plan, by="shell")
+        for login, role in TEAM.items():
+            user = users.add(db, login=login, name=f"{login} person", role="annotator", by="shell")
+            members.add(db, "duel", user.id, [role], by="shell")
+            members.consent(db, "duel", user.id)
+    object.__setattr__(live.site.app.state.context, "lexicon", Lexicon.of("grumblefops"))
+
+    def open_as(login: str, **options: Any) -> Any:
+        context = browser.new_context(base_url=live.url, **{"viewport": DESKTOP, "locale": "en", **options})
+        contexts.append(context)
+        with live.site.store.write() as db:
+            _, token = sessions.start(db, users.find(db, login).id)
+        context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
+        page.on("pageerror", lambda it: troubles.append(str(it)))
+        return page
+
+    yield open_as
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def say(page: Any, label: str, kind: str = "", target: str = "") -> None:
+    """Answer the questions of a form; those beneath come up when the first is answered."""
+    page.locator(f'input[name="answer.hate"][value="{label}"]').check(force=True)
+    if kind:
+        page.locator(f'input[name="answer.type"][value="{kind}"]').check(force=True)
+        page.locator(f'input[name="answer.target"][value="{target}"]').check(force=True)
+
+
+def enter(page: Any, text: str, emoji: str, *answers: str) -> None:
+    """Write a text with an emoji from the picker, say what it is, and ask the target."""
+    page.goto(f"{DUEL}/rounds/1/enter")
+    page.locator("#text").fill(text)
+    page.get_by_role("button", name="Add an emoji").click()
+    page.get_by_role("searchbox").fill(emoji)
+    page.get_by_role("searchbox").press("Enter")
+    page.keyboard.press("Escape")
+    say(page, *answers)
+    page.locator("#answer button.primary").click()
+    page.locator(".verdict-card").wait_for()
+
+
+def validate(page: Any, *answers: str) -> str:
+    """Label the next entry of others; return what was shown."""
+    page.goto(f"{DUEL}/label")
+    page.locator("#answer").wait_for()
+    shown = page.locator("#post").inner_text()
+    say(page, *answers)
+    page.locator('#answer button[value="save"]').click()
+    page.locator("#answer").wait_for(state="detached")
+    return shown
+
+
+def settle(page: Any, label: str, kind: str = "", target: str = "") -> None:
+    """Decide the next case as the expert."""
+    page.goto(f"{DUEL}/expert")
+    page.get_by_role("button", name="Settle the next case").click()
+    page.locator("#answer").wait_for()
+    say(page, label, kind, target)
+    page.locator('textarea[name="reason"]').fill("The face turns a neutral sentence against women.")
+    page.locator('#answer button[value="save"], #answer button.primary').first.click()
+    page.wait_for_load_state()
+
+
+def test_three_people_take_a_text_from_an_emoji_to_a_confirmed_pair(live, as_):
+    manager = as_("mo")
+    manager.goto(f"{DUEL}/rounds")
+    manager.locator("#name").fill("First emoji")
+    manager.get_by_role("button", name="Open the round").click()
+    manager.get_by_role("heading", name="First emoji").wait_for()
+
+    ada, bo, cy, eve = as_("ada"), as_("bo"), as_("cy"), as_("eve")
+    enter(ada, "My new manager is a woman ", "nauseated face", "hateful", "animosity", "women")
+    assert "You fooled the target." in ada.locator(".verdict-card").inner_text()
+    assert "🤢" in ada.locator(".verdict-card").inner_text()
+
+    shown = validate(bo, "hateful", "animosity", "women")
+    assert "My new manager is a woman 🤢" in shown
+    assert "fooled" not in shown.lower(), "they label blind"
+    validate(cy, "not hateful")
+    settle(eve, "hateful")
+    entry = only_entry(live, "original")
+    assert (entry.confirmed, entry.settled) == (True, "hateful")
+
+    bo.goto(f"{DUEL}/rounds/1")
+    bo.get_by_role("link", name="Write the contrast").first.click()
+    bo.locator("#change-emoji").check()
+    bo.locator("fieldset.swaps button").first.click()
+    bo.locator("#text").wait_for()
+    changed = bo.locator("#text").input_value()
+    assert changed.startswith("My new manager is a woman ")
+    assert not changed.endswith("🤢")
+    say(bo, "not hateful")
+    bo.locator('#answer button[value="save"]').click()
+    bo.get_by_text("has its contrast").wait_for()
+    validate(ada, "not hateful")
+    validate(cy, "not hateful")
+    contrast = only_entry(live, "contrast")
+    assert (contrast.parent, contrast.change, contrast.settled) == (entry.id, "emoji", "not hateful")
+
+
+def only_entry(live: Any, which: str) -> Any:
+    with live.site.store.read() as db:
+        rows = entries.of_round(db, rounds.of_project(db, "duel")[0].id)
+    (entry,) = [row.entry for row in rows if row.entry.set == which]
+    return entry
