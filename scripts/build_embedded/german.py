@@ -32,6 +32,7 @@ import weights as packing
 from corpora import HEADS as ENGLISH
 from corpora import TARGETS, Post, labelled, unlabelled
 from german_nets import KINDS
+from german_sentences import sentences
 from onnx import numpy_helper
 from tokenizers import Tokenizer
 from use import german, make_tokenizer, pieces, vectors
@@ -182,7 +183,7 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
 
-    ours = [*gmhp7k(args.data), *germeval(args.data), *gahd(args.data)]
+    ours = [*gmhp7k(args.data), *germeval(args.data), *gahd(args.data), *sentences()]
     theirs, reddit = labelled(args.data), unlabelled(args.data)
     rng = np.random.default_rng(5)
     reddit = [reddit[i] for i in rng.choice(len(reddit), args.reddit, replace=False)]

@@ -34,30 +34,25 @@ if timeout 40 python3 -c "import torch; print('mps', float(torch.ones(9, device=
     say "not shared"
 fi
 say bridge
-once bridge job bridge --epochs 40 --batch 1024 --rate 4e-4 --average 0.998 --seconds "${S0:-110}"
+once bridge job bridge --epochs 40 --batch 1024 --rate 4e-4 --average 0.998 --seconds "${S0:-100}"
+[ -z "${ONLY_BRIDGE:-}" ] || exit 0
 once unpack job unpack
 say "English, and what is written"
-once writer job writer --epochs 3 --rate 2e-4 --seconds "${S1:-75}" --write-seconds "${S2:-70}" &
-once compose job compose --write-seconds "${S3:-140}" &
-once english job english --epochs 1 --batch 64 --rate 2e-4 --average 0.998 --seconds "${S4:-180}" &
+once writer job writer --epochs 3 --rate 2e-4 --seconds "${S1:-62}" --write-seconds "${S2:-60}" &
+once compose job compose --write-seconds "${S3:-125}" &
+once english job english --epochs 1 --batch 64 --rate 2e-4 --average 0.998 --seconds "${S4:-140}" &
 wait
 once gather job gather
 say teachers
-everywhere teacher cv --epochs 1 --batch 32 --rate 1.5e-4 --more 9000 --seconds "${S5:-250}" &
-everywhere second cv --seed 2 --epochs 1 --batch 48 --rate 2e-4 --more 9000 --seconds "${S5:-250}" &
+everywhere teacher cv --epochs 1 --batch 32 --rate 1.5e-4 --more 6000 --seconds "${S5:-190}" &
+[ -n "${ONE_TEACHER:-}" ] || everywhere second cv --seed 2 --epochs 1 --batch 48 --rate 2e-4 --more 6000 --seconds "${S5:-190}" &
 wait
 job total
 say students
-taught="--teachers teacher,second --epochs 40 --average 0.998 --more 80000"
-everywhere one distil $taught --batch 256 --rate 3e-4 --seconds "${S6:-380}" &
-everywhere two distil $taught --seed 2 --batch 384 --rate 4e-4 --hard 0.2 --thin 0.1 --seconds "${S6:-380}" &
+taught="--teachers teacher$([ -n "${ONE_TEACHER:-}" ] || echo ,second) --epochs 40 --average 0.998 --more 60000 --passes 2"
+everywhere one distil $taught --batch 256 --rate 3e-4 --seconds "${S6:-285}" &
+everywhere two distil $taught --seed 2 --batch 384 --rate 4e-4 --hard 0.2 --thin 0.1 --seconds "${S6:-285}" &
 wait
-means mean one,two
-say "students, once more"
-everywhere three distil $taught --start mean --seed 3 --batch 384 --rate 2.5e-4 --dropout 0.3 --seconds "${S7:-330}" &
-everywhere four distil $taught --start mean --seed 4 --batch 512 --rate 3e-4 --hard 0.1 --follow 1.0 --thin 0.1 \
-    --seconds "${S7:-330}" &
-wait
-means every one,two,three,four
+means every one,two
 job total
 say done

@@ -64,6 +64,9 @@ DEVICE = torch.device("cuda" if CUDA else "cpu")
 ASKED = {"hate.de": 1.0, "misogynistic.de": 1.0, "aux.offence": 0.5, "aux.kind": 0.2}
 ASKED |= {"type": 0.3, "target": 0.1, "sexist": 0.5}
 """What the small network learns from its teacher, and how much each counts."""
+MEANT = ("hate.de", "misogynistic.de")
+PLAIN = 4000
+"""How many of the plain sentences a teacher learns from; they are alike."""
 BINARY = ("hate.de", "misogynistic.de", "aux.offence", "sexist")
 LIKE = {"hate.de": "hate", "misogynistic.de": "sexist", "aux.offence": "offensive"}
 """Where German questions start from English ones."""
@@ -92,9 +95,9 @@ class GermanJob:
     def __post_init__(self) -> None:
         self.posts = dict(np.load(self.keep / "posts.npz"))
         self.corpus, self.dev = self.posts["corpus"], self.posts["dev"]
-        self.german = np.isin(self.corpus, ("gmhp7k", "germeval", "gahd"))
-        self.ours, self.germeval, self.gahd = (
-            np.flatnonzero(self.corpus == it) for it in ("gmhp7k", "germeval", "gahd")
+        self.german = np.isin(self.corpus, ("gmhp7k", "germeval", "gahd", "plain"))
+        self.ours, self.germeval, self.gahd, self.plain = (
+            np.flatnonzero(self.corpus == it) for it in ("gmhp7k", "germeval", "gahd", "plain")
         )
         self.english = np.flatnonzero(~self.german & ~self.dev)
         self.fold = folds(*(self.posts[f"label.{it}"][self.ours] for it in ("hate.de", "misogynistic.de")))
@@ -126,8 +129,9 @@ class GermanJob:
     def known(self, label: str) -> dict[str, np.ndarray]:
         """Return the posts whose labels a run may know, by corpus."""
         if label == "all":
-            return {"gmhp7k": self.ours, "gahd": self.gahd, "germeval": self.germeval}
-        rest = {"gahd": self.gahd[~self.dev[self.gahd]], "germeval": self.germeval[~self.dev[self.germeval]]}
+            return {"gmhp7k": self.ours, "gahd": self.gahd, "germeval": self.germeval, "plain": self.plain}
+        rest = {"plain": self.plain}
+        rest |= {"gahd": self.gahd[~self.dev[self.gahd]], "germeval": self.germeval[~self.dev[self.germeval]]}
         return {"gmhp7k": self.ours[self.fold != int(label)]} | rest
 
     def held(self, label: str) -> np.ndarray:
@@ -309,7 +313,7 @@ def writer(args: argparse.Namespace) -> None:
     flat, lengths = read_tokens(args.keep / "qwen.tokens")
     ends = np.cumsum(lengths, dtype=np.int64)
     starts = {-1: words.before} | {k: words.ids(text) for k, text in enumerate(BEFORE_SENTENCE)}
-    first = np.flatnonzero(bench.german & ~bench.dev)
+    first = np.flatnonzero(bench.german & ~bench.dev & (bench.corpus != "plain"))
     kind = np.where(bench.corpus[first] == "gahd", bench.label("hate.de", first), -1)
     front, back = len(words.before), len(words.after)
     rows = [
@@ -527,15 +531,17 @@ def cv(args: argparse.Namespace) -> None:
     bench.tell({"translated": len(bench.translated), "agreed": len(agreed)})
     agreed = np.random.default_rng(args.seed).permutation(agreed)[: args.more]
     targets = Targets.empty(HEADS, len(tokens))
-    for corpus, heads in (("gmhp7k", ("hate.de", "misogynistic.de")), ("gahd", ("hate.de",))):
+    some = np.random.default_rng(args.seed).permutation(known["plain"])[:PLAIN]
+    for rows, heads in ((known["gmhp7k"], MEANT), (known["gahd"], ("hate.de",)), (some, MEANT)):
         for head in heads:
-            answer(bench, targets, head, known[corpus], 1.0)
+            answer(bench, targets, head, rows, 1.0)
     for head, weight in (("aux.offence", 0.5), ("aux.kind", 0.2)):
         answer(bench, targets, head, known["germeval"], weight)
     for head in ("hate.de", "type", "sexist"):
         answer(bench, targets, head, agreed, 0.5)
     answer_targets(bench, targets, agreed, 0.25)
-    learn(network, tokens, targets.to(DEVICE), np.concatenate([*known.values(), agreed]), args, bench)
+    learnt = [rows for corpus, rows in known.items() if corpus != "plain"]
+    learn(network, tokens, targets.to(DEVICE), np.concatenate([*learnt, some, agreed]), args, bench)
     for layer in network.body.adapted():
         layer.fold()
     if len(held):
@@ -636,9 +642,10 @@ def distil(args: argparse.Namespace) -> None:
     states = (states - states.mean(0)) / states.std(0).clamp(min=1e-3)
     gold = Targets.empty(HEADS, len(tokens))
     for corpus, heads in (
-        ("gmhp7k", ("hate.de", "misogynistic.de")),
+        ("gmhp7k", MEANT),
         ("gahd", ("hate.de",)),
         ("germeval", ("aux.offence",)),
+        ("plain", (*MEANT, "aux.offence")),
     ):
         for head in heads:
             answer(bench, gold, head, known[corpus], 1.0)
@@ -652,7 +659,9 @@ def distil(args: argparse.Namespace) -> None:
         take_trimmed(network, load_file(args.keep / f"{args.start}-{label}.safetensors", device=str(DEVICE)))
     network.follow = nn.Linear(1024 + WIDTH, FOLLOWED, device=DEVICE)
     dice = np.random.default_rng(args.seed)
-    often = np.concatenate([np.tile(known["gmhp7k"], 4), np.tile(known["gahd"], 2), known["germeval"]])
+    often = np.concatenate(
+        [np.tile(known["gmhp7k"], args.passes), *(known[it] for it in ("gahd", "germeval", "plain"))]
+    )
 
     def batches(epoch: int) -> list[np.ndarray]:
         rng = np.random.default_rng((args.seed, epoch))
@@ -772,7 +781,7 @@ def parser() -> argparse.ArgumentParser:
         found.add_argument(f"--{name}", type=int, default=number)
     for name, real in (("rate", 1e-4), ("head-rate", 1e-3), ("average", 0.99), ("warmth", 1.0)):
         found.add_argument(f"--{name}", type=float, default=real)
-    for name, number in (("each", 30), ("swaps", 40_000)):
+    for name, number in (("each", 30), ("swaps", 40_000), ("passes", 2)):
         found.add_argument(f"--{name}", type=int, default=number)
     for name, real in (("thin", 0.15), ("mix", 0.1), ("hard", 0.3), ("follow", 0.5), ("dropout", 0.2)):
         found.add_argument(f"--{name}", type=float, default=real)

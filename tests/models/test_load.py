@@ -106,7 +106,9 @@ def test_with_weights_for_one_language_that_one_answers(monkeypatch, tmp_path):
     monkeypatch.setattr(embedded, "WEIGHTS", tmp_path)
     load("majority@gmhp7k").save(tmp_path / "embedded-de")
     assert [q.name for q in load("embedded").questions][:2] == ["hate", "misogynistic"]
-    assert load("embedded").score(pl.DataFrame({"text": ["Good morning"]})).verdicts() == ["none"]
+    scores = load("embedded").score(pl.DataFrame({"text": ["Good morning", "Guten Morgen an alle"]}))
+    assert scores.verdicts() == [None, "none"]
+    assert scores.columns()["unsupported_language"] == ["en", None]
     with pytest.raises(UserError, match="It holds embedded-de"):
         load("embedded-en")
 
@@ -114,7 +116,7 @@ def test_with_weights_for_one_language_that_one_answers(monkeypatch, tmp_path):
 def test_posts_go_to_the_detector_of_their_language_and_come_back_in_order():
     english, german = Fixed("en", 0.8, HATE, SEXIST), Fixed("de", 0.3, HATE, threshold=0.2)
     routed = LanguageRouter(
-        {"en": english, "de": german}, lambda texts: ["de" if "ü" in text else "fr" for text in texts]
+        {"en": english, "de": german}, lambda texts: ["de" if "ü" in text else "" for text in texts]
     )
     posts = pl.DataFrame({"text": ["one", "für", "three", "vier"], "lang": [None, None, "en-GB", "de"]})
     columns = routed.score(posts).columns()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ class ScoredFile:
     without_score: int
     verdicts: dict[str, int]
     seconds: float
+    unsupported: dict[str, int] = field(default_factory=dict)
+    """How many posts were not judged because of their language, by language."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -140,6 +142,7 @@ class _FileRun:
         self.out_format = None if names_format(out) else source.format
         output_format(out, self.out_format)
         self.verdicts: Counter[str | None] = Counter()
+        self.unsupported: Counter[str | None] = Counter()
 
     def run(self, resume: bool | None) -> ScoredFile:
         began = time.perf_counter()
@@ -159,7 +162,10 @@ class _FileRun:
             self.reporter.end()
         posts, without = self.verdicts.total(), self.verdicts.pop(None, 0)
         verdicts = {str(verdict): n for verdict, n in self.verdicts.most_common()}
-        return ScoredFile(model_of(self.scorer), self.out, posts, without, verdicts, time.perf_counter() - began)
+        unsupported = {str(language): n for language, n in self.unsupported.most_common() if language}
+        seconds = time.perf_counter() - began
+        without -= sum(unsupported.values())
+        return ScoredFile(model_of(self.scorer), self.out, posts, without, verdicts, seconds, unsupported)
 
     def _write_in_parts(self, table: FileTable, resume: bool | None) -> None:
         file, out = Path(self.source.path), Path(self.out)
@@ -189,6 +195,8 @@ class _FileRun:
     def _count(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for frame in frames:
             self.verdicts.update(frame[f"{self.settings.prefix}verdict"].to_list())
+            if self.scorer.abilities.refuses_languages:
+                self.unsupported.update(frame[f"{self.settings.prefix}unsupported_language"].to_list())
             yield frame
 
     def _write(self, frames: Iterable[pl.DataFrame], table: FileTable) -> None:

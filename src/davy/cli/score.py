@@ -151,8 +151,13 @@ def _show_file(scored: ScoredFile, *, json: bool) -> None:
     console.note(
         (f"and {more} more verdicts. " if more > 0 else "")
         + (f"Without text or answer, so without score: {without:,}. " if without else "")
+        + (f"Not judged, as no detector reads their language: {_languages(scored)}. " if scored.unsupported else "")
         + f"{scored.posts:,} posts scored by {_name_and_version(scored.model)} in {scored.seconds:.1f} s: {scored.out}"
     )
+
+
+def _languages(scored: ScoredFile) -> str:
+    return ", ".join(f"{language} {n:,}" for language, n in scored.unsupported.items())
 
 
 def _show_text(scored: ScoredText, *, json: bool, read: bool) -> None:
@@ -165,6 +170,11 @@ def _show_text(scored: ScoredText, *, json: bool, read: bool) -> None:
     out = console.out()
     if read:
         out.print(_style(" / ".join(console.masked_text(scored.text).splitlines()), "italic"))
+    language = record.get("unsupported_language")
+    if language:
+        out.print(_style(f"not judged: no detector reads its language ({language})", "bold"))
+        out.print(_style(f"{_name_and_version(scored.model)}; --lang en or --lang de judges it as that", "dim"))
+        return
     out.print(_style(record["verdict"] or "no answer", "bold"))
     labels = {name: answer["label"].split("|") for name, answer in record["questions"].items()}
     applicable = applicable_questions(
@@ -186,7 +196,8 @@ def _line(name: str, answer: dict[str, Any]) -> Text:
     likeliest = answer.get("probability", max(answer["labels"].values()))
     filled = round(likeliest * BAR)
     bar = "█" * filled + "░" * (BAR - filled)
-    return _style(f"{name:<14} {bar} {likeliest:5.3f}  {answer['label'] or 'none'}", "")
+    doubt = " (unsure)" if answer.get("unsure") else ""
+    return _style(f"{name:<14} {bar} {likeliest:5.3f}  {answer['label'] or 'none'}{doubt}", "")
 
 
 def _explanation_line(reasons: Explanation) -> Text:

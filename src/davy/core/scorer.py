@@ -48,6 +48,10 @@ class Abilities:
     """The hash of the posts that it learnt from, where its folder says so."""
     languages: tuple[str, ...] | None = None
     """The languages that it was made for; None where it does not say."""
+    refuses_languages: bool = False
+    """Whether it leaves posts in other languages than its own unjudged, and says so."""
+    abstains: bool = False
+    """Whether it says of which answers it is unsure."""
 
 
 PLAIN = Abilities()
@@ -100,6 +104,8 @@ class Scores:
     False where a cascade cleared the post without reading it to the end; such posts have
     no answer to child questions. `answered[q]` is False where the question was not put to
     the post (a German detector and an English taxonomy), whatever its probabilities hold.
+    `unsure[q]` is True where the answer lies in the detector's band of doubt. `unsupported`
+    has a language code for each post that was not judged because of its language, else "".
     Work is done once for each distinct answer, so 100,000 posts cost milliseconds.
     """
 
@@ -108,6 +114,8 @@ class Scores:
     thresholds: Mapping[str, float | Array] = field(default_factory=dict)
     read: Array | None = None
     answered: Mapping[str, Array] = field(default_factory=dict)
+    unsure: Mapping[str, Array] = field(default_factory=dict)
+    unsupported: Array | None = None
 
     def __post_init__(self) -> None:
         import numpy as np
@@ -148,6 +156,8 @@ class Scores:
             thresholds={name: it if isinstance(it, float) else it[rows] for name, it in self.thresholds.items()},
             read=None if self.read is None else self.read[rows],
             answered={name: mask[rows] for name, mask in self.answered.items()},
+            unsure={name: mask[rows] for name, mask in self.unsure.items()},
+            unsupported=None if self.unsupported is None else self.unsupported[rows],
         )
 
     @staticmethod
@@ -163,6 +173,7 @@ class Scores:
 
         first = parts[0]
         named = {name for part in parts for name in part.answered}
+        doubted = {name for part in parts for name in part.unsure}
         varying = {name for part in parts for name, it in part.thresholds.items() if not isinstance(it, float)}
         thresholds = {name: joined([p.thresholds.get(name, 0.5) for p in parts]) for name in varying}
         return replace(
@@ -171,6 +182,8 @@ class Scores:
             thresholds={**first.thresholds, **thresholds},
             read=None if all(p.read is None for p in parts) else joined([_or_true(p.read) for p in parts]),
             answered={name: joined([_or_true(p.answered.get(name)) for p in parts]) for name in named},
+            unsure={name: joined([p.unsure.get(name, False) for p in parts]) for name in doubted},
+            unsupported=None if all(p.unsupported is None for p in parts) else joined([p.languages() for p in parts]),
         )
 
     def chosen(self, name: str) -> list[tuple[str, ...]]:
@@ -216,7 +229,9 @@ class Scores:
     def columns(self) -> dict[str, list[Any]]:
         """Return the output columns: `Q` and `Q.label` for each question, then `verdict`.
 
-        Null where there is no answer. With a cascade one more column, `cleared`, marks what it cleared.
+        Null where there is no answer. `unsure` names the questions that were answered in doubt, where the detector
+        says so; `unsupported_language` is the language of a post that was not judged because of it; with a cascade
+        `cleared` marks what it cleared.
         """
         columns: dict[str, list[Any]] = {}
         for question in self.questions:
@@ -228,9 +243,31 @@ class Scores:
             chosen = [labels[code] for code in codes.tolist()]
             columns[f"{question.name}.label"] = self._where_answered(question, chosen)
         columns["verdict"] = self.verdicts()
+        if self.unsure:
+            columns["unsure"] = [SEPARATOR.join(names) or None for names in self.doubts()]
+        if self.unsupported is not None:
+            columns["unsupported_language"] = [code or None for code in self.unsupported.tolist()]
         if self.read is not None:
             columns["cleared"] = (~self.read).tolist()
         return columns
+
+    def doubts(self) -> list[tuple[str, ...]]:
+        """Return for each post the questions whose answer is in doubt, among those that were answered."""
+        found: list[tuple[str, ...]] = [()] * len(self)
+        for question in self.questions:
+            mask = self.unsure.get(question.name)
+            if mask is None:
+                continue
+            answered = self.has_answer(question)
+            for row in (mask if answered is None else mask & answered).nonzero()[0].tolist():
+                found[row] = (*found[row], question.name)
+        return found
+
+    def languages(self) -> Array:
+        """Return for each post the unsupported language that it is in, "" where it was judged."""
+        import numpy as np
+
+        return np.full(len(self), "", dtype=object) if self.unsupported is None else self.unsupported
 
     def has_answer(self, question: Question) -> Array | None:
         """Return for each post whether the question has an answer, or None where all have."""

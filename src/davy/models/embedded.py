@@ -2,9 +2,9 @@
 
 Posts in, scores out. Weights live in `models/weights/NAME/`, each a model folder; those of the large detector are a
 package of their own (`packages/davy-large`), so that this one stays small enough for a package index.
-`embedded` asks `embedded-de` about German posts and `embedded-en` about all others;
-it answers every question that one of them answers. `embedded-careful` asks
-`embedded-en-large` as well, where `embedded-en` is unsure.
+`embedded` asks `embedded-de` about German posts, `embedded-en` about English ones and those whose language is unclear,
+and judges no others; it answers every question that one of them answers. `embedded-careful` asks `embedded-en-large` as
+well, where `embedded-en` is unsure.
 """
 
 from __future__ import annotations
@@ -39,14 +39,21 @@ PACKAGES: Mapping[str, str] = {LARGE: "davy_large"}
 SURE = 0.3
 """Of 5,733 short German posts 97.1 % are routed right from here on, 95.9 % from one half on; of English ones 99.5 %."""
 _ADDRESSES = re.compile(r"@\w+|https?://\S+|\[(?:USER|URL)\]")
+ROUTING = 2
+"""Goes up whenever posts are routed in another way: the same text could then score differently."""
+UNKNOWN = "und"
+DIALECTS: Mapping[str, str] = {"als": "de", "bar": "de", "nds": "de", "ksh": "de", "gsw": "de", "sco": "en"}
+"""What the language model knows by another name and a detector reads."""
+NO_LANGUAGE = ("", "und", "zxx", "mul", "mis", "art", "xx", "unknown")
 ROUTES: Mapping[str, str] = {"en": "embedded-en", "de": "embedded-de"}
 
 
 @dataclass(frozen=True)
 class LanguageRouter:
-    """Asks one scorer for each language; posts in a language that has none go to `fallback`.
+    """Asks one scorer for each language; posts whose language is not known go to `fallback`.
 
-    Where the scorer for a post does not answer a question that another one does, the post has no answer to it.
+    A post in a language that has no scorer gets no answer, and the scores say which language it is. Where the scorer
+    for a post does not answer a question that another one does, the post has no answer to it.
     """
 
     scorers: Mapping[str, Scorer]
@@ -57,7 +64,8 @@ class LanguageRouter:
     @property
     def version(self) -> str:
         """A hash of the versions of the scorers behind it."""
-        return content_hash((), {lang: [scorer.name, scorer.version] for lang, scorer in self.scorers.items()})
+        behind = {lang: [scorer.name, scorer.version] for lang, scorer in self.scorers.items()}
+        return content_hash((), {"scorers": behind, "routing": ROUTING})
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -81,6 +89,8 @@ class LanguageRouter:
             data_hash=self._data_hash(),
             languages=tuple(self.scorers),
             one_by_one=self._one_by_one if any(one.one_by_one for one in each) else None,
+            refuses_languages=True,
+            abstains=any(one.abstains for one in each),
         )
 
     def _one_by_one(self) -> LanguageRouter:
@@ -104,8 +114,11 @@ class LanguageRouter:
         answered = {name: np.zeros(len(posts), dtype=bool) for name in questions}
         read = np.ones(len(posts), dtype=bool)
         thresholds = {name: np.full(len(posts), 0.5) for name in questions}
+        unsure: dict[str, Array] = {}
         cascaded = False
         for lang, scorer in self.scorers.items():
+            if scorer.abilities.abstains:
+                unsure |= {q.name: np.zeros(len(posts), dtype=bool) for q in scorer.questions if q.name not in unsure}
             rows = np.flatnonzero(languages == lang)
             if not len(rows):
                 continue
@@ -116,8 +129,12 @@ class LanguageRouter:
                 blocks[question.name][rows] = _in_order(questions[question.name], question, part)
                 answered[question.name][rows] = True
                 thresholds[question.name][rows] = part.thresholds.get(question.name, 0.5)
+            for name, mask in part.unsure.items():
+                unsure[name][rows] = mask
         partly = {name: mask for name, mask in answered.items() if not mask.all()}
-        return Scores(self.questions, blocks, thresholds, read if cascaded else None, partly)
+        foreign = np.array([lang not in self.scorers for lang in languages.tolist()], dtype=bool)
+        unsupported = np.where(foreign, languages, "").astype(object)
+        return Scores(self.questions, blocks, thresholds, read if cascaded else None, partly, unsure, unsupported)
 
     def language_of(self, text: str) -> str:
         """Return the language whose scorer reads a text, so that parts of it can be put to the same one."""
@@ -126,15 +143,22 @@ class LanguageRouter:
         return str(self._languages(pl.DataFrame({"text": [text]}))[0])
 
     def _languages(self, posts: pl.DataFrame) -> Array:
+        """Return the language of each post: the one given, else what is detected, else the fallback."""
         import numpy as np
 
         texts = posts["text"].fill_null("").to_list()
         given = posts["lang"].to_list() if "lang" in posts.columns else [None] * len(texts)
-        unknown = [i for i, lang in enumerate(given) if not lang]
-        languages = [str(lang or "").lower().split("-")[0] for lang in given]
+        languages = [_language_code(lang) for lang in given]
+        unknown = [i for i, lang in enumerate(languages) if not lang]
         for i, lang in zip(unknown, self.detect([texts[i] for i in unknown]), strict=True):
-            languages[i] = lang
-        return np.array([lang if lang in self.scorers else self.fallback for lang in languages])
+            languages[i] = lang or self.fallback
+        return np.array(languages, dtype=object)
+
+
+def _language_code(given: str | None) -> str:
+    """Return a given language as its code; nothing where it is none that a person speaks (`und`, Twitter's `qme`)."""
+    code = str(given or "").strip().lower().replace("_", "-").split("-")[0]
+    return "" if code in NO_LANGUAGE or (code.startswith("q") and len(code) == 3) else code
 
 
 def as_one_by_one(scorer: Scorer) -> Scorer:
@@ -195,14 +219,24 @@ def shipped_names() -> list[str]:
 def detect_languages(texts: list[str]) -> list[str]:
     """Return each text's language code; nothing where `davy.text.language` is not sure of it.
 
-    Names and links are left out: they are of no language, and most of some posts.
+    Names and links are left out: they are of no language, and most of some posts. A language that no detector reads is
+    named only where it is beyond doubt, since such a post is not judged.
     """
     if not texts:
         return []
-    from davy.text.language import detect_many
+    from davy.text.language import detect_many, has_other_script, is_surely_foreign
 
     words = [_ADDRESSES.sub(" ", text) for text in texts]
-    return [lang if probability >= SURE else "" for lang, probability in detect_many(words)]
+    found = []
+    for text, (detected, probability) in zip(words, detect_many(words), strict=True):
+        lang = DIALECTS.get(detected, detected)
+        if has_other_script(text):
+            found.append(UNKNOWN if lang in ROUTES else lang)
+        elif lang in ROUTES:
+            found.append(lang if probability >= SURE else "")
+        else:
+            found.append(lang if is_surely_foreign(text, probability) else "")
+    return found
 
 
 def _absent(name: str) -> UserError:

@@ -6,7 +6,7 @@ tokenises its part, runs it in batches that are bounded in tokens, so that littl
 batch is padding and all of it stays in the core's cache, and takes the next. A folder
 may hold a screen too; `cascade()` is the same detector with it in front, which reads only
 what the screen does not clear, and to the end only what an exit within the network
-does not clear either.
+does not clear either. A text that is longer than the network reads is read in windows.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from davy.models import folder as folders
 from davy.models.cached_tokenizer import CachedTokenizer
 from davy.models.cascade_screen import Screen
 from davy.models.early_exit import EarlyExit
+from davy.models.joint_answers import JointAnswers
+from davy.models.long_texts import MOST_CHARACTERS, cut_windows, join_windows
 from davy.models.text_steps import STEPS, prepare_text
 from davy.models.token_batches import CHARACTERS_PER_TOKEN, TokenRows, cores, cut, map_threads
 
@@ -58,9 +60,13 @@ class OnnxScorer:
         self._tokens = tokens
         self._length = _max_length(folder, manifest)
         self._steps = _steps(folder, manifest)
-        self._tail = manifest.settings.get("truncate", "head+tail") == "head+tail"
+        self._windows = manifest.settings.get("truncate") == "windows"
+        self._tail = manifest.settings.get("truncate", "head+tail") != "head"
         tokenizer, self._padding = _tokenizer(folder)
         self._pieces = CachedTokenizer(tokenizer)
+        self._ends = self._pieces.ids([""])[0]
+        self._joint = JointAnswers.of(folder, manifest)
+        self._doubt = _doubt(folder, manifest)
         self._workers = threads or cores()
         self._session = _session(folder / "model.onnx")
         # Some seconds' work.
@@ -85,6 +91,7 @@ class OnnxScorer:
             cascaded=self._cascaded,
             cascade=self.cascade if self._screen is not None else None,
             folder=self.folder,
+            abstains=bool(self._doubt),
             data_hash=self.manifest.settings.get(folders.DATA),
             languages=tuple(self.manifest.languages) or None,
             one_by_one=self.one_by_one,
@@ -130,13 +137,16 @@ class OnnxScorer:
             read[places] = seen
             for name, block in some.items():
                 blocks[name][places] = block
-        return Scores(self.questions, blocks, self._thresholds(), read if self._cascaded else None)
+        unsure = self._unsure(blocks, read)
+        return Scores(self.questions, blocks, self._thresholds(), read if self._cascaded else None, unsure=unsure)
 
     def _part(self, texts: list[str]) -> tuple[dict[str, Array], Array]:
         """Return the probabilities of some texts, a block for each question, and which of them were read."""
         import numpy as np
 
-        rows = TokenRows.of(self._encoded(texts))
+        encoded = self._encoded(texts)
+        windows, owners = cut_windows(encoded, self._length, self._ends) if self._windows else (encoded, None)
+        rows = TokenRows.of(windows)
         blocks = {q.name: np.zeros((len(rows), len(q.labels)), dtype=np.float32) for q in self.questions}
         read = np.ones(len(rows), dtype=bool)
         if self._screen is not None and self._cascaded:
@@ -149,7 +159,9 @@ class OnnxScorer:
                 self._put(blocks, batch, self._run(*rows.padded(batch, self._padding)))
         for question in self.questions:
             blocks[question.name][read] = self._probabilities(question, blocks[question.name][read])
-        return blocks, read
+        if owners is not None:
+            blocks, read = join_windows(self.questions, blocks, read, owners)
+        return blocks if self._joint is None else self._joint.decode(texts, blocks, read), read
 
     def _left(self, way_out: EarlyExit, rows: TokenRows, places: Array, blocks: dict[str, Array]) -> Array:
         """Put the logits of posts that are read to the end into `blocks`; return which of all posts these are."""
@@ -168,6 +180,15 @@ class OnnxScorer:
         for question, logits in zip(self.questions, outputs, strict=True):
             blocks[question.name][places] = logits
 
+    def _unsure(self, blocks: dict[str, Array], read: Array) -> dict[str, Array]:
+        """Return for each question with a band of doubt which posts' answers lie in it."""
+        found = {}
+        for name, (low, high) in self._doubt.items():
+            question = next(it for it in self.questions if it.name == name)
+            yes = blocks[name][:, question.label_names.index(str(question.positive))]
+            found[name] = read & (yes >= low) & (yes <= high)
+        return found
+
     def _thresholds(self) -> dict[str, float]:
         return {name: float(it) for name, it in self.manifest.thresholds.items()}
 
@@ -185,10 +206,11 @@ class OnnxScorer:
             blocks[name][places, yes], blocks[name][places, 1 - yes] = chance, 1 - chance
 
     def _encoded(self, texts: list[str]) -> list[Sequence[int]]:
-        """Return the token ids of each text, special tokens and all, cut to the model's length."""
-        limit = self._length * CHARACTERS_PER_TOKEN
+        """Return the token ids of each text, special tokens and all, cut unless the model reads windows."""
+        limit = MOST_CHARACTERS if self._windows else self._length * CHARACTERS_PER_TOKEN
         short = [prepare_text(cut(text, limit, tail=self._tail, glue=" "), self._steps) for text in texts]
-        return [cut(ids, self._length, tail=self._tail) for ids in self._pieces.ids(short)]
+        ids = self._pieces.ids(short)
+        return list(ids) if self._windows else [cut(row, self._length, tail=self._tail) for row in ids]
 
     def _run(self, ids: Array, mask: Array) -> list[Array]:
         """Return the logits of one batch, a block for each question."""
@@ -251,6 +273,19 @@ def _steps(folder: Path, manifest: folders.Manifest) -> tuple[str, ...]:
     if unknown:
         raise UserError(f"{folder} wants the text step {unknown[0]!r}, which this Davy does not have. Update Davy.")
     return steps
+
+
+def _doubt(folder: Path, manifest: folders.Manifest) -> dict[str, tuple[float, float]]:
+    """Return the probabilities between which a yes/no answer is unsure, for each question that has such a band."""
+    given = manifest.settings.get("unsure", {})
+    yes_or_no = {question.name for question in manifest.questions if question.positive}
+    try:
+        found = {str(name): (float(low), float(high)) for name, (low, high) in given.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UserError(f"{folder}/manifest.json: settings.unsure is malformed ({error}). Export again.") from error
+    if unknown := [name for name in found if name not in yes_or_no]:
+        raise UserError(f"{folder}/manifest.json: settings.unsure names {unknown[0]!r}, which is no yes/no question.")
+    return found
 
 
 def _tokenizer(folder: Path) -> tuple[Any, int]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int], Any]
 
 WINDOW_BYTES = 64_000_000
+TEXT_COLUMNS = ("verdict", "unsure", "unsupported_language")
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,10 @@ def added_columns(scorer: Scorer, prefix: str = "") -> list[str]:
     for question in scorer.questions:
         names += [question.name] * (question.positive is not None) + [f"{question.name}.label"]
     names.append("verdict")
+    if scorer.abilities.abstains:
+        names.append("unsure")
+    if scorer.abilities.refuses_languages:
+        names.append("unsupported_language")
     if scorer.abilities.cascaded:
         names.append("cleared")
     return [prefix + name for name in names]
@@ -208,7 +213,7 @@ def _type_of(name: str, names: Sequence[str]) -> Any:
 
     if name == names[-1] and name.endswith("cleared"):
         return pl.Boolean
-    return pl.String if name.endswith((".label", "verdict")) else pl.Float64
+    return pl.String if name.endswith((".label", *TEXT_COLUMNS)) else pl.Float64
 
 
 def _full(held: list[pl.DataFrame], rows: int) -> bool:

@@ -71,6 +71,8 @@ def explain(
         {"text": variants, "lang": [lang] * len(variants)}, schema={"text": pl.String, "lang": pl.String}
     )
     scores = scorer.score(frame)
+    if scores.languages()[0]:
+        return Explanation(text, "", "", 0.0, ())  # not judged, so there is nothing to explain
     asked = scores.question(question) if question else deciding_question(scores)
     label, column = _label(asked, scores)
     base = float(column[0])

@@ -26,7 +26,10 @@ def repair_text(text: str) -> str:
 
 
 def records(scores: Scores) -> list[dict[str, Any]]:
-    """Return for each post its verdict and, for each question, label, probabilities and threshold."""
+    """Return for each post its verdict and, for each question, label, probabilities and threshold.
+
+    `unsure` and `unsupported_language` are there where the detector says so.
+    """
     import numpy as np
 
     found: list[dict[str, Any]] = [{"verdict": verdict, "questions": {}} for verdict in scores.verdicts()]
@@ -41,10 +44,15 @@ def records(scores: Scores) -> list[dict[str, Any]]:
             answer: dict[str, Any] = {"label": "|".join(chosen[i])}
             if yes is not None:
                 answer |= {"probability": round(float(yes[i]), 6), "threshold": round(float(thresholds[i]), 6)}
+            if question.name in scores.unsure:
+                answer["unsure"] = bool(scores.unsure[question.name][i])
             found[i]["questions"][question.name] = {
                 **answer,
                 "labels": dict(zip(question.label_names, row, strict=True)),
             }
+    if scores.unsupported is not None:
+        for record, code in zip(found, scores.unsupported.tolist(), strict=True):
+            record["unsupported_language"] = code or None
     if scores.read is not None:
         for record, read in zip(found, scores.read.tolist(), strict=True):
             record["cleared"] = not read

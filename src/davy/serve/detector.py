@@ -37,6 +37,7 @@ class AnswerView:
     value: float | None = None
     threshold: float | None = None
     yes: bool = False
+    unsure: bool = False
 
 
 class Detector:
@@ -136,7 +137,8 @@ def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dic
     if yes is not None and question.positive is not None:
         cut = float(np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(scores))[row])
         of = _said(question, question.positive, lang)
-        return AnswerView(title, said, of, float(yes[row]), cut, question.positive in labels)
+        unsure = question.name in scores.unsure and bool(scores.unsure[question.name][row])
+        return AnswerView(title, said, of, float(yes[row]), cut, question.positive in labels, unsure)
     if len(labels) != 1:
         return AnswerView(title, said)
     value = float(scores.probabilities[question.name][row, question.label_names.index(labels[0])])

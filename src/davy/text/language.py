@@ -7,6 +7,7 @@ probability under one half as "don't know".
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
@@ -84,6 +85,47 @@ def is_surely(texts: pl.Series, lang: str) -> pl.Series:
     hits = texts.str.count_matches(rf"(?i)\b(?:{'|'.join(_SMALL_WORDS[lang].split())})\b")
     words = texts.str.count_matches(r"\S+")
     return (((hits >= 3) & (hits * 4 >= words)) | ((hits >= 2) & (hits * 3 >= words))).fill_null(False)
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_LATIN = re.compile(r"[A-Za-zªºÀ-ÖØ-öø-ʯḀ-ỿ]")
+_KNOWN_WORDS = frozenset(word for words in _SMALL_WORDS.values() for word in words.split())
+FOREIGN = 0.85
+"""How sure the model must be of a language that nobody here reads. Of 31,505 posts of English and German corpora, 12
+are taken for others, eight of them rightly (Dutch)."""
+FEWEST_WORDS = 4
+"""The model is sure of one-word posts, too, and wrong about them."""
+
+
+def has_other_script(text: str) -> bool:
+    """Return whether most letters are in words without a Latin letter, such as Arabic, Cyrillic or Chinese ones.
+
+    A word that mixes scripts is taken as Latin: letters of another script that look alike hide words from filters.
+    """
+    if text.isascii():
+        return False
+    latin = other = 0
+    for word in _WORD.findall(unicodedata.normalize("NFKC", text)):  # 𝔖𝔬 is two Latin letters
+        if _LATIN.search(word):
+            latin += len(word)
+        else:
+            other += len(word)
+    return other >= 2 and other > latin
+
+
+def is_surely_foreign(text: str, probability: float) -> bool:
+    """Return whether a text in Latin letters is beyond doubt in a language that is neither English nor German.
+
+    `probability` is how sure the model is of that language.
+
+    Small words of English or German speak against it: posts mix languages, and what can be judged should be.
+    """
+    if probability < FOREIGN:
+        return False
+    words = _WORD.findall(text.lower())
+    if len(words) < FEWEST_WORDS or sum(map(len, words)) < 2.5 * len(words):
+        return False
+    return 6 * sum(word in _KNOWN_WORDS for word in words) < len(words)
 
 
 @cache

@@ -63,6 +63,7 @@ async def _result(request: Request, text: str, wanted: str) -> dict[str, object]
         "text": shown,
         "masked": await to_thread.run_sync(context.mask, shown),
         "verdict": verdict_text(scores, 0, render.translator_of(request).lang),
+        "unsupported": str(scores.languages()[0]),
         "answers": answer_views(scores, 0, render.translator_of(request).lang),
         "model": scored.detector.model,
     }
