@@ -96,6 +96,11 @@ EXPECTED = {
         [("train_2-1", "hateful", "train"), ("dev_1-1", "not hateful", "dev")],
     ),
     "kennedy2020": ("hate", ["hate.gold", "split"], [("train_2-1", "hateful", "train")]),
+    "gahd": (
+        "hate",
+        ["parent", "lang", "hate.gold", "split"],
+        [("g1", None, "de", "hateful", "train"), ("g2", "g1", "de", "not hateful", "train")],
+    ),
     "guest2021": (
         "misogyny",
         ["misogynistic.gold", "split"],

@@ -126,6 +126,7 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
     "round": {
         "open": "davy.cli.round_open:open_",
         "attack": "davy.cli.round_attack:attack",
+        "replay": "davy.cli.round_replay:replay",
     },
     "challenge": {
         "submit": "davy.cli.challenge_submit:submit",

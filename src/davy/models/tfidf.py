@@ -1,13 +1,15 @@
 """TF-IDF of characters and words with logistic regression: the strong plain baseline.
 
-Posts with `Q.gold` in, a scorer out; one regression a question. Training needs
-scikit-learn, scoring only numpy.
+Posts with `Q.gold` in, a scorer out; one regression a question. Training takes
+scikit-learn where it is installed, else our own solver, which finds the same
+minimum more slowly; scoring needs only numpy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +54,7 @@ class Tfidf:
         rows, buckets, counts = self.pieces.counts(texts)
         rarity = inverse_frequencies(buckets, 2**self.pieces.bits, len(texts)).astype(np.float16).astype(np.float64)
         values = weigh(rows, buckets, counts, rarity, len(texts))
-        table = sparse_matrix(rows, buckets, values, (len(texts), 2**self.pieces.bits))
+        table = _table(rows, buckets, values, (len(texts), 2**self.pieces.bits))
         weights, offsets = {}, {}
         for question, kept, gold in targets(self.questions, posts):
             weights[question.name], offsets[question.name] = _regressed(
@@ -135,6 +137,15 @@ def sparse_matrix(rows: Array, buckets: Array, values: Array, shape: tuple[int, 
     return csr_matrix((values, (rows, buckets)), shape=shape)
 
 
+def _table(rows: Array, buckets: Array, values: Array, shape: tuple[int, int]) -> Any:
+    """Return the table that the regression takes: scipy's, or our own where there is no scikit-learn."""
+    if find_spec("sklearn") is not None:
+        return sparse_matrix(rows, buckets, values, shape)
+    from davy.models.logistic import SparseTable
+
+    return SparseTable(rows, buckets, values, shape)
+
+
 def _regressed(question: Question, table: Any, gold: Array, strength: float, seed: int) -> tuple[Array, Array]:
     """Return weights (bucket × column) and offsets; two labels share one column, the log-odds of the second."""
     import numpy as np
@@ -169,8 +180,18 @@ def _binary(table: Any, yes: Array, strength: float, seed: int) -> tuple[Array, 
 
 
 def _fitted(table: Any, labels: Array, strength: float, seed: int) -> tuple[Array, Array]:
-    """Return scikit-learn's weights (bucket × column) and offsets; buckets that no text fills cost nothing."""
+    """Return weights (bucket × column) and offsets, by scikit-learn where it is there; empty buckets cost nothing."""
     import numpy as np
+
+    from davy.models.logistic import SparseTable, fit_logistic
+
+    if isinstance(table, SparseTable):
+        used, places = np.unique(table.indices, return_inverse=True)
+        few = SparseTable(table.rows, places, table.values, (table.shape[0], max(1, len(used))))
+        learnt, offsets = fit_logistic(few, labels, strength)
+        weights = np.zeros((table.shape[1], learnt.shape[1]), dtype=np.float32)
+        weights[used] = learnt[: len(used)]
+        return weights, offsets
     from sklearn.linear_model import LogisticRegression
 
     used = np.unique(np.append(table.indices, 0))  # one at least, for posts that are all empty
