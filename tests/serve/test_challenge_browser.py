@@ -156,6 +156,7 @@ def test_a_challenge_runs_from_its_making_to_a_frozen_board(browser: Any, live: 
 
     # Frozen and opened to all: an outsider reads it, and nothing more is taken.
     runs.goto("/challenges/mill-valley/organise")
+    runs.locator("#sure-1").check()
     runs.get_by_role("button", name="Freeze test").click()
     runs.get_by_text("The boards are frozen.").wait_for()
     runs.locator("#board-1").select_option("public")

@@ -100,6 +100,7 @@ GET  /challenges                                                            ++++
 GET  /challenges/new                                                        >------++
 POST /challenges/new/upload                                                 >------++
 GET  /challenges/{challenge_id}                                             >++++++++
+GET  /challenges/{challenge_id}/analysis                                    >---+---+
 POST /challenges/{challenge_id}/baselines/upload                            >---+---+
 GET  /challenges/{challenge_id}/board                                       >++++++++
 GET  /challenges/{challenge_id}/data/{name}                                 >-+-+-+-+

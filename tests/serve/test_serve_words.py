@@ -24,7 +24,7 @@ DYNAMIC = (
     "exports.name.", "exports.about.", "attack.strategy.", "train.kind.", "train.about.",
     "detectors.act.", "detectors.act_name.", "detectors.adding.",
     "challenges.none.", "challenge.room.", "challenge.part.", "challenge.state.", "board.mark.", "board.summary.",
-    "submission.state.", "submission.words.", "method.", "fault.", "organise.", "error.submission_",
+    "submission.state.", "submission.words.", "analysis.level.", "method.", "fault.", "organise.", "error.submission_",
 )  # fmt: skip
 """Families of keys that code puts together."""
 

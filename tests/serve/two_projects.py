@@ -171,7 +171,7 @@ def fill_challenge(site: Site) -> dict[str, str]:
     """Make a challenge that the manager organises, with a submission of the annotator's team."""
     with tempfile.TemporaryDirectory() as folder:
         challenge_case.make(site.store, Path(folder), site.people["manager"].id)
-        path = challenge_case.write_csv(Path(folder) / "p.csv", challenge_case.answers("test", "A"))
+        path = challenge_case.write_csv(Path(folder) / "p.csv", challenge_case.answers("test", "A", wrong=7))
         captain = site.people["annotator"].id
         with site.store.write() as db:
             for who in ("annotator", "left"):

@@ -185,8 +185,8 @@ def score_submission(store: Store, submission_id: str, reporter: Reporter = SILE
         ids, labels = challenges.gold(db, challenge.id, phase.data, task.name)
     reporter.note(f"Read {len(values):,} predictions of task {task.name}.")
     with _without_labels("scored"):
-        frames = {"system": _frame(task, ids, values)}
-        board = rank_systems(_gold_frame(ids, labels), frames, board_task(task), seed=SEED, resamples=RESAMPLES)
+        frames = {"system": prediction_frame(task, ids, values)}
+        board = rank_systems(gold_frame(ids, labels), frames, board_task(task), seed=SEED, resamples=RESAMPLES)
         figure = board.rows[0].figure.to_dict()
     reporter.note(f"Computed {task.metric} with an interval from {RESAMPLES:,} resamples.")
     with store.write() as db:
@@ -220,12 +220,13 @@ def rank_board(store: Store, phase_id: str, task_name: str) -> bool:
     content: dict[str, Any] = {"rows": [], "summary": None, "n": len(ids)}
     if chosen:
         with _without_labels("ranked"):
-            frames = {names[each.id]: _frame(task, ids, values[each.id]) for each in chosen}
+            frames = {names[each.id]: prediction_frame(task, ids, values[each.id]) for each in chosen}
             marks = {names[each.id]: every[each.team].kind for each in chosen if every[each.team].kind != "team"}
-            gold = _gold_frame(ids, labels)
+            gold = gold_frame(ids, labels)
             ranked = rank_systems(gold, frames, board_task(task), seed=SEED, resamples=RESAMPLES, marks=marks)
             content = ranked.to_dict()
     content["teams"] = {names[each.id]: each.team for each in chosen}
+    content["submissions"] = {names[each.id]: each.id for each in chosen}
     content["surveys"] = {names[each.id]: dict(each.survey or {}) for each in chosen}
     with store.write() as db:
         challenges.lock_phase(db, phase_id)
@@ -260,13 +261,15 @@ def freeze(db: Connection, challenge: Challenge, phase: ChallengePhase, *, by: s
         challenges.change_phase(db, replace(phase, frozen_at=now()), by=by, what="challenge board frozen")
 
 
-def _gold_frame(ids: list[str], labels: list[str]) -> pl.DataFrame:
+def gold_frame(ids: list[str], labels: list[str]) -> pl.DataFrame:
+    """Return hidden labels as ranking takes them."""
     import polars as pl
 
     return pl.DataFrame({"id": ids, "label": labels})
 
 
-def _frame(task: ChallengeTask, ids: list[str], values: list[Any]) -> pl.DataFrame:
+def prediction_frame(task: ChallengeTask, ids: list[str], values: list[Any]) -> pl.DataFrame:
+    """Return kept predictions as ranking takes them: places become labels again."""
     import polars as pl
 
     if task.kind == "score":

@@ -41,6 +41,7 @@ ROOMS: tuple[tuple[str, str], ...] = (
     ("team", "have a team"),
     ("submit", "submit"),
     ("organise", "organise"),
+    ("analysis", "organise"),
 )
 
 

@@ -23,7 +23,7 @@ from davy.lexicons.read import load as load_lexicon
 from davy.models import embedded
 from davy.models.keywords import Keywords
 from davy.models.load import DEFAULT, load
-from davy.serve import demo_projects, demo_rounds
+from davy.serve import demo_challenge, demo_projects, demo_rounds
 from davy.store import Connection, Store, events, open_store, posts, schemes, users, verdicts
 from davy.store.passwords import hash_password
 
@@ -54,7 +54,9 @@ def build(folder: Path) -> str:
     hashes = [hash_password(person.password) for person in PEOPLE]
     target, source = _target()
     with open_store(url, create=True) as store:
-        demo_rounds.add_round(store, _fill(store, hashes), _folder(), target, source)
+        people = _fill(store, hashes)
+        demo_rounds.add_round(store, people, _folder(), target, source)
+        demo_challenge.add_challenge(store, people, _folder())
     return url
 
 

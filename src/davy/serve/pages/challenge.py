@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
+from markupsafe import Markup
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -20,6 +21,8 @@ from davy.actions import challenge as action
 from davy.actions.challenge_kit import entry_lines, released, write_kit
 from davy.compare.challenges import standing
 from davy.compare.challenges.board_table import board_csv
+from davy.compare.challenges.standing import SURVEY
+from davy.compare.pictures import MethodEntry, method_counts_svg, method_figures_svg
 from davy.core.challenge import Challenge, ChallengePhase, ChallengeTask
 from davy.core.errors import UserError
 from davy.serve import render
@@ -131,7 +134,8 @@ def board(request: Request, place: Sees, phase: str = "", task: str = "", format
         made_at=kept.made_at if kept else None,
         behind=behind,
         left_out=left_out,
-        methods=method_counts(content) if content else [],
+        scale=_scale(content) if content else (0.0, 1.0),
+        methods=method_pictures(request, content) if content else [],
         mine=place.team.name if place.team else "",
     )
 
@@ -145,23 +149,39 @@ def windows(challenge: Challenge) -> Iterator[tuple[ChallengePhase, ChallengeTas
                 yield phase, task, window
 
 
-def method_counts(content: Any) -> list[tuple[str, list[tuple[str, int, float, float | None]]]]:
-    """Return for each question of the survey the answers with how many systems gave them, their share and mean figure.
-
-    What EDOS's Figures 1 and 2 show. A system with several answers counts for each.
-    """
+def method_pictures(request: Request, content: Any) -> list[tuple[str, Markup, Markup]]:
+    """Return for each question of the survey EDOS's Figures 1 and 2: how popular each answer is, and its figures."""
+    words = render.translator_of(request)
     figures = {row["system"]: row["figure"]["value"] for row in content["rows"] if row["mark"] is None}
-    surveys = {name: survey for name, survey in content["surveys"].items() if name in figures and survey}
-    found = []
-    for question, answers in standing.SURVEY.items():
-        rows = []
-        for answer in answers:
-            using = [figures[name] for name, survey in surveys.items() if answer in (survey.get(question) or ())]
-            if using:
-                rows.append((answer, len(using), len(using) / len(surveys), sum(using) / len(using)))
-        if rows:
-            found.append((question, sorted(rows, key=lambda row: -row[1])))
-    return found
+    entries = [
+        MethodEntry(
+            name,
+            {
+                question: [words(f"method.{question}.{each}") for each in answers if each in SURVEY[question]]
+                for question, answers in content["surveys"][name].items()
+                if question in SURVEY
+            },
+            {"figure": value},
+        )
+        for name, value in figures.items()
+        if content["surveys"].get(name)
+    ]
+    if not entries:
+        return []
+    return [
+        (
+            question,
+            Markup(method_counts_svg(entries, question, title=words(f"method.{question}"))),  # noqa: S704 — it escapes
+            Markup(method_figures_svg(entries, question, "figure", title=words(f"method.{question}"))),  # noqa: S704
+        )
+        for question in SURVEY
+    ]
+
+
+def _scale(content: Any) -> tuple[float, float]:
+    """Return the lowest and highest end of the intervals on a board."""
+    figures = [row["figure"] for row in content["rows"] if row["figure"]["low"] is not None]
+    return min((each["low"] for each in figures), default=0.0), max((each["high"] for each in figures), default=1.0)
 
 
 def _chosen(
@@ -191,5 +211,5 @@ def _download(
 def public_board(challenge: Challenge, phase: ChallengePhase, task: ChallengeTask, kept: KeptBoard) -> dict[str, Any]:
     """Return a board as HTTP gives it."""
     about = {"challenge": challenge.id, "phase": phase.name, "task": task.name, "made_at": kept.made_at.isoformat()}
-    content = {name: value for name, value in kept.content.items() if name not in ("teams", "task")}
+    content = {name: value for name, value in kept.content.items() if name not in ("teams", "submissions", "task")}
     return {**about, "frozen": phase.frozen_at is not None, **content}

@@ -1,5 +1,4 @@
 """Running a challenge: dates, boards, embargo and freeze; teams, how often they asked, and what looks suspicious."""
-# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from davy.actions import challenge as action
 from davy.actions.challenge_baselines import BaselineFile, add_baselines
 from davy.compare.challenges.challenge_file import parse_moment
 from davy.compare.ladder import ladder
-from davy.core.challenge import BOARDS, COUNTS, VISIBILITIES, Challenge, Submission, TimeWindow
+from davy.core.challenge import BOARDS, COUNTS, VISIBILITIES, Submission, TimeWindow
 from davy.core.errors import UserError
 from davy.serve import render, uploads
 from davy.serve.challenge_access import ChallengePlace, challenge_page, in_challenge
@@ -182,7 +181,7 @@ def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: i
             "traces": submissions.shared_traces(db, challenge.id),
             "failed": [each for each in sent if each.state in ("failed", "cancelled")],
             "waiting": [each for each in sent if each.state in ("waiting", "running")],
-            "asked": asked_often(challenge, sent),
+            "asked": asked_often(sent),
             "sets": challenges.data_sets(db, challenge.id),
             "organisers": teams.organisers(db, challenge.id),
         }
@@ -201,21 +200,14 @@ def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: i
     )
 
 
-def asked_often(challenge: Challenge, sent: Sequence[Submission]) -> list[dict[str, Any]]:
-    """Return for each team, phase and task how often it asked, its best figure, and what a ladder would have shown."""
+def asked_often(sent: Sequence[Submission]) -> dict[str, list[dict[str, Any]]]:
+    """Return by team, for each phase and task, how often it asked, its best figure, and what a ladder had shown."""
     groups: dict[tuple[str, str, str], list[float]] = {}
     for each in sorted(sent, key=lambda one: one.id):
         if each.figure is not None and each.figure["value"] is not None:
             groups.setdefault((each.team, each.phase, each.task), []).append(float(each.figure["value"]))
-    rows = [
-        {
-            "team": team,
-            "phase": phase,
-            "task": task,
-            "times": len(values),
-            "best": max(values),
-            "ladder": ladder(values)[-1],
-        }
-        for (team, phase, task), values in groups.items()
-    ]
-    return sorted(rows, key=lambda row: -int(str(row["times"])))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for (team, phase, task), values in groups.items():
+        row = {"phase": phase, "task": task, "times": len(values), "best": max(values), "ladder": ladder(values)[-1]}
+        found.setdefault(team, []).append(row)
+    return found

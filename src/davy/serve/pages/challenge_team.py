@@ -167,7 +167,7 @@ async def submit(request: Request, place: Submits, form: UploadForm) -> Response
     try:
         taken = await to_thread.run_sync(partial(receive_submission, request, place, form, survey=read_survey(form)))
     except UserError as error:
-        again = partial(_submit_page, request, place, error=error, status=error.status)
+        again = partial(_submit_page, request, place, error=error, chosen=field(form, "target"), status=error.status)
         return await to_thread.run_sync(again)
     return render.redirect(request, f"{place.address}/submissions/{taken.id}", "submission_taken")
 
@@ -232,7 +232,7 @@ def read_survey(form: FormData) -> dict[str, list[str]] | None:
 
 
 def _submit_page(
-    request: Request, place: ChallengePlace, *, error: UserError | None = None, status: int = 200
+    request: Request, place: ChallengePlace, *, error: UserError | None = None, chosen: str = "", status: int = 200
 ) -> Response:
     at = now()
     assert place.team is not None  # the permission asks for one
@@ -249,6 +249,7 @@ def _submit_page(
         "challenge_submit.html",
         status=status,
         targets=targets,
+        chosen=chosen,
         survey=SURVEY,
         answered=dict(last.survey or {}) if last else {},
         leads=place.team.captain == place.user.id,
