@@ -72,6 +72,13 @@ POST /v1alpha1/comments:suggestscore                                        ----
 # for roles on the server
 GET  /api/events                                                            >-------+
 GET  /audit                                                                 >-------+
+GET  /communities                                                           >-------+
+POST /communities                                                           >-------+
+GET  /communities/{name}                                                    >-------+
+POST /communities/{name}                                                    >-------+
+POST /communities/{name}/corrections                                        >-------+
+GET  /communities/{name}/decisions.csv                                      >-------+
+POST /communities/{name}/fit                                                >-------+
 GET  /detectors                                                             >-------+
 POST /detectors                                                             >-------+
 GET  /detectors/shadow                                                      >-------+

@@ -37,6 +37,8 @@ from davy.store import (
     cases,
     check_ins,
     codes,
+    communities,
+    decisions,
     detectors,
     entries,
     events,
@@ -107,6 +109,9 @@ def fill(store: Store) -> dict[str, str]:
 def fill_serving(db: Connection, ada: str) -> None:
     """Put something into every table of serving."""
     key_usage.add(db, [key_usage.KeyUsage("k", "2026-01-02", 1, 2)])
+    communities.create(db, communities.Community("forum", "grumpy", {"grumpy": 0.4}, 0.3, 0.5, ("k",)), by=ada)
+    decisions.add(db, [decisions.Decision("forum", "a@1", "flag", [{"question": "grumpy"}], "r1", "de")])
+    decisions.add_counts(db, [decisions.ScoreCount("2026-01-02", "forum", "a@1", "grumpy", "de", 3, 7)])
     suggestions.add(db, suggestions.Suggestion("Soße", {"TOXICITY": 0.1}, {"grumpy": "no"}, by=ada))
     difference = shadows.ShadowDifference("a@1", "b@1", "grumpy", None, "yes", "no", 0.6, 0.4)
     shadows.add(db, [shadows.ShadowCount(AT, "a@1", "b@1", "grumpy", "de", n=1, distance=0.2)], [difference])

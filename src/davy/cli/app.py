@@ -47,6 +47,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "davy.cli.challenge:app",
         "Run challenges: hidden labels, phases, teams, submissions, boards.",
     ),
+    "migrate": ("davy.cli.migrate:app", "Come over from Perspective."),
+    "community": (
+        "davy.cli.community:app",
+        "Set thresholds by community, send what is uncertain to review.",
+    ),
     "job": ("davy.cli.job:app", "Start background jobs, look at them, stop them, run them again."),
     "suite": ("davy.cli.suite:app", "Look at functional tests, check your own, and write them to a file."),
     "evaluate": (

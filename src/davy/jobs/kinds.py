@@ -16,6 +16,8 @@ EXPORT = "export project"
 IMPORT = "import into project"
 MEASURE_AGREEMENT = "measure agreement"
 TRAIN = "train"
+WEBHOOK = "deliver webhook"
+FIT_THRESHOLD = "fit threshold"
 SCORE_SUBMISSION = "score submission"
 RANK_BOARD = "rank board"
 ATTACK = "attack a target"
@@ -24,6 +26,8 @@ QUICK: Mapping[str, str] = {
     EXPORT: "davy.jobs.exchange:export_project",
     IMPORT: "davy.jobs.exchange:import_file",
     MEASURE_AGREEMENT: "davy.jobs.agreement:measure_agreement",
+    WEBHOOK: "davy.jobs.webhooks:deliver_webhook",
+    FIT_THRESHOLD: "davy.jobs.thresholds:fit_community_threshold",
     SCORE_SUBMISSION: "davy.jobs.challenge:score_submission",
     RANK_BOARD: "davy.jobs.challenge:rank_board",
     ATTACK: "davy.jobs.attack:attack_target",

@@ -31,6 +31,7 @@ from davy.serve import demo, error_pages, render
 from davy.serve.batching import Batcher
 from davy.serve.compression import Compression
 from davy.serve.context import Context
+from davy.serve.deciding import Decider
 from davy.serve.detector import Detector
 from davy.serve.detectors import Detectors
 from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
@@ -106,6 +107,7 @@ def _context(settings: ServerSettings) -> Context:
         limiter=Limiter(shared=shared),
         metrics=Metrics(shared),
         quotas=Quotas(store, shared),
+        decider=Decider(store),
         attributes=attributes,
         categories=categories,
         pictures=pictures,
@@ -131,6 +133,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await context.shadow.stop()
         context.metrics.flush()
         context.quotas.flush()
+        context.decider.flush()
         context.store.close()
 
 
@@ -143,6 +146,7 @@ async def _flush(context: Context) -> None:
             continue
         try:
             await to_thread.run_sync(context.quotas.flush)
+            await to_thread.run_sync(context.decider.flush)
             if context.shadow is not None:
                 await to_thread.run_sync(context.shadow.flush)
         except UserError as error:  # the database is busy or away; the sums stay for the next time

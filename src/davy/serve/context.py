@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from davy.lexicons.read import Lexicon
 from davy.plans.attribute_map import AttributeMap
+from davy.serve.deciding import Decider
 from davy.serve.detectors import Detectors
 from davy.serve.limits import Limiter
 from davy.serve.metrics import Metrics
@@ -35,6 +36,7 @@ class Context:
     limiter: Limiter
     metrics: Metrics
     quotas: Quotas
+    decider: Decider
     attributes: AttributeMap
     """What Perspective's attributes mean here."""
     categories: AttributeMap

@@ -25,6 +25,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "disable people": ("admin",),
     "revoke any key": ("admin",),
     "manage detectors": ("admin",),
+    "manage communities": ("admin",),
     "see the audit": ("admin",),
     "see metrics": ("admin",),
 }

@@ -57,11 +57,12 @@ async def score_posts(
     may_store: bool = True,
     longest: int | None = None,
     counted: int | None = None,
+    references: Sequence[str | None] = (),
 ) -> ScoredPosts:
     """Return the scores of posts; `images` are base64 texts beside them. `may_store` is False for `doNotStore`.
 
     `longest` is how many characters a text may have where that is not the server's setting, `counted` how many posts
-    the request counts as.
+    the request counts as. `references` are the sender's ids of the first posts; the others are parts of these.
     """
     context = context_of(request)
     request.state.community = community  # whose thresholds decide
@@ -76,6 +77,10 @@ async def score_posts(
     context.metrics.count("texts_scored", len(posts))
     if context.shadow is not None:
         context.shadow.offer(detector, asked, scores, store_text=may_store)
+    key: ApiKey | None = getattr(request.state, "key", None)
+    scores = context.decider.decide(
+        detector, asked, scores, community=community, key=key, references=references, may_store=may_store
+    )
     return ScoredPosts(detector, asked, scores)
 
 

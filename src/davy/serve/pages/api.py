@@ -69,7 +69,9 @@ async def score(
         check_rate(request, "texts of a session", who.id, cost=len(sent))
     posts = [PostToScore(post.text, post.lang or asked.lang) for post in sent]
     images = [post.image for post in sent]
-    scored = await score_posts(request, posts, model=asked.model, images=images, community=asked.community)
+    scored = await score_posts(
+        request, posts, model=asked.model, images=images, community=asked.community, references=[p.id for p in sent]
+    )
     _check_questions(scored, asked.questions)
     results = reached_records(scored, asked.questions)
     for post, result in zip(sent, results, strict=True):

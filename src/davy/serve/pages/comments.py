@@ -212,6 +212,7 @@ async def _scored(
         may_store=not asked.do_not_store,
         longest=MOST_BYTES,
         counted=1,
+        references=[asked.client_token],
     )
 
 

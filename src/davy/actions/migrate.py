@@ -1,0 +1,294 @@
+"""Compare a log of old Perspective scores with a detector's, and fit thresholds that keep the share of flags.
+
+A log in; for each attribute a comparison with intervals, a report with pictures and `thresholds.yaml`, which a
+community of the server takes, out. The log has a text or an id (with a file of posts that has the texts), and scores
+as columns (`TOXICITY`) or as Perspective's own answer (`attributeScores`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from davy.actions.posts import PostSource, load_posts
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.scorers import load_scorer
+from davy.core.errors import UserError
+from davy.core.scorer import Scorer, Scores
+from davy.files import tables
+from davy.files.atomic import make_folder, write_json, write_text
+from davy.files.file_table import list_columns, translate_errors
+from davy.files.post_columns import TEXT_NAMES
+from davy.measure.intervals import Bootstrap
+from davy.measure.score_comparison import FEWEST, ScoreComparison, compare_scores
+from davy.plans.attribute_map import AttributeMap, attribute_scores, load_attributes
+from davy.report.page import Page, Provenance
+from davy.report.plots import line
+from davy.report.tables import Column, Table
+from davy.score.result import model_of
+
+THRESHOLD = 0.7
+"""What Perspective's documentation starts with for research and moderation."""
+BATCH = 512
+_TEXTS = (*TEXT_NAMES, "comment.text")
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeComparison:
+    """One attribute: what stands behind it, how it compared, and the scores that were compared."""
+
+    attribute: str
+    question: str
+    label: str | None
+    old_threshold: float
+    figures: ScoreComparison
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A whole comparison: `left_out` says why an attribute of the log is not among them."""
+
+    model: Mapping[str, str]
+    posts: int
+    attributes: tuple[AttributeComparison, ...]
+    left_out: Mapping[str, str]
+
+    def table(self) -> Table:
+        """Return one row an attribute."""
+        columns = (
+            Column("attribute"),
+            Column("ours"),
+            Column("posts", "count"),
+            Column("ranks", "metric", scale=(-1.0, 1.0)),
+            Column("old", "number"),
+            Column("flagged", "metric"),
+            Column("new", "metric"),
+            Column("same", "metric"),
+        )
+        rows = tuple(
+            (
+                it.attribute,
+                it.question if it.label is None else f"{it.question}: {it.label}",
+                len(it.old),
+                it.figures.rank_correlation,
+                it.old_threshold,
+                it.figures.flagged,
+                it.figures.threshold,
+                it.figures.agreement,
+            )
+            for it in self.attributes
+        )
+        note = "ranks: rank correlation; old, new: thresholds; same: the share of posts whose decision stays"
+        return Table(columns, rows, "Old scores and ours", note)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it, without the scores."""
+        names = ScoreComparison.__dataclass_fields__
+        return {
+            "model": dict(self.model),
+            "posts": self.posts,
+            "attributes": {
+                it.attribute: {
+                    "question": it.question,
+                    "label": it.label,
+                    "old_threshold": it.old_threshold,
+                    **{name: getattr(it.figures, name).to_dict() for name in names},
+                }
+                for it in self.attributes
+            },
+            "left_out": dict(self.left_out),
+        }
+
+    def thresholds(self) -> str:
+        """Return the thresholds as the YAML file that a community takes."""
+        lines = [
+            "# Thresholds that flag the same share of posts as Perspective's scores did.",
+            f"# Fitted on {self.posts} posts. Use them: davy community set NAME --thresholds THIS-FILE",
+            f"model: {json.dumps(self.model['name'])}",
+            f"version: {json.dumps(self.model['version'])}",
+            "thresholds:",
+        ]
+        for it in self.attributes:
+            cut, flagged = it.figures.threshold, it.figures.flagged
+            label = "" if it.label is None else f"label: {json.dumps(it.label)}, "
+            lines.append(
+                f"  {it.attribute}: {{question: {it.question}, {label}threshold: {cut.value:.6f}}}"
+                f"  # {_interval(cut)}; flags {flagged.value:.1%} as {it.old_threshold:g} did"
+            )
+        return "\n".join(lines) + "\n"
+
+
+def compare_log(
+    log: str,
+    model: str | Scorer = "embedded",
+    *,
+    posts: str | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    attributes: AttributeMap | None = None,
+    text: str | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    reporter: Reporter = SILENT,
+) -> Migration:
+    """Return the comparison; `thresholds` are the old ones by attribute, under "" the one for all others."""
+    frame = _with_texts(_read_log(log), log, text, posts)
+    old = _old_scores(frame)
+    if not old:
+        raise UserError(
+            f"{log} has no scores: give columns such as TOXICITY, or Perspective's attributeScores. "
+            f"It has {list_columns(frame.columns)}."
+        )
+    scorer = load_scorer(model)
+    scores = _scored(frame, scorer, reporter)
+    known = attributes or load_attributes()
+    compared, left_out = [], {}
+    for name, values in old.items():
+        source = known.attributes.get(name)
+        ours = attribute_scores(scores, source) if source else None
+        if source is None or not source:
+            left_out[name] = "no question stands behind it"
+            continue
+        if ours is None:
+            left_out[name] = "a word list stands behind it" if source.lexicon else f"{scorer.name} does not answer it"
+            continue
+        both = np.isfinite(values) & ours[1]
+        if both.sum() < FEWEST:
+            left_out[name] = f"only {int(both.sum())} posts have both scores; {FEWEST} are needed"
+            continue
+        cut = (thresholds or {}).get(name, (thresholds or {}).get("", THRESHOLD))
+        figures = compare_scores(values[both], ours[0][both], cut, bootstrap=Bootstrap(resamples, seed))
+        compared.append(
+            AttributeComparison(name, str(source.question), source.label, cut, figures, values[both], ours[0][both])
+        )
+    if not compared:
+        raise UserError("Nothing can be compared. " + "; ".join(f"{k}: {v}" for k, v in left_out.items()) + ".")
+    return Migration(model_of(scorer), len(frame), tuple(compared), left_out)
+
+
+def write_migration(migration: Migration, out: Path, *, log: str = "", command: str = "") -> list[Path]:
+    """Write `thresholds.yaml`, `compare.json` and `report.html` into a folder; return them."""
+    make_folder(out)
+    page = Page(
+        "Perspective's scores and ours",
+        lead=f"{migration.posts:,} posts of {Path(log).name}, scored again by {migration.model['name']}.",
+        provenance=Provenance(
+            data=Path(log).name, model=f"{migration.model['name']} {migration.model['version']}", command=command
+        ),
+    )
+    page.section(
+        "Figures",
+        "The new threshold flags the same share of posts as the old one did on the old scores. "
+        "It does not flag the same posts: the last column says of how many the decision stays the same.",
+    )
+    page.table(migration.table())
+    if migration.left_out:
+        page.say("Left out: " + "; ".join(f"{name} ({why})" for name, why in migration.left_out.items()) + ".")
+    for it in migration.attributes:
+        page.section(it.attribute)
+        page.plot(_flag_curves(it), f"The share flagged at each threshold. Old threshold {it.old_threshold:g}.")
+    return [
+        write_text(out / "thresholds.yaml", migration.thresholds()),
+        write_json(out / "compare.json", migration.to_dict()),
+        page.write(out / "report.html"),
+    ]
+
+
+def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
+    """Return thresholds by attribute from `0.7` or `TOXICITY=0.8`; "" is for all others."""
+    parsed: dict[str, float] = {}
+    for one in given:
+        name, _, number = one.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if not 0 < value <= 1:
+            raise UserError(f"--threshold {one!r} is no threshold. Write 0.7, or TOXICITY=0.8.")
+        parsed[name.upper()] = value
+    return parsed
+
+
+def _flag_curves(it: AttributeComparison) -> Any:
+    grid = np.linspace(0, 1, 51)
+    curves = {
+        "Perspective": [(float(x), float((it.old >= x).mean())) for x in grid],
+        "Davy": [(float(x), float((it.new >= x).mean())) for x in grid],
+    }
+    return line(curves, x="threshold", y="share flagged")
+
+
+def _interval(metric: Any) -> str:
+    return "no interval" if metric.low is None else f"95 % interval {metric.low:.3f} to {metric.high:.3f}"
+
+
+def _read_log(log: str) -> pl.DataFrame:
+    with tables.open_table(log) as table, translate_errors(table.name):
+        return table.frame.collect()
+
+
+def _with_texts(frame: pl.DataFrame, log: str, text: str | None, posts: str | None) -> pl.DataFrame:
+    """Return the log with a column `text`, joined by id where a file of posts has the texts."""
+    if posts is not None:
+        if "id" not in frame.columns:
+            raise UserError(f"{log} has no column id, so the texts of {posts} can't be found. Give the log ids.")
+        texts = load_posts(PostSource(posts)).posts.select(pl.col("id").cast(pl.String), "text")
+        joined = frame.with_columns(pl.col("id").cast(pl.String)).join(
+            texts, on="id", how="inner", maintain_order="left", suffix=".post"
+        )
+        if not len(joined):
+            raise UserError(f"No id of {log} is in {posts}.")
+        return joined.with_columns(pl.col("text.post").alias("text")) if "text.post" in joined.columns else joined
+    by_fold = {column.casefold(): column for column in reversed(frame.columns)}
+    name = text or next((by_fold[known] for known in _TEXTS if known in by_fold), None)
+    if name is None or name not in frame.columns:
+        raise UserError(
+            f"{log} has no column with the texts; it has {list_columns(frame.columns)}. Name it with --text-column, "
+            "or give the file that has them with --posts."
+        )
+    column = frame[name].cast(pl.String)
+    if len(column) and str(column[0]).startswith('{"text"'):  # Perspective's own request: {"comment": {"text": …}}
+        column = column.str.json_path_match("$.text")
+    return frame.with_columns(column.alias("text")).filter(pl.col("text").is_not_null())
+
+
+def _old_scores(frame: pl.DataFrame) -> dict[str, Any]:
+    """Return the old scores by attribute, NaN where a post has none."""
+    nested = next((c for c in frame.columns if c.casefold() == "attributescores"), None)
+    if nested is not None:
+        rows = [json.loads(cell) if isinstance(cell, str) else cell or {} for cell in frame[nested].to_list()]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return {name: np.array([_summary(row.get(name)) for row in rows]) for name in names}
+    known = load_attributes().attributes
+    found = {}
+    for column in frame.columns:
+        name = column.upper().removesuffix(".SCORE")
+        if name in known:
+            found[name] = frame[column].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    return found
+
+
+def _summary(score: Any) -> float:
+    try:
+        value = score["summaryScore"]["value"] if isinstance(score, dict) else score
+        return float("nan") if value is None else float(value)
+    except (KeyError, TypeError, ValueError):
+        return float("nan")
+
+
+def _scored(frame: pl.DataFrame, scorer: Scorer, reporter: Reporter) -> Scores:
+    columns = frame.select(name for name in ("text", "lang") if name in frame.columns)
+    reporter.begin("Scoring the log", len(frame))
+    parts = []
+    for start in range(0, len(columns), BATCH):
+        parts.append(scorer.score(columns[start : start + BATCH]))
+        reporter.advance(len(parts[-1]))
+    reporter.end()
+    return Scores.concat(parts)

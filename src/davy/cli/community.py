@@ -1,0 +1,250 @@
+"""`davy community`: whose thresholds decide, what goes to review, and who is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from davy.cli import console
+from davy.cli.database import Database, Json
+from davy.core.errors import UserError
+from davy.store import events, open_store
+
+app = typer.Typer(no_args_is_help=True, help="Set thresholds by community, send what is uncertain to review.")
+
+Question = Annotated[str | None, typer.Option("--question", metavar="Q", help="The yes/no question that decides.")]
+Thresholds = Annotated[
+    Path | None, typer.Option("--thresholds", metavar="F", help="Thresholds of davy migrate compare.")
+]
+Threshold = Annotated[
+    list[str] | None, typer.Option("--threshold", metavar="Q=T", help="A threshold, such as hate=0.6; repeat.")
+]
+Uncertain = Annotated[
+    str | None, typer.Option("--uncertain", metavar="LOW:HIGH", help="What goes to review, such as 0.4:0.7; none: -.")
+]
+Keys = Annotated[
+    list[str] | None, typer.Option("--key", metavar="PREFIX", help="A key that may use it (davy key list); repeat.")
+]
+Project = Annotated[
+    str | None, typer.Option("--project", metavar="P", help="The project that reviews. Its texts are kept there.")
+]
+Webhook = Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Who is told of decisions; none: -.")]
+
+
+@app.command("create")
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What programs send as community.")],
+    question: Question = None,
+    thresholds: Thresholds = None,
+    threshold: Threshold = None,
+    uncertain: Uncertain = None,
+    key: Keys = None,
+    project: Project = None,
+    webhook: Webhook = None,
+    database: Database = None,
+) -> None:
+    """Add a community. Where it has a webhook, the secret of its signatures is printed now and never again.
+
+    Examples:
+
+      davy community create forum --threshold hate=0.6 --uncertain 0.4:0.6 --key ab12cd34 --project forum-review
+
+      davy community create news --thresholds migration/thresholds.yaml --webhook https://example.org/hook
+    """
+    from davy.store import communities
+
+    with open_store(database) as store, store.write() as db:
+        changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
+        made = communities.create(
+            db, communities.Community(name, changes.pop("question", "hate"), **changes), by=events.SHELL
+        )
+    if made.secret:
+        print(made.secret)
+        console.note("The secret of its webhook's signatures. It is not shown again.")
+    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on.")
+
+
+@app.command("set")
+def set_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The community.")],
+    question: Question = None,
+    thresholds: Thresholds = None,
+    threshold: Threshold = None,
+    uncertain: Uncertain = None,
+    key: Keys = None,
+    project: Project = None,
+    webhook: Webhook = None,
+    database: Database = None,
+) -> None:
+    """Change a community. What is not named stays; running servers follow within seconds.
+
+    Examples:
+
+      davy community set forum --thresholds migration/thresholds.yaml
+
+      davy community set forum --uncertain 0.35:0.65
+    """
+    from davy.store import communities
+
+    with open_store(database) as store, store.write() as db:
+        before = communities.get(db, name)
+        changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
+        if "thresholds" in changes:
+            changes["thresholds"] = {**before.thresholds, **changes["thresholds"]}
+        made = communities.change(db, name, by=events.SHELL, **changes)
+    if made.secret and made.secret != before.secret:
+        print(made.secret)
+        console.note("The secret of its webhook's signatures. It is not shown again.")
+    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on.")
+
+
+@app.command("list")
+def list_(database: Database = None, json: Json = False) -> None:
+    """List the communities.
+
+    Examples:
+
+      davy community list
+    """
+    from davy.actions.communities import community_record
+    from davy.store import communities, decisions
+
+    with open_store(database) as store, store.read() as db:
+        known = [community_record(one, decisions.totals(db, one.name)) for one in communities.list_communities(db)]
+    if json:
+        console.json(known)
+        return
+    rows = [
+        (
+            one["name"],
+            one["question"],
+            ", ".join(f"{q} {t:g}" for q, t in one["thresholds"].items()),
+            "" if one["uncertain"] is None else "{:g} to {:g}".format(*one["uncertain"]),
+            one["project"] or "",
+            f"{sum(one['decisions'].values()):,}",
+        )
+        for one in known
+    ]
+    console.table(["name", "decides", "thresholds", "uncertain", "project", "decisions"], rows, right=("decisions",))
+
+
+@app.command("fit")
+def fit(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The community.")],
+    file: Annotated[str, typer.Argument(metavar="F", help="Posts with settled answers (Q.gold) of the community.")],
+    rule: Annotated[
+        str, typer.Option("--threshold", metavar="RULE", help="precision=0.9, recall=0.9, macro-f1 or cost=5.")
+    ] = "precision=0.9",
+    model: Annotated[str, typer.Option("--model", "-m", metavar="M", help="The detector.")] = "embedded",
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Set a community's threshold by a target on labelled posts; its page then shows the curve.
+
+    Examples:
+
+      davy community fit forum labelled.csv --threshold precision=0.9
+    """
+    from davy.actions.communities import fit_threshold
+    from davy.actions.posts import load_posts
+    from davy.actions.scorers import load_scorer
+    from davy.store import communities
+
+    with open_store(database) as store:
+        with store.read() as db:
+            community = communities.get(db, name)
+        fitted = fit_threshold(load_posts(file).posts, load_scorer(model), community.question, rule)
+        with store.write() as db:
+            thresholds = {**community.thresholds, fitted.question: fitted.threshold}
+            communities.change(db, name, by=events.SHELL, thresholds=thresholds, basis=fitted.basis)
+    if json:
+        console.json({"question": fitted.question, "threshold": fitted.threshold, **fitted.basis})
+        return
+    precision, recall = fitted.basis["precision"], fitted.basis["recall"]
+    console.note(
+        f"{fitted.question} from {fitted.threshold:.3f} on: precision {precision['value']:.3f} "
+        f"[{precision['low']:.3f}, {precision['high']:.3f}], recall {recall['value']:.3f} "
+        f"[{recall['low']:.3f}, {recall['high']:.3f}] on {fitted.basis['posts']:,} posts."
+    )
+
+
+@app.command("export")
+def export(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The community.")],
+    out: Annotated[Path, typer.Option("--out", metavar="F", help="The file: CSV, TSV, JSONL or Parquet.")],
+    database: Database = None,
+) -> None:
+    """Write a community's decisions with their reasons and what reviewers settled on. No texts are in it.
+
+    Examples:
+
+      davy community export forum --out decisions.csv
+    """
+    from davy.actions.communities import export_decisions
+
+    with open_store(database) as store:
+        n = export_decisions(store, name, out)
+    console.note(f"{n:,} decisions: {out}")
+
+
+def _changes(
+    db: Any,
+    question: str | None,
+    file: Path | None,
+    threshold: list[str] | None,
+    uncertain: str | None,
+    key: list[str] | None,
+    project: str | None,
+    webhook: str | None,
+) -> dict[str, Any]:
+    """Return the fields that the options name."""
+    from davy.actions.communities import read_thresholds
+    from davy.actions.webhooks import check_url
+    from davy.annotate.review_queue import review_phase
+
+    changes: dict[str, Any] = {}
+    if question is not None:
+        changes["question"] = question
+    thresholds = read_thresholds(file) if file is not None else {}
+    for one in threshold or []:
+        name, _, number = one.partition("=")
+        try:
+            thresholds[name] = float(number)
+        except ValueError:
+            raise UserError(f"--threshold {one!r} is no threshold. Write one like hate=0.6.") from None
+    if thresholds:
+        changes["thresholds"] = thresholds
+    if uncertain is not None:
+        changes |= _band(uncertain)
+    if key is not None:
+        changes["keys"] = tuple(_key_id(db, one) for one in key)
+    if project is not None:
+        review_phase(db, project)
+        changes["project"] = project
+    if webhook is not None:
+        if webhook != "-":
+            check_url(webhook)
+        changes["webhook"] = None if webhook == "-" else webhook
+    return changes
+
+
+def _band(text: str) -> dict[str, float | None]:
+    if text == "-":
+        return {"low": None, "high": None}
+    low, _, high = text.partition(":")
+    try:
+        return {"low": float(low), "high": float(high)}
+    except ValueError:
+        raise UserError(f"--uncertain {text!r} is no range. Write one like 0.4:0.7, or - for none.") from None
+
+
+def _key_id(db: Any, prefix: str) -> str:
+    from davy.store import keys
+
+    wanted = prefix.removeprefix("davy_")[:8]
+    for key in keys.list_keys(db):
+        if key.prefix == wanted or key.id == prefix:
+            return key.id
+    raise UserError(f"There is no key {wanted!r}. List them: davy key list")

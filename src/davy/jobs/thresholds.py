@@ -1,0 +1,32 @@
+"""The kind of job that sets a community's threshold by a target on a project's settled answers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from davy.actions.communities import fit_threshold
+from davy.actions.exchange import ExportRequest, export_project
+from davy.actions.scorers import load_scorer
+from davy.jobs.worker import JobContext
+from davy.store import communities
+
+
+def fit_community_threshold(context: JobContext) -> dict[str, Any]:
+    """Score the project's settled posts, choose the threshold and give it to the community; return the figures."""
+    name, rule = str(context.arguments["community"]), str(context.arguments["rule"])
+    with context.store.read() as db:
+        community = communities.get(db, name)
+    with tempfile.TemporaryDirectory(prefix="davy-fit-") as folder:
+        file = Path(folder) / "posts.parquet"
+        export_project(context.store, ExportRequest(str(context.arguments["project"]), "corpus"), file)
+        posts = pl.read_parquet(file)
+    scorer = load_scorer(str(context.arguments.get("model") or "embedded"))
+    fitted = fit_threshold(posts, scorer, community.question, rule)
+    with context.store.write() as db:
+        thresholds = {**communities.get(db, name).thresholds, fitted.question: fitted.threshold}
+        communities.change(db, name, by=context.job.owner, thresholds=thresholds, basis=fitted.basis)
+    return {"threshold": fitted.threshold, "posts": fitted.basis["posts"], "rule": rule}

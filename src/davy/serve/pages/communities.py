@@ -1,0 +1,231 @@
+"""Communities: whose thresholds decide, the curve behind a threshold, drift of scores, review. For admins."""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from davy.actions.communities import COLUMNS, decision_row
+from davy.actions.webhooks import check_url
+from davy.annotate.exchange.spreadsheet_cells import escape_formula
+from davy.annotate.review_queue import PostForReview, queue_posts, review_phase
+from davy.core.errors import UserError
+from davy.jobs.kinds import FIT_THRESHOLD
+from davy.serve import render
+from davy.serve.charts import line_chart
+from davy.serve.context import context_of
+from davy.serve.drift import CurvePicture, curve_picture, flag_series, language_series
+from davy.serve.errors import LocalizedError
+from davy.serve.visitor import Form, allowed, field
+from davy.store import Connection, communities, decisions, detectors, jobs, keys, projects, suggestions
+from davy.store.communities import Community
+from davy.store.users import User
+
+router = APIRouter(include_in_schema=False)
+
+Manages = Annotated[User, Depends(allowed("manage communities"))]
+
+MOST_TAKEN = 500
+"""Corrections that one click puts into the review queue."""
+
+
+@router.get("/communities")
+def show_all(request: Request, who: Manages) -> Response:
+    """Return every community with what was decided, and the drift of posts of no community."""
+    return _all(request)
+
+
+@router.post("/communities")
+def create(request: Request, who: Manages, form: Form) -> Response:
+    """Add a community; where it has a webhook, its page shows the secret once."""
+    try:
+        with context_of(request).store.write() as db:
+            name = field(form, "name", most=80)
+            made = communities.create(db, Community(name=name, **_settings(db, form)), by=who.id)
+    except UserError as error:
+        return _all(request, wrong=render.error_text(request, error), status=error.status)
+    context_of(request).decider.refresh()
+    if made.secret:
+        return _one(request, made.name, secret=made.secret)
+    return render.redirect(request, _address(made.name), "community_saved", name=made.name)
+
+
+@router.get("/communities/{name}")
+def show(request: Request, name: str, who: Manages) -> Response:
+    """Return a community: its threshold with the curve, what was decided, drift, and who reviews."""
+    return _one(request, name)
+
+
+@router.post("/communities/{name}")
+def change(request: Request, name: str, who: Manages, form: Form) -> Response:
+    """Change a community's question, thresholds, band, keys, project and webhook."""
+    try:
+        with context_of(request).store.write() as db:
+            before = communities.get(db, name)
+            wanted = _settings(db, form)
+            wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
+            made = communities.change(db, name, by=who.id, **wanted)
+    except UserError as error:
+        return _one(request, name, wrong=render.error_text(request, error), status=error.status)
+    context_of(request).decider.refresh()
+    if made.secret and made.secret != before.secret:
+        return _one(request, name, secret=made.secret)
+    return render.redirect(request, _address(name), "community_saved", name=name)
+
+
+@router.post("/communities/{name}/fit")
+def fit(request: Request, name: str, who: Manages, form: Form) -> Response:
+    """Queue a job that sets the threshold by a target on a project's settled answers."""
+    target, value, project = field(form, "target"), field(form, "value", most=6), field(form, "project", most=100)
+    number = _number(value)
+    if target not in ("precision", "recall") or number is None or not 0 < number <= 1:
+        raise LocalizedError("choice", status=422)
+    with context_of(request).store.write() as db:
+        communities.get(db, name)
+        projects.get(db, project)
+        default = next((one for one in detectors.list_detectors(db) if one.is_default), None)
+        model = default.source if default is not None else context_of(request).settings.model
+        arguments = {"community": name, "project": project, "rule": f"{target}={number:g}", "model": model}
+        job = jobs.enqueue(db, FIT_THRESHOLD, arguments, owner=who.id)
+    return render.redirect(request, f"/jobs/{job.id}", "community_fitting")
+
+
+@router.post("/communities/{name}/corrections")
+def take_corrections(request: Request, name: str, who: Manages, form: Form) -> Response:
+    """Put the corrections that programs sent for a community into its review project."""
+    with context_of(request).store.write() as db:
+        community = communities.get(db, name)
+        if community.project is None:
+            raise LocalizedError("no_review_project", status=409)
+        waiting = suggestions.list_open(db, community=name, limit=MOST_TAKEN)
+        posts = [
+            PostForReview(one.id, one.text, one.lang, {"community": name, "suggested": dict(one.answers)})
+            for one in waiting
+        ]
+        taken = queue_posts(db, community.project, posts, source=f"corrections of {name}", by=who.id)
+        for one in waiting:
+            suggestions.settle(db, one.id, "taken", by=who.id, post=taken[one.id])
+    return render.redirect(request, _address(name), "corrections_taken", count=str(len(waiting)))
+
+
+@router.get("/communities/{name}/decisions.csv")
+def export(request: Request, name: str, who: Manages) -> Response:
+    """Return every decision with its reasons and what reviewers settled on; no texts."""
+    store = context_of(request).store
+    with store.read() as db:
+        community = communities.get(db, name)
+
+    def lines() -> Iterator[str]:
+        buffer = io.StringIO()
+        writer = csv.writer(buffer)
+        writer.writerow(COLUMNS)
+        with store.read() as db:
+            for decision, reviewed in decisions.iter_decisions(db, name, community.project):
+                row = decision_row(decision, reviewed)
+                writer.writerow([escape_formula(row[column] or "") for column in COLUMNS])
+                if buffer.tell() > 65_536:
+                    yield buffer.getvalue()
+                    buffer.seek(0)
+                    buffer.truncate()
+        yield buffer.getvalue()
+
+    headers = {"Content-Disposition": 'attachment; filename="decisions.csv"'}
+    return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _settings(db: Connection, form: FormData) -> dict[str, Any]:
+    """Return what a form asks for; a wrong number or a project that can't review is refused."""
+    question = field(form, "question", most=80) or "hate"
+    threshold = _number(field(form, "threshold", most=8) or "0.5")
+    low, high = (_number(field(form, name, most=8)) if field(form, name, most=8) else None for name in ("low", "high"))
+    if threshold is None:
+        raise LocalizedError("community_number", status=422)
+    project, webhook = field(form, "project", most=100) or None, field(form, "webhook", most=2000) or None
+    if project is not None:
+        review_phase(db, project)
+    if webhook is not None:
+        check_url(webhook)
+    known = {key.id for key in keys.list_keys(db)}
+    return {
+        "question": question,
+        "thresholds": {question: threshold},
+        "low": low,
+        "high": high,
+        "keys": tuple(key for key in map(str, form.getlist("key")) if key in known),
+        "project": project,
+        "webhook": webhook,
+    }
+
+
+def _address(name: str) -> str:
+    return f"/communities/{quote(name, safe='')}"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        raise LocalizedError("community_number", status=422) from None
+
+
+def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    words = render.translator_of(request)
+    with context.store.read() as db:
+        known = communities.list_communities(db)
+        totals = {one.name: decisions.totals(db, one.name) for one in known}
+        counts = decisions.list_counts(db, "")
+        choices = _choices(db, context)
+    return render.page(
+        request,
+        "communities.html",
+        status=status,
+        communities=known,
+        totals=totals,
+        wrong=wrong,
+        flags=line_chart(flag_series(counts, {}), "share", words),
+        langs=line_chart(language_series(counts), "share", words),
+        **choices,
+    )
+
+
+def _one(request: Request, name: str, *, wrong: str = "", secret: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    words = render.translator_of(request)
+    with context.store.read() as db:
+        community = communities.get(db, name)
+        totals = decisions.totals(db, name)
+        counts = decisions.list_counts(db, name)
+        corrections = len(suggestions.list_open(db, community=name, limit=MOST_TAKEN))
+        choices = _choices(db, context)
+    curve: CurvePicture | None = curve_picture(community.basis, community.threshold) if community.basis else None
+    return render.page(
+        request,
+        "community.html",
+        status=status,
+        community=community,
+        totals=totals,
+        corrections=corrections,
+        curve=curve,
+        wrong=wrong,
+        secret=secret,
+        flags=line_chart(flag_series(counts, community.thresholds), "share", words),
+        langs=line_chart(language_series(counts), "share", words),
+        **choices,
+    )
+
+
+def _choices(db: Connection, context: Any) -> dict[str, Any]:
+    """Return what forms offer: questions of the detector, projects and keys."""
+    questions = [q.name for q in context.detectors.started.scorer.questions if q.positive is not None]
+    active = [key for key in keys.list_keys(db) if key.state == "active" and key.allows("score")]
+    return {"questions": questions, "projects": projects.list_projects(db), "active_keys": active}

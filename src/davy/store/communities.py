@@ -1,0 +1,135 @@
+"""Communities that the server decides for: whose thresholds hold, what is uncertain, who reviews and who is told.
+
+A community names one yes/no question that decides. A probability from `low` up to `high` is uncertain and goes to
+review; else the threshold decides. Only the keys that it names may decide in its name.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.engine import Row
+
+from davy.core.errors import UserError, nearest
+from davy.store import events
+from davy.store.columns import now
+from davy.store.decision_tables import communities, decisions, score_counts
+
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """One community. `keys` are ids of API keys; `project` reviews; `webhook` is told, signed with `secret`."""
+
+    name: str
+    question: str
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    low: float | None = None
+    high: float | None = None
+    keys: tuple[str, ...] = ()
+    project: str | None = None
+    webhook: str | None = None
+    secret: str | None = field(default=None, repr=False)
+    basis: Mapping[str, Any] | None = None
+    """What the threshold was fitted on, with the curve that the page draws."""
+    made_at: datetime = field(default_factory=now)
+    made_by: str = events.SYSTEM
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on the deciding question is a yes."""
+        return float(self.thresholds.get(self.question, 0.5))
+
+    def decide(self, probability: float) -> str:
+        """Return `review` where the probability is uncertain, else `flag` or `pass`."""
+        if self.low is not None and self.high is not None and self.low <= probability < self.high:
+            return "review"
+        return "flag" if probability >= self.threshold else "pass"
+
+
+def create(db: Connection, community: Community, *, by: str) -> Community:
+    """Add a community, with a fresh secret where it has a webhook."""
+    _check(community)
+    if find(db, community.name) is not None:
+        raise UserError(f"There is a community {community.name!r} already.", status=409)
+    made = replace(community, made_at=now(), made_by=by, secret=_secret(community, None))
+    db.execute(insert(communities).values(_row(made)))
+    events.record(db, by=by, what="community created", about=f"community {made.name}")
+    return made
+
+
+def change(db: Connection, name: str, *, by: str, **changes: Any) -> Community:
+    """Change fields of a community and return it; a new webhook gets a new secret."""
+    before = get(db, name)
+    made = replace(before, **changes)
+    _check(made)
+    made = replace(made, secret=_secret(made, before))
+    db.execute(update(communities).where(communities.c.name == name).values(_row(made)))
+    shown = {key: value for key, value in changes.items() if key not in ("secret", "basis")}
+    events.record(db, by=by, what="community changed", about=f"community {name}", **shown)
+    return made
+
+
+def remove(db: Connection, name: str, *, by: str) -> None:
+    """Delete a community with its decisions and counts."""
+    get(db, name)
+    db.execute(delete(decisions).where(decisions.c.community == name))
+    db.execute(delete(score_counts).where(score_counts.c.community == name))
+    db.execute(delete(communities).where(communities.c.name == name))
+    events.record(db, by=by, what="community removed", about=f"community {name}")
+
+
+def get(db: Connection, name: str) -> Community:
+    """Return a community by its name."""
+    community = find(db, name)
+    if community is None:
+        known = [other.name for other in list_communities(db)]
+        raise UserError(f"There is no community {name[:LONGEST_NAME]!r}.{nearest(name, known)}", status=404)
+    return community
+
+
+def find(db: Connection, name: str) -> Community | None:
+    """Return a community by its name, or None."""
+    row = db.execute(select(communities).where(communities.c.name == name)).one_or_none()
+    return None if row is None else _community(row)
+
+
+def list_communities(db: Connection) -> list[Community]:
+    """Return every community by name. One small read: servers ask every few seconds."""
+    return [_community(row) for row in db.execute(select(communities).order_by(communities.c.name))]
+
+
+def _check(community: Community) -> None:
+    name = community.name
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or "/" in name or name != name.strip():
+        raise UserError(f"A community's name has 1 to {LONGEST_NAME} characters and no slash: {name[:100]!r} has not.")
+    for question, value in community.thresholds.items():
+        if not 0 <= value <= 1:
+            raise UserError(f"The threshold of {question} is {value:g}; it lies between 0 and 1.")
+    low, high = community.low, community.high
+    if (low is None) != (high is None) or (low is not None and high is not None and not 0 <= low < high <= 1):
+        raise UserError("What is uncertain goes from a lower to a higher probability, both between 0 and 1.")
+
+
+def _secret(community: Community, before: Community | None) -> str | None:
+    if not community.webhook:
+        return None
+    if before is not None and before.webhook == community.webhook and before.secret:
+        return before.secret
+    return secrets.token_urlsafe(32)
+
+
+def _row(community: Community) -> dict[str, Any]:
+    return {**asdict(community), "thresholds": dict(community.thresholds), "keys": list(community.keys)}
+
+
+def _community(row: Row[Any]) -> Community:
+    got = row._mapping
+    fields = {name: got[name] for name in Community.__dataclass_fields__}
+    return Community(**{**fields, "keys": tuple(fields["keys"])})

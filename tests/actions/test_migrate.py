@@ -1,0 +1,117 @@
+"""Coming over from Perspective: old scores beside ours, and thresholds that flag the same share."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from davy.actions.communities import read_thresholds
+from davy.actions.migrate import compare_log, parse_thresholds, write_migration
+from davy.cli.app import run
+from davy.core.errors import UserError
+from davy.measure.intervals import Bootstrap
+from davy.measure.score_comparison import compare_scores, same_share_threshold, spearman
+
+
+@pytest.fixture
+def scores():
+    chance = np.random.default_rng(4)
+    old = chance.random(400)
+    return old, np.clip(old**2 + chance.normal(0, 0.05, 400), 0, 1)
+
+
+def test_rank_correlation_is_scipys_with_ties_too(scores):
+    old, new = scores
+    for first, second in ((old, new), (old.round(1), new.round(1))):
+        assert spearman(first, second).value == pytest.approx(stats.spearmanr(first, second).statistic)
+
+
+def test_the_new_threshold_flags_the_same_share_and_its_interval_holds_it(scores):
+    old, new = scores
+    found = compare_scores(old, new, 0.8, bootstrap=Bootstrap(300))
+    assert found.flagged.value == found.flagged_now.value
+    assert found.threshold.low < found.threshold.value < found.threshold.high
+    assert found.threshold.value == pytest.approx(0.64, abs=0.08)  # 0.8 squared
+    assert found.kappa.value == pytest.approx(cohen_kappa_score(old >= 0.8, new >= found.threshold.value))
+    assert found.unchanged_threshold.value < found.flagged.value
+
+
+@pytest.mark.parametrize(
+    ("flags", "new", "flagged"),
+    [
+        ([1, 0, 0, 0], [0.5, 0.5, 0.5, 0.1], 3),  # ties: some are better than none
+        ([0, 0, 0, 0], [0.2, 0.9, 0.1, 0.4], 0),
+        ([1, 1, 1, 1], [0.2, 0.9, 0.1, 0.4], 4),
+        ([1, 1, 0, 0], [0.2, 0.9, 0.1, 0.4], 2),
+    ],
+)
+def test_ties_and_ends_have_a_threshold(flags, new, flagged):
+    cut = same_share_threshold(np.array(flags, dtype=bool), np.array(new))
+    assert int((np.array(new) >= cut).sum()) == flagged
+
+
+@pytest.fixture
+def log(tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("grumblefop\n", encoding="utf-8")
+    lines = []
+    for i in range(60):
+        text = f"post {i} {'grumblefop' if i % 3 == 0 else 'fine'}"
+        value = 0.9 if i % 3 == 0 else 0.1
+        scores = {"IDENTITY_ATTACK": {"summaryScore": {"value": value}}, "INSULT": {"summaryScore": {"value": 0.5}}}
+        lines.append(json.dumps({"comment": {"text": text}, "attributeScores": scores}))
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path, f"keywords:{words}@hate"
+
+
+def test_perspectives_own_answers_are_read_and_what_is_not_covered_is_said(log, tmp_path):
+    path, model = log
+    done = compare_log(str(path), model, thresholds={"": 0.7}, resamples=50)
+    assert [it.attribute for it in done.attributes] == ["IDENTITY_ATTACK"]
+    assert done.left_out == {"INSULT": "no question stands behind it"}
+    figures = done.attributes[0].figures
+    assert figures.flagged.value == figures.flagged_now.value == pytest.approx(1 / 3)
+    assert figures.agreement.value == 1
+    files = write_migration(done, tmp_path / "out", log=str(path))
+    assert read_thresholds(files[0]) == {"hate": pytest.approx(figures.threshold.value, abs=1e-6)}
+    html = files[2].read_text(encoding="utf-8")
+    assert "Perspective&#x27;s scores and ours" in html
+    assert "<svg" in html
+
+
+def test_a_csv_with_ids_takes_its_texts_from_another_file(log, tmp_path):
+    _, model = log
+    ids = [f"p{i}" for i in range(40)]
+    pl.DataFrame({"id": ids, "identity_attack": [0.9 if i % 4 == 0 else 0.2 for i in range(40)]}).write_csv(
+        tmp_path / "scores.csv"
+    )
+    texts = ["a grumblefop" if i % 4 == 0 else "fine" for i in range(40)]
+    pl.DataFrame({"id": ids, "text": texts}).write_csv(tmp_path / "posts.csv")
+    done = compare_log(str(tmp_path / "scores.csv"), model, posts=str(tmp_path / "posts.csv"), resamples=20)
+    assert done.attributes[0].figures.agreement.value == 1
+    with pytest.raises(UserError, match="no column with the texts"):
+        compare_log(str(tmp_path / "scores.csv"), model)
+
+
+def test_the_shell_writes_the_report_and_refuses_what_is_no_threshold(log, tmp_path, capsys):
+    path, model = log
+    out = tmp_path / "out"
+    assert run(["migrate", "compare", str(path), "--model", model, "--threshold", "0.7", "--out", str(out)]) == 0
+    assert (out / "thresholds.yaml").exists()
+    assert run(["migrate", "compare", str(path), "--threshold", "TOXICITY=hot", "--out", str(out)]) == 2
+    assert "no threshold" in capsys.readouterr().err
+    assert parse_thresholds(["0.7", "toxicity=0.8"]) == {"": 0.7, "TOXICITY": 0.8}
+
+
+def test_a_log_without_scores_or_with_few_posts_is_one_clear_line(tmp_path, log):
+    _, model = log
+    (tmp_path / "no.csv").write_text("text\nfine\n", encoding="utf-8")
+    with pytest.raises(UserError, match="has no scores"):
+        compare_log(str(tmp_path / "no.csv"), model)
+    (tmp_path / "few.csv").write_text("text,IDENTITY_ATTACK\nfine,0.2\n", encoding="utf-8")
+    with pytest.raises(UserError, match="only 1 posts have both"):
+        compare_log(str(tmp_path / "few.csv"), model)
