@@ -16,6 +16,7 @@ from typing import Any
 from davy.core import Metric
 from davy.serve.i18n import Translator
 
+_TOPS = (0.02, 0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 STYLES = 6
 """Line styles in davy.css; further lines begin again with the first."""
 
@@ -52,10 +53,12 @@ def line_chart(
     *,
     gate: float | None = None,
     titles: Mapping[str, str] | None = None,
+    fit_top: bool = False,
 ) -> Chart | None:
     """Return agreement over time from a snapshot's series, or None where this coefficient was never defined.
 
-    `gate` is drawn as a line; `titles` say what a question is called in the legend.
+    `gate` is drawn as a line; `titles` say what a question is called in the legend. `fit_top` ends the axis above the
+    highest value in place of 1: small shares would lie on the ground.
     """
     points: dict[str, list[tuple[datetime, list[float | None]]]] = {}
     for point in series:
@@ -68,15 +71,17 @@ def line_chart(
     times = [at for line in points.values() for at, _ in line]
     lowest = min(f[0] for line in points.values() for _, f in line if f[0] is not None)
     floor = 0.0 if lowest >= 0 else -1.0  # a band that reaches below is cut; its figures are in words
-    place = _Place(min(times), max(times), floor)
-    steps = [1 - n * (1 - floor) / 4 for n in range(5)]
+    highest = max(max(f[0], f[2] or 0.0) for line in points.values() for _, f in line if f[0] is not None)
+    top = next((limit for limit in _TOPS if highest <= limit), 1.0) if fit_top else 1.0
+    place = _Place(min(times), max(times), floor, top)
+    steps = [top - n * (top - floor) / 4 for n in range(5)]
     called = titles or {}
     lines = tuple(
         _line(called.get(name, name), number, line, place, words) for number, (name, line) in enumerate(points.items())
     )
     return Chart(
         lines,
-        tuple(decimal_text(words, step, 2) for step in steps),
+        tuple(decimal_text(words, step, 2 if top > 0.1 else 3) for step in steps),
         tuple(place.y(step) for step in steps),
         min(times),
         max(times),
@@ -109,13 +114,14 @@ class _Place:
     begin: datetime
     end: datetime
     floor: float
+    top: float = 1.0
 
     def x(self, at: datetime) -> float:
         span = (self.end - self.begin).total_seconds()
         return round(2 + 96 * (at - self.begin).total_seconds() / span, 2) if span else 50.0
 
     def y(self, value: float) -> float:
-        return round(100 * (1 - (min(max(value, self.floor), 1.0) - self.floor) / (1 - self.floor)), 2)
+        return round(100 * (1 - (min(max(value, self.floor), self.top) - self.floor) / (self.top - self.floor)), 2)
 
 
 def _line(

@@ -192,7 +192,7 @@ def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
         communities=known,
         totals=totals,
         wrong=wrong,
-        flags=line_chart(flag_series(counts, {}), "share", words),
+        flags=line_chart(flag_series(counts, {}), "share", words, fit_top=True),
         langs=line_chart(language_series(counts), "share", words),
         **choices,
     )
@@ -218,7 +218,7 @@ def _one(request: Request, name: str, *, wrong: str = "", secret: str = "", stat
         curve=curve,
         wrong=wrong,
         secret=secret,
-        flags=line_chart(flag_series(counts, community.thresholds), "share", words),
+        flags=line_chart(flag_series(counts, community.thresholds), "share", words, fit_top=True),
         langs=line_chart(language_series(counts), "share", words),
         **choices,
     )
