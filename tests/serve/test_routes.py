@@ -74,11 +74,11 @@ GET  /api/events                                                            >---
 GET  /audit                                                                 >-------+
 GET  /communities                                                           >-------+
 POST /communities                                                           >-------+
-GET  /communities/{name}                                                    >-------+
-POST /communities/{name}                                                    >-------+
-POST /communities/{name}/corrections                                        >-------+
-GET  /communities/{name}/decisions.csv                                      >-------+
-POST /communities/{name}/fit                                                >-------+
+GET  /communities/{community}                                               >-------+
+POST /communities/{community}                                               >-------+
+POST /communities/{community}/corrections                                   >-------+
+GET  /communities/{community}/decisions.csv                                 >-------+
+POST /communities/{community}/fit                                           >-------+
 GET  /detectors                                                             >-------+
 POST /detectors                                                             >-------+
 GET  /detectors/shadow                                                      >-------+

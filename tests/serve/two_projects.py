@@ -23,6 +23,7 @@ from davy.store import (
     cases,
     check_ins,
     codes,
+    communities,
     detectors,
     entries,
     events,
@@ -123,6 +124,7 @@ def fill_rooms(site: Site) -> dict[str, str]:
         training = jobs.enqueue(db, TRAIN, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
         _, token = invitations.create(db, role="annotator", by="shell", project="p", project_roles=["annotator"])
         key, _ = keys.create(db, name="k", owner=site.people["admin"].id, scopes=["score"], by="shell")
+        forum = communities.create(db, communities.Community("forum", "hate", keys=(key.id,), project="p"), by="shell")
         detector = detectors.add(db, name="d", version="1", source="keywords:none", questions=["hate"], by="shell")
         check_in = check_ins.add(db, "p", annotator, words="tired")
         message = messages.ask(db, "p", "Why?", by=annotator)
@@ -162,6 +164,7 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "code_id": ids["code of p"],
         "user_id": spare.id,
         "detector_id": detector.id,
+        "community": forum.name,
         "key": ids["picture of p"],
         "/images/{key} key": ids["picture of None"],
     }

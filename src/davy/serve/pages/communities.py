@@ -59,77 +59,77 @@ def create(request: Request, who: Manages, form: Form) -> Response:
     return render.redirect(request, _address(made.name), "community_saved", name=made.name)
 
 
-@router.get("/communities/{name}")
-def show(request: Request, name: str, who: Manages) -> Response:
+@router.get("/communities/{community}")
+def show(request: Request, community: str, who: Manages) -> Response:
     """Return a community: its threshold with the curve, what was decided, drift, and who reviews."""
-    return _one(request, name)
+    return _one(request, community)
 
 
-@router.post("/communities/{name}")
-def change(request: Request, name: str, who: Manages, form: Form) -> Response:
+@router.post("/communities/{community}")
+def change(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Change a community's question, thresholds, band, keys, project and webhook."""
     try:
         with context_of(request).store.write() as db:
-            before = communities.get(db, name)
+            before = communities.get(db, community)
             wanted = _settings(db, form)
             wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
-            made = communities.change(db, name, by=who.id, **wanted)
+            made = communities.change(db, community, by=who.id, **wanted)
     except UserError as error:
-        return _one(request, name, wrong=render.error_text(request, error), status=error.status)
+        return _one(request, community, wrong=render.error_text(request, error), status=error.status)
     context_of(request).decider.refresh()
     if made.secret and made.secret != before.secret:
-        return _one(request, name, secret=made.secret)
-    return render.redirect(request, _address(name), "community_saved", name=name)
+        return _one(request, community, secret=made.secret)
+    return render.redirect(request, _address(community), "community_saved", name=community)
 
 
-@router.post("/communities/{name}/fit")
-def fit(request: Request, name: str, who: Manages, form: Form) -> Response:
+@router.post("/communities/{community}/fit")
+def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Queue a job that sets the threshold by a target on a project's settled answers."""
     target, value, project = field(form, "target"), field(form, "value", most=6), field(form, "project", most=100)
     number = _number(value)
     if target not in ("precision", "recall") or number is None or not 0 < number <= 1:
         raise LocalizedError("choice", status=422)
     with context_of(request).store.write() as db:
-        communities.get(db, name)
+        communities.get(db, community)
         projects.get(db, project)
         default = next((one for one in detectors.list_detectors(db) if one.is_default), None)
         model = default.source if default is not None else context_of(request).settings.model
-        arguments = {"community": name, "project": project, "rule": f"{target}={number:g}", "model": model}
+        arguments = {"community": community, "project": project, "rule": f"{target}={number:g}", "model": model}
         job = jobs.enqueue(db, FIT_THRESHOLD, arguments, owner=who.id)
     return render.redirect(request, f"/jobs/{job.id}", "community_fitting")
 
 
-@router.post("/communities/{name}/corrections")
-def take_corrections(request: Request, name: str, who: Manages, form: Form) -> Response:
+@router.post("/communities/{community}/corrections")
+def take_corrections(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Put the corrections that programs sent for a community into its review project."""
     with context_of(request).store.write() as db:
-        community = communities.get(db, name)
-        if community.project is None:
+        owner = communities.get(db, community)
+        if owner.project is None:
             raise LocalizedError("no_review_project", status=409)
-        waiting = suggestions.list_open(db, community=name, limit=MOST_TAKEN)
+        waiting = suggestions.list_open(db, community=community, limit=MOST_TAKEN)
         posts = [
-            PostForReview(one.id, one.text, one.lang, {"community": name, "suggested": dict(one.answers)})
+            PostForReview(one.id, one.text, one.lang, {"community": community, "suggested": dict(one.answers)})
             for one in waiting
         ]
-        taken = queue_posts(db, community.project, posts, source=f"corrections of {name}", by=who.id)
+        taken = queue_posts(db, owner.project, posts, source=f"corrections of {community}", by=who.id)
         for one in waiting:
             suggestions.settle(db, one.id, "taken", by=who.id, post=taken[one.id])
-    return render.redirect(request, _address(name), "corrections_taken", count=str(len(waiting)))
+    return render.redirect(request, _address(community), "corrections_taken", count=str(len(waiting)))
 
 
-@router.get("/communities/{name}/decisions.csv")
-def export(request: Request, name: str, who: Manages) -> Response:
+@router.get("/communities/{community}/decisions.csv")
+def export(request: Request, community: str, who: Manages) -> Response:
     """Return every decision with its reasons and what reviewers settled on; no texts."""
     store = context_of(request).store
     with store.read() as db:
-        community = communities.get(db, name)
+        project = communities.get(db, community).project
 
     def lines() -> Iterator[str]:
         buffer = io.StringIO()
         writer = csv.writer(buffer)
         writer.writerow(COLUMNS)
         with store.read() as db:
-            for decision, reviewed in decisions.iter_decisions(db, name, community.project):
+            for decision, reviewed in decisions.iter_decisions(db, community, project):
                 row = decision_row(decision, reviewed)
                 writer.writerow([escape_formula(row[column] or "") for column in COLUMNS])
                 if buffer.tell() > 65_536:
