@@ -111,6 +111,7 @@ def why(request: Request, place: Enters, round_number: str, entry_id: str) -> Re
     with context.store.read() as db:
         round_ = find_round(db, place, round_number)
         row = own_entry(db, place, entry_id)
+        scheme = scheme_of(db, place.project)
     if row is None:
         raise LocalizedError("no_such", status=404)
     scorer = QueuedScorer(context.detectors, round_.targets[0])
@@ -121,7 +122,11 @@ def why(request: Request, place: Enters, round_number: str, entry_id: str) -> Re
         pieces += [(found.text[end : it.start], 0)] if it.start > end else []
         pieces.append((found.text[it.start : it.end], round(4 * it.weight / most)))
         end = it.end
-    values: dict[str, Any] = {"pieces": [*pieces, (found.text[end:], 0)], "label": found.label, "share": found.base}
+    values: dict[str, Any] = {
+        "pieces": [*pieces, (found.text[end:], 0)],
+        "label": label_title(render.translator_of(request), scheme, round_, found.label),
+        "share": found.base,
+    }
     if is_htmx(request):
         return render.page(request, "parts/round_why.html", **values)
     return project_page(request, place, "round_why.html", round=round_, **values)
