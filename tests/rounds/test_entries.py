@@ -218,3 +218,20 @@ def test_the_entries_post_names_its_author_and_where_it_came_from(bench):
     with bench.store.read() as db:
         post = posts.get(db, posts.find_key(db, bench.project.id, entry.id))
     assert (post.parent, post.source.name, post.meta["author"]) == ("seed-7", "round 1", bench.people["ada"].user)
+
+
+def test_entries_of_the_last_seven_days_are_counted_for_the_weekly_goal(store):
+    from datetime import timedelta
+
+    from sqlalchemy import update
+
+    from davy.store.columns import now
+    from davy.store.round_tables import entries as table
+
+    bench = make_round(store)
+    old = bench.enter("ada", "a lamp that was lit long ago 🏮")
+    bench.enter("ada", "the river is quiet tonight 🌊")
+    with store.write() as db:
+        db.execute(update(table).where(table.c.id == old.id).values(created_at=now() - timedelta(days=8)))
+        (mine,) = stored.count_authors(db, bench.round.id)
+    assert (mine.originals, mine.week) == (2, 1)

@@ -7,7 +7,7 @@ verdicts and cases of the phase, never kept twice.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, case, func, insert, select, update
@@ -22,6 +22,8 @@ from davy.store.columns import new_id, now
 from davy.store.round_tables import entries, entry_bands, rounds
 from davy.store.tables import cases, items, verdicts
 from davy.store.tables import posts as post_table
+
+WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +195,15 @@ class AuthorCount:
     """Originals that fooled the target, before others confirm them."""
     seconds: float | None
     last_at: datetime | None
+    week: int = 0
+    """Originals of the last seven days."""
 
 
 def count_authors(db: Connection, round_id: str, *, author: str | None = None) -> list[AuthorCount]:
     """Return what each person did in a round, or one of them, by the account's id; never by their success."""
     original = func.sum(case((entries.c.set == "original", 1), else_=0))
     fooled = func.sum(case((entries.c.set == "original", entries.c.fooled), else_=0))
+    recent = and_(entries.c.set == "original", entries.c.created_at >= now() - WEEK)
     query = (
         select(
             entries.c.author,
@@ -207,6 +212,7 @@ def count_authors(db: Connection, round_id: str, *, author: str | None = None) -
             fooled,
             func.avg(entries.c.seconds),
             func.max(entries.c.created_at, type_=entries.c.created_at.type),
+            func.sum(case((recent, 1), else_=0)),
         )
         .where(entries.c.round == round_id)
         .group_by(entries.c.author)
@@ -214,8 +220,8 @@ def count_authors(db: Connection, round_id: str, *, author: str | None = None) -
     )
     query = query if author is None else query.where(entries.c.author == author)
     return [
-        AuthorCount(author, n, int(originals), int(hits), None if seconds is None else float(seconds), last)
-        for author, n, originals, hits, seconds, last in db.execute(query)
+        AuthorCount(author, n, int(originals), int(hits), None if seconds is None else float(seconds), last, int(week))
+        for author, n, originals, hits, seconds, last, week in db.execute(query)
     ]
 
 
