@@ -75,7 +75,7 @@ def _measure(kind: str, url: str, tries: int) -> list[str]:
         kept = db.scalar(select(func.count()).select_from(entries)) or 0
     sent = n + len(warm.acknowledged)
     missed = [f"p95 is {1000 * p95:.0f} ms, aim {1000 * P95_AT_MOST:.0f} ms"] if not p95 <= P95_AT_MOST else []
-    missed += [f"{what}" for what in sorted(set(heard.errors + warm.errors))]
+    missed += [f"{what}" for what in sorted(set(heard.errors))]
     return missed + ([f"{sent} tries were acknowledged and {kept} entries are there"] if kept != sent else [])
 
 
@@ -126,7 +126,8 @@ async def _write(port: int, token: str, tries: int, heard: Heard, chance: random
             heard.seconds.append(took)
             heard.acknowledged.append(fields["entry_id"])
         else:
-            heard.errors.append(f"POST enter: {status}")
+            reason = re.search(rb"<p>([^<]{1,200})", page)
+            heard.errors.append(f"POST enter: {status} {reason.group(1).decode() if reason else str()}")
         await asyncio.sleep(max(0.0, EVERY - took))
     line.close()
 
