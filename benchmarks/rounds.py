@@ -127,7 +127,7 @@ async def _write(port: int, token: str, tries: int, heard: Heard, chance: random
             heard.acknowledged.append(fields["entry_id"])
         else:
             reason = re.search(rb"<p>([^<]{1,200})", page)
-            heard.errors.append(f"POST enter: {status} {reason.group(1).decode() if reason else str()}")
+            heard.errors.append(f"POST enter: {status} {reason.group(1).decode() if reason else ''}")
         await asyncio.sleep(max(0.0, EVERY - took))
     line.close()
 

@@ -235,3 +235,11 @@ def test_entries_of_the_last_seven_days_are_counted_for_the_weekly_goal(store):
         db.execute(update(table).where(table.c.id == old.id).values(created_at=now() - timedelta(days=8)))
         (mine,) = stored.count_authors(db, bench.round.id)
     assert (mine.originals, mine.week) == (2, 1)
+
+
+def test_a_round_knows_under_which_guidelines_its_answers_were_given(store):
+    bench = make_round(store)
+    bench.enter("ada", "a lamp for the pier 🏮", guideline_version=1)
+    bench.enter("bo", "a boat without a rudder 🛶", guideline_version=2)
+    with store.read() as db:
+        assert rounds.guideline_versions(db, bench.round) == [1, 2]

@@ -15,6 +15,7 @@ from davy.core import EntryRules, Round, UserError
 from davy.store import events
 from davy.store.columns import new_id, now
 from davy.store.round_tables import rounds
+from davy.store.tables import annotations
 
 
 def add(
@@ -110,6 +111,12 @@ def set_state(db: Connection, round_id: str, state: str, *, by: str, outcome: Ma
         what = {"open": "round opened again", "closing": "round is closing", "closed": "round closed"}[state]
         events.record(db, by=by, what=what, about=f"project {was.project}", round=was.number)
     return get(db, round_id)
+
+
+def guideline_versions(db: Connection, round_: Round) -> list[int]:
+    """Return the versions of the guideline under which answers of a round were given, the first one first."""
+    query = select(annotations.c.guideline_version).where(annotations.c.phase == round_.phase).distinct()
+    return sorted(version for version in db.scalars(query) if version)
 
 
 def _still_open(project_id: str) -> UserError:

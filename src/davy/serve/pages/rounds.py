@@ -221,6 +221,7 @@ def _one(request: Request, place: Place, round_number: str, *, wrong: str = "", 
             "own": entries.of_round(db, round_.id, author=place.account.id, newest=OWN_SHOWN),
             "waiting": entries.to_contrast(db, round_.id, limit=WAITING_SHOWN) if place.may("enter texts") else [],
             "seeds": round_seeds.counts(db, round_.id),
+            "guidelines": rounds.guideline_versions(db, round_),
             "people": entries.count_authors(db, round_.id) if place.may("manage") else [],
         }
     values["people"] = sorted(values["people"], key=lambda it: names.get(it.author, ""))
