@@ -9,7 +9,7 @@ import pytest
 
 from davy.annotate import project_creation, project_file
 from davy.lexicons.read import Lexicon
-from davy.store import entries, members, rounds, sessions, users
+from davy.store import entries, members, messages, rounds, sessions, users
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -131,6 +131,16 @@ def test_three_people_take_a_text_from_an_emoji_to_a_confirmed_pair(live, as_):
     validate(cy, "not hateful")
     contrast = only_entry(live, "contrast")
     assert (contrast.parent, contrast.change, contrast.settled) == (entry.id, "emoji", "not hateful")
+
+    # Every page of the round on a phone, in the dark, with a message unread.
+    with live.site.store.write() as db:
+        messages.announce(db, "duel", "Round 1 is open.", by=users.find(db, "mo").id)
+    phones = {"viewport": PHONE, "color_scheme": "dark"}
+    for login, paths in {"mo": ("", "/1"), "ada": ("", "/1", "/1/enter")}.items():
+        page = as_(login, **phones)
+        for path in paths:
+            page.goto(f"{DUEL}/rounds{path}")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (login, path)
 
 
 def only_entry(live: Any, which: str) -> Any:
