@@ -7,14 +7,16 @@ import json
 import polars as pl
 import pytest
 
-from davy.actions.inspect import correct_gold, summarise_inspection
+import challenge_case
+from davy.actions import challenge
+from davy.actions.inspect import correct_gold, summarise_inspection, write_challenge_queue
 from davy.annotate import labelling
 from davy.cli.app import run
 from davy.compare.inspection import InspectedItem, MissedItem
 from davy.compare.inspection import summarise_inspection as summarise
 from davy.core import UserError
 from davy.schemes import load
-from davy.store import members, open_store, phases, projects, users
+from davy.store import challenges, members, open_store, phases, projects, users
 from davy.store.columns import new_id
 
 SEXIST, NOT = "sexist", "not sexist"
@@ -91,6 +93,24 @@ def test_what_every_system_misses_becomes_a_project_whose_answers_are_summed_up(
     assert set(pl.read_csv("review/posts.csv")["id"]) == {"p1", "p3"}
     assert pl.read_csv("review/posts.csv").columns == ["id", "text"]
     assert json.loads(shell("project", "create", "review/project.yaml", "--json"))["phases"][0]["posts"] == 2
+
+
+def test_the_queue_of_a_challenge_holds_what_its_best_systems_all_miss(store, tmp_path):
+    challenge_case.make(store, tmp_path / "files")
+    for name, wrong in (("Lamplighters", 4), ("Bakers", 7)):
+        team, captain = challenge_case.add_team(store, name)
+        path = challenge_case.write_csv(tmp_path / "p.csv", challenge_case.answers("test", "A", wrong))
+        asked = challenge_case.request(team, captain, survey=challenge_case.SURVEY)
+        challenge.score_submission(store, challenge.take_submission(store, path, asked).id)
+    with store.read() as db:
+        phase = challenges.get(db, "mill-valley").phases[1]
+    challenge.rank_board(store, phase.id, "A")
+    options = {"top": 10, "most": 100, "seed": 0}
+    items = write_challenge_queue(store, "mill-valley", "test", "A", tmp_path / "queue", **options)
+    assert {item.id for item in items} == {"test-0", "test-1", "test-2", "test-3"}
+    assert "labelled yes, systems say no" in (tmp_path / "queue" / "project.yaml").read_text()
+    with pytest.raises(UserError, match="ranks no system"):
+        write_challenge_queue(store, "mill-valley", "test", "B", tmp_path / "b", **options)
 
 
 def test_a_review_makes_the_next_version_of_gold_and_nothing_is_overwritten(shell, tmp_path, capsys):

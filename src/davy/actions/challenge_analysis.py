@@ -8,7 +8,7 @@ from __future__ import annotations
 from davy.actions.challenge import gold_frame, prediction_frame
 from davy.compare.challenges.challenge_file import board_task
 from davy.compare.error_analysis import ErrorAnalysis, analyse_errors
-from davy.compare.prediction_matrix import pack_predictions
+from davy.compare.prediction_matrix import PredictionMatrix, pack_predictions
 from davy.core.challenge import Challenge, ChallengePhase, ChallengeTask
 from davy.store import Connection, challenges, submissions
 
@@ -16,10 +16,10 @@ TOP = 10
 """EDOS looks at its ten best systems."""
 
 
-def analyse_board(
+def board_predictions(
     db: Connection, challenge: Challenge, phase: ChallengePhase, task: ChallengeTask, *, top: int = TOP
-) -> ErrorAnalysis | None:
-    """Return the error analysis of the best ranked systems of a board; None where nobody is ranked."""
+) -> PredictionMatrix | None:
+    """Return gold and what the best ranked systems of a board said; None where nobody is ranked by labels."""
     kept = challenges.find_board(db, phase.id, task.name)
     if kept is None or task.kind != "labels":
         return None
@@ -30,10 +30,20 @@ def analyse_board(
     values = submissions.predictions(db, [sent[name] for name in best])
     ids, labels = challenges.gold(db, challenge.id, phase.data, task.name)
     frames = {name: prediction_frame(task, ids, values[sent[name]]) for name in best}
+    return pack_predictions(gold_frame(ids, labels), frames, board_task(task))
+
+
+def analyse_board(
+    db: Connection, challenge: Challenge, phase: ChallengePhase, task: ChallengeTask, *, top: int = TOP
+) -> ErrorAnalysis | None:
+    """Return the error analysis of the best ranked systems of a board; None where nobody is ranked."""
+    matrix = board_predictions(db, challenge, phase, task, top=top)
+    if matrix is None:
+        return None
     groups = {}
     for other in challenge.tasks:
         if other.name != task.name:
             theirs = dict(zip(*challenges.gold(db, challenge.id, phase.data, other.name), strict=True))
-            if any(each in theirs for each in ids):
-                groups[other.name] = [theirs.get(each) for each in ids]
-    return analyse_errors(pack_predictions(gold_frame(ids, labels), frames, board_task(task)), groups=groups)
+            if any(each in theirs for each in matrix.ids):
+                groups[other.name] = [theirs.get(each) for each in matrix.ids]
+    return analyse_errors(matrix, groups=groups)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ from davy.files.data_hash import rows_hash
 
 if TYPE_CHECKING:
     from davy.annotate.exchange.rows import AnsweredPost
+    from davy.compare.error_analysis import ErrorAnalysis
+    from davy.compare.prediction_matrix import PredictionMatrix
     from davy.core.scheme import Scheme
     from davy.store import Store
 
@@ -72,28 +74,41 @@ def write_inspection(
     if not tasks or tasks[0].errors is None:
         asked = ", ".join(task.board.task.question for task in comparison.tasks)
         raise UserError(f"There are no errors of {question!r} to inspect; the questions are {asked}")
-    items = missed_items(tasks[0].matrix, tasks[0].errors, most=most, seed=seed)
-    if not items:
-        raise UserError("Every item is right for some system, so there is nothing to inspect. Lower --top")
     if "text" not in posts.columns:
         raise UserError("The gold file has no column 'text', so nobody could read the posts. Add it")
+    texts = {str(post): text for post, text in posts.select("id", "text").iter_rows()}
+    return write_queue(tasks[0].matrix, tasks[0].errors, texts, folder, title=comparison.title, most=most, seed=seed)
+
+
+def write_queue(
+    matrix: PredictionMatrix,
+    errors: ErrorAnalysis,
+    texts: Mapping[str, str],
+    folder: Path,
+    *,
+    title: str,
+    most: int,
+    seed: int,
+) -> list[MissedItem]:
+    """Write project.yaml and the posts that every system misses, by side, into a folder; return the items."""
+    items = missed_items(matrix, errors, most=most, seed=seed)
+    if not items:
+        raise UserError("Every item is right for some system, so there is nothing to inspect. Lower --top")
     make_folder(folder)
-    texts = {str(row["id"]): row for row in posts.iter_rows(named=True)}
     sides: dict[tuple[str, str], list[MissedItem]] = {}
     for item in items:
-        key = (item.gold, item.said) if len(tasks[0].matrix.task.labels) == 2 else (item.gold, "something else")
+        key = (item.gold, item.said) if len(matrix.task.labels) == 2 else (item.gold, "something else")
         sides.setdefault(key, []).append(item)
     lines = ["# Made by davy inspect create. Then: davy project create project.yaml", "preset: inspection",
-             f"name: {_slug(f'inspection-{comparison.title}-{tasks[0].board.task.name}')}",
-             f"title: {json.dumps(f'What every system misses: {comparison.title}', ensure_ascii=False)}",
+             f"name: {_slug(f'inspection-{title}-{matrix.task.name}')}",
+             f"title: {json.dumps(f'What every system misses: {title}', ensure_ascii=False)}",
              "phases:"]  # fmt: skip
     for number, ((gold, said), group) in enumerate(sides.items(), 1):
         file = f"posts-{number}.csv"
         rows = [
             {
                 "id": item.id,
-                "text": texts[item.id]["text"],
-                "lang": texts[item.id].get("lang"),
+                "text": texts[item.id],
                 "meta": json.dumps({META: asdict(item)}, ensure_ascii=False),
             }
             for item in group
@@ -103,6 +118,26 @@ def write_inspection(
         lines.append(f"  - {{name: {name}, kind: production, posts: {file}, answers: 2}}")
     write_text(folder / "project.yaml", "\n".join(lines) + "\n")
     return items
+
+
+def write_challenge_queue(
+    store: Store, challenge: str, phase: str, task: str, folder: Path, *, top: int, most: int, seed: int
+) -> list[MissedItem]:
+    """Write the queue of what the best systems of a challenge's board all miss; it holds hidden labels."""
+    from davy.actions.challenge import find_phase, find_task
+    from davy.actions.challenge_analysis import board_predictions
+    from davy.compare.error_analysis import analyse_errors
+    from davy.store import challenges
+
+    with store.read() as db:
+        kept = challenges.get(db, challenge)
+        chosen = find_phase(kept, phase)
+        matrix = board_predictions(db, kept, chosen, find_task(kept, task), top=top)
+        texts = challenges.entry_texts(db, kept.id, chosen.data) if matrix else {}
+    if matrix is None:
+        raise UserError(f"The board of {phase!r}, task {task!r} ranks no system by labels yet, so nothing is missed.")
+    title = f"{kept.id} {phase}"
+    return write_queue(matrix, analyse_errors(matrix), texts, folder, title=title, most=most, seed=seed)
 
 
 def inspected_items(store: Store, project: str) -> list[tuple[InspectedItem, str]]:

@@ -110,7 +110,8 @@ def _errors(page: Page, task: TaskComparison, errors: ErrorAnalysis) -> None:
     shares = errors.confusion_shares
     labels = [task.codes.get(label, "") + (" " if label in task.codes else "") + _cut(label) for label in errors.labels]
     page.part(f'<figure class="pictures">{confusion_svg(labels, shares, title=f"{name}: pooled confusion matrix")}'
-              f"<figcaption>Pooled over {len(errors.systems)} systems, in per cent of the true label.</figcaption>"
+              f"<figcaption>Pooled over {len(errors.systems)} systems, in per cent of the true label: "
+              "predicted labels down, true labels across.</figcaption>"
               "</figure>", style=STYLE)  # fmt: skip
     for question, groups in errors.groups.items():
         page.table(group_table(question, groups, of_yes=errors.false_negatives is not None))

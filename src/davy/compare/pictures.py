@@ -47,7 +47,7 @@ def confusion_svg(labels: Sequence[str], shares: Floats, *, title: str = "", pre
     left = 12 + LETTER * max(len(label) for label in rows)
     tall = 12 + 0.72 * LETTER * max(len(label) for label in labels)
     slack = 0.72 * LETTER * len(labels[-1])
-    width, height = left + CELL_WIDTH * len(labels) + slack, tall + CELL_HEIGHT * len(rows) + 26
+    width, height = left + CELL_WIDTH * len(labels) + slack, tall + CELL_HEIGHT * len(rows) + 4
     parts = []
     for j, label in enumerate(labels):
         x = left + CELL_WIDTH * (j + 0.5)
@@ -57,8 +57,6 @@ def confusion_svg(labels: Sequence[str], shares: Floats, *, title: str = "", pre
         parts.append(f'<text x="{left - 8:.0f}" y="{y + 4:.0f}" text-anchor="end">{escape(label)}</text>')
         for j in range(len(labels)):
             parts.append(_cell(left + CELL_WIDTH * j, tall + CELL_HEIGHT * i, float(shares[j, i])))
-    words = "predicted label down, true label across; each column sums to 100 %"
-    parts.append(f'<text class="quiet" x="0" y="{height - 6:.0f}">{words}</text>')
     return _svg(width, height, parts, title or "Confusion matrix")
 
 

@@ -204,6 +204,11 @@ def gold(db: Connection, challenge_id: str, name: str, task: str) -> tuple[list[
     return [entry for entry, _ in rows], [label for _, label in rows]
 
 
+def entry_texts(db: Connection, challenge_id: str, name: str) -> dict[str, str]:
+    """Return the text of every entry of a set by its id, for organisers on this server."""
+    return {row.entry: row.text or "" for row in _entry_rows(db, challenge_id, name)}
+
+
 def _entry_rows(db: Connection, challenge_id: str, name: str) -> Iterator[Any]:
     query = select(challenge_entries.c.entry, challenge_entries.c.text, challenge_entries.c.labels)
     query = query.where(challenge_entries.c.challenge == challenge_id, challenge_entries.c.data == name)
