@@ -150,7 +150,7 @@ def _value_in_help(option: TyperOption, ctx: Any) -> str | None:
 
 
 _USUAL_VALUE = TyperOption.display_type_rich
-TyperOption.display_type_rich = _value_in_help  # type: ignore[method-assign]
+TyperOption.display_type_rich = _value_in_help  # type: ignore[method-assign, assignment]
 
 
 class LazyGroup(TyperGroup):
