@@ -18,7 +18,7 @@ from davy.compare.challenges.team_names import name_key
 from davy.core import UserError
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
-from davy.store import challenges, events, jobs, personal_data, submissions, tables, teams, users
+from davy.store import challenges, events, jobs, personal_data, submissions, tables, teams, users, withdrawals
 
 CHALLENGE_JOBS = {kind: kinds.QUICK[kind] for kind in (kinds.SCORE_SUBMISSION, kinds.RANK_BOARD)}
 
@@ -289,6 +289,19 @@ def test_a_person_s_data_has_what_they_sent_but_no_figure_and_their_deletion_lea
         assert teams.get(db, "mill-valley", team.id).captain is None
         assert submissions.get(db, sent.id).by is None
         assert teams.find_person(db, "mill-valley", captain) is None
+
+
+def test_a_withdrawn_post_loses_its_text_in_a_challenge_and_predictions_keep_their_places(store, challenge, tmp_path):
+    team, captain = add_team(store, "Lamplighters")
+    sent = send(store, tmp_path, team, captain, wrong=3)
+    with store.write() as db:
+        counts = withdrawals.withdraw(db, ["test-4", "nowhere"], by="shell")
+        texts = dict(challenges.unlabelled(db, "mill-valley", "test"))
+    assert counts.rows == {"challenge_entries": 1}
+    assert (texts["test-4"], texts["test-5"]) == ("", "Note 5 of test")
+    work(store)
+    with store.read() as db:
+        assert submissions.get(db, sent.id).state == "scored"
 
 
 def test_no_event_names_a_label_or_a_figure(store, challenge, tmp_path):

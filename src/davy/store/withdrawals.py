@@ -6,15 +6,17 @@ their reasons; and their pictures, unless other posts of the project name them t
 Only the event stays, so that it is known that something was removed, when, by whom
 and how much; never what it said. Posts are named by the id
 that people see, and leave every project that has one of that id, unless one is named.
+In a challenge the text goes and the entry stays, since teams' predictions are kept by its place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from sqlalchemy import Column, Connection, Table, delete, func, select, text
+from sqlalchemy import Column, Connection, Table, delete, func, select, text, update
 
 from davy.store import events, images
+from davy.store.challenge_tables import challenge_entries
 from davy.store.posts import keys_of, owned_by
 from davy.store.store import Store
 from davy.store.tables import annotations, metadata, posts, projects, verdicts
@@ -46,7 +48,8 @@ def preview(db: Connection, ids: Iterable[str], *, project: str | None = None) -
 
 def withdraw(db: Connection, ids: Iterable[str], *, by: str, project: str | None = None) -> WithdrawalCounts:
     """Remove these posts and all that was derived from them; ids that are not here are passed over."""
-    result, keys = _look(db, ids, project)
+    asked = list(dict.fromkeys(ids))
+    result, keys = _look(db, asked, project)
     if db.dialect.name == "sqlite":
         db.execute(text("PRAGMA secure_delete = ON"))  # freed pages are zeroed, not left readable in the file
     named = _images(db, keys)
@@ -55,11 +58,24 @@ def withdraw(db: Connection, ids: Iterable[str], *, by: str, project: str | None
     for owner, wanted in named.items():
         unused = wanted - _still_named(db, owner, wanted)
         result.images += tuple(sorted(images.withdraw(db, owner, unused, by=by)))
+    blanked = _blank_entries(db, asked) if project is None else 0
+    if blanked:
+        result.rows["challenge_entries"] = blanked
+        events.record(db, by=by, what="challenge texts withdrawn", about="challenges", removed=blanked)
     for post in (*result.found, *result.derived):
         events.record(db, by=by, what="post withdrawn", about=f"post {post}")
     if result.found:
         events.record(db, by=by, what="posts withdrawn", about="posts", asked=result.asked, removed=result.rows)
     return result
+
+
+def _blank_entries(db: Connection, ids: Sequence[str]) -> int:
+    """Empty the texts of these posts in all challenges; return how many there were."""
+    done = 0
+    for part in _parts(ids):
+        own = (challenge_entries.c.entry.in_(part), challenge_entries.c.text != "")
+        done += db.execute(update(challenge_entries).where(*own).values(text="")).rowcount
+    return done
 
 
 def _images(db: Connection, keys: Sequence[str]) -> dict[str | None, set[str]]:
