@@ -28,6 +28,7 @@ from davy.core import (
     Verdict,
     Wording,
 )
+from davy.core.challenge import ChallengeEntry, ChallengePhase, ChallengeTask, TimeWindow
 from davy.store import (
     Connection,
     Store,
@@ -35,6 +36,7 @@ from davy.store import (
     annotations,
     assignments,
     cases,
+    challenges,
     check_ins,
     codes,
     communities,
@@ -62,7 +64,9 @@ from davy.store import (
     sessions,
     shadows,
     sittings,
+    submissions,
     suggestions,
+    teams,
     users,
     verdicts,
 )
@@ -103,6 +107,7 @@ def fill(store: Store) -> dict[str, str]:
         detectors.add(db, name="words", version="1", source="keywords:w.txt", questions=["grumpy"], by=ada.id)
         fill_serving(db, ada.id)
         fill_project(db, ada.id)
+        fill_challenge(db, ada.id)
     return {"session": session, "key": key, "invitation": invitation}
 
 
@@ -115,6 +120,24 @@ def fill_serving(db: Connection, ada: str) -> None:
     suggestions.add(db, suggestions.Suggestion("Soße", {"TOXICITY": 0.1}, {"grumpy": "no"}, by=ada))
     difference = shadows.ShadowDifference("a@1", "b@1", "grumpy", None, "yes", "no", 0.6, 0.4)
     shadows.add(db, [shadows.ShadowCount(AT, "a@1", "b@1", "grumpy", "de", n=1, distance=0.2)], [difference])
+
+
+def fill_challenge(db: Connection, ada: str) -> None:
+    """Put something into every table of challenges."""
+    task = ChallengeTask("A", "Ä", "grumpy", ("no", "yes"))
+    windows = {"A": TimeWindow(AT, AT + timedelta(days=1))}
+    phase = ChallengePhase("", "", "test", 0, "test", windows, 2, None, "public", "last", survey=True, staggered=True)
+    about = {"title": "Pokal ß", "visibility": "accounts", "settings": {"rules": "ü"}, "by": ada}
+    phase = challenges.create(db, id="cup", tasks=[task], phases=[phase], **about).phases[0]
+    rows = [ChallengeEntry("e1", "Ü 🐍", {"A": "yes"}), ChallengeEntry("e2", "no labels")]
+    challenges.add_data(db, "cup", "test", rows, labels_public=False, data_hash="h")
+    teams.accept_rules(db, "cup", ada)
+    team = teams.create(db, "cup", "Łampe", "lampe", by=ada, captain=ada)
+    teams.invite(db, team, "lin", by=ada)
+    new = submissions.NewSubmission(phase.id, "A", team.id, ada, "p.csv", [1], "d", "a", "n", {"data": ["x"]})
+    key = submissions.add(db, new, challenge_id="cup", at=AT)
+    submissions.save_figure(db, key, {"value": 0.1})
+    challenges.save_board(db, phase.id, "A", basis="b", content={"rows": []})
 
 
 def fill_project(db: Connection, ada: str) -> None:
