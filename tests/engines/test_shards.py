@@ -126,6 +126,13 @@ def test_the_shell_takes_a_folder_and_says_what_does_not_fit(tmp_path, posts, wo
     assert "holds no .parquet shard" in capsys.readouterr().err
 
 
+def test_a_folder_that_is_written_to_one_file_is_one_table(tmp_path, posts, words):
+    out = tmp_path / "all.parquet"
+    assert run(["score", str(tmp_path / "in"), "--model", words, "--out", str(out)]) == 0
+    assert out.is_file()
+    assert pl.read_parquet(out).height == len(posts)
+
+
 def test_a_damaged_shard_is_one_clear_line(tmp_path, posts, words, capsys):
     (tmp_path / "in" / "part-00001.parquet").write_bytes(b"PAR1 and then nothing")
     assert run(["score", str(tmp_path / "in"), "--model", words, "--out", str(tmp_path / "out")]) == 2

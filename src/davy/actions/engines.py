@@ -7,18 +7,23 @@ from contextlib import contextmanager
 
 from davy.core.errors import UserError, nearest
 from davy.engines.unit_work import ENGINES, Engine, LocalEngine
+from davy.files.formats import STDIO, names_format
 from davy.files.shards import is_shards
 
 
-def uses_shards(path: str, engine: str, address: str | None, workers: int | None) -> bool:
-    """Return whether a run goes over shards: a folder or URL does, and everything on Ray."""
+def uses_shards(path: str, out: str, engine: str, address: str | None, workers: int | None) -> bool:
+    """Return whether a run goes from shards to shards: on Ray always, else from a folder or URL to a folder or URL.
+
+    A folder that is written to one file (`--out scored.csv`) is read as one table.
+    """
     if engine not in ENGINES:
         raise UserError(
             f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.{nearest(engine, list(ENGINES))}"
         )
     if engine == "local" and (address is not None or workers is not None):
         raise UserError("--address and --workers go with --engine ray.")
-    return engine == "ray" or is_shards(path)
+    to_folder = "://" in out or (out != STDIO and not names_format(out))
+    return engine == "ray" or "://" in path or (is_shards(path) and to_folder)
 
 
 @contextmanager

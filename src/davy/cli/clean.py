@@ -69,7 +69,7 @@ def clean(
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     source = PostSource(file, text=text_column, id=id_column, format=format, encoding=encoding)
-    if uses_shards(file, engine, address, None):
+    if uses_shards(file, out, engine, address, None):
         with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
             done = clean_shards(source, out, recipe, near=near, funnel=funnel, engine=opened, reporter=reporter)
         _show(done, out, funnel, json=json)

@@ -14,7 +14,12 @@ from davy.store import events, open_store
 
 app = typer.Typer(no_args_is_help=True, help="Set thresholds by community, send what is uncertain to review.")
 
-Question = Annotated[str | None, typer.Option("--question", metavar="Q", help="The yes/no question that decides.")]
+Question = Annotated[
+    str | None,
+    typer.Option(
+        "--question", metavar="Q", help="The yes/no question that decides; else the first threshold's, or hate."
+    ),
+]
 Thresholds = Annotated[
     Path | None, typer.Option("--thresholds", metavar="F", help="Thresholds of davy migrate compare.")
 ]
@@ -57,9 +62,8 @@ def create(
 
     with open_store(database) as store, store.write() as db:
         changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
-        made = communities.create(
-            db, communities.Community(name, changes.pop("question", "hate"), **changes), by=events.SHELL
-        )
+        decides = changes.pop("question", None) or next(iter(changes.get("thresholds", {})), "hate")
+        made = communities.create(db, communities.Community(name, decides, **changes), by=events.SHELL)
     if made.secret:
         print(made.secret)
         console.note("The secret of its webhook's signatures. It is not shown again.")

@@ -106,7 +106,7 @@ def score(
         return
     source = PostSource(str(file), text=text_column, format=format, encoding=encoding)
     settings = ScoreSettings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
-    if uses_shards(source.path, engine, address, workers):
+    if uses_shards(source.path, str(out), engine, address, workers):
         if explain or images is not None:
             raise UserError("--explain and --images go with one file, not with shards.")
         with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
