@@ -18,11 +18,13 @@ from davy.actions import webhooks
 from davy.actions.communities import fit_threshold
 from davy.annotate.project_creation import create_project
 from davy.annotate.project_file import read_plan
+from davy.annotate.project_scheme import scheme_of
+from davy.core import Verdict
 from davy.core.errors import UserError
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
 from davy.models.load import load
-from davy.store import communities, decisions, items, jobs, keys, phases, suggestions
+from davy.store import communities, decisions, items, jobs, keys, phases, projects, suggestions, verdicts
 from davy.store.communities import Community
 
 TEXTS = ["a grumblefop", "a nice day", "another grumblefop"]
@@ -285,3 +287,35 @@ def test_a_closed_review_project_loses_no_decision(site, key, project):
     assert [(one.decision, one.post) for one in decided(site)] == [("review", None)]
     with site.store.read() as db:
         assert not jobs.latest(db, limit=5)
+
+
+def test_reviewers_verdicts_are_exported_and_set_the_next_threshold_by_a_job(site, key, project, words_file):
+    add(site, key, low=0.0, high=1.0, project=project)
+    texts = [f"{'a grumblefop' if i % 2 else 'a nice day'} number {i}" for i in range(12)]
+    ask(site, key[1], texts=texts, community="forum")
+    flush(site)
+    with site.store.write() as db:
+        scheme = scheme_of(db, projects.get(db, project))
+        for text, one in zip(texts, decided(site), strict=True):
+            label = "hateful" if "grumblefop" in text else "not hateful"
+            verdicts.add(db, Verdict(one.post, "hate", (label,), "expert"), scheme, by="shell", project=project)
+    admin = site.as_("admin")
+    rows = list(csv.DictReader(io.StringIO(admin.get("/communities/forum/decisions.csv").text)))
+    assert [row["reviewed"] for row in rows[:2]] == ["hate=not hateful", "hate=hateful"]
+    form = {"project": project, "target": "precision", "value": "0,9"}
+    assert post(admin, "/communities/forum/fit", form, page="/communities/forum").status_code == 303
+    with site.working():
+        wait_for(lambda: community(site).basis is not None)
+    fitted = community(site)
+    assert fitted.basis["rule"] == "precision=0.9"
+    assert fitted.basis["posts"] == 12
+    assert fitted.basis["recall"]["value"] == 1
+    assert 0 < fitted.threshold <= 0.9
+    assert (
+        post(admin, "/communities/forum/fit", {**form, "target": "luck"}, page="/communities/forum").status_code == 422
+    )
+
+
+def community(site):
+    with site.store.read() as db:
+        return communities.get(db, "forum")
