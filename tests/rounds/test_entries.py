@@ -3,7 +3,7 @@
 import pytest
 
 from davy.annotate import expert_cases
-from davy.core import EntryRules, UserError
+from davy.core import EntryRules, TargetPrediction, UserError
 from davy.rounds.rules import EntryRefused
 from davy.store import entries as stored
 from davy.store import items, personal_data, phases, posts, rounds, withdrawals
@@ -142,6 +142,27 @@ def test_a_closed_round_takes_nothing_more(bench):
     with bench.store.write() as db:
         rounds.set_state(db, bench.round.id, "closing", by="shell")
     assert refused(bench, "what a lovely lot they are 🐍").why == "closed"
+
+
+def test_an_entry_on_its_way_while_the_round_closes_is_not_taken(bench):
+    from davy.rounds import entries
+
+    stale = bench.round
+    with bench.store.write() as db:
+        rounds.set_state(db, bench.round.id, "closing", by="shell")
+    with pytest.raises(UserError, match="closed a moment ago"), bench.store.write() as db:
+        entries.enter(
+            db,
+            stale,
+            bench.scheme,
+            entry_id=new_id(),
+            author=bench.people["ada"].user,
+            text="what a lovely lot they are 🐍",
+            answers=HARMLESS,
+            predictions=[TargetPrediction(TARGET, "hateful", 0.9)],
+        )
+    with bench.store.read() as db:
+        assert stored.of_round(db, bench.round.id) == []
 
 
 def test_a_target_that_gave_no_answer_leaves_nothing_behind(bench):

@@ -101,8 +101,9 @@ def add(
 def _add_item(db: Connection, round_: Round, post_key: str) -> None:
     """Add the item of an entry: its author's answer is given, and the others may take it."""
     phase = phases.lock(db, round_.phase)
-    if phase.state != "open":
-        raise UserError(f"Round {round_.number} takes no more entries: its phase is {phase.state}.", status=409)
+    state = db.scalar(select(rounds.c.state).where(rounds.c.id == round_.id))
+    if (state, phase.state) != ("open", "open"):
+        raise UserError(f"Round {round_.number} takes no more entries: it was closed a moment ago.", status=409)
     last = db.scalar(select(func.max(items.c.position)).where(items.c.phase == phase.id))
     db.execute(
         insert(items).values(

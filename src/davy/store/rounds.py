@@ -12,7 +12,7 @@ from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 
 from davy.core import EntryRules, Round, UserError
-from davy.store import events
+from davy.store import events, phases
 from davy.store.columns import new_id, now
 from davy.store.round_tables import rounds
 from davy.store.tables import annotations
@@ -101,6 +101,7 @@ def current(db: Connection, project_id: str) -> Round | None:
 def set_state(db: Connection, round_id: str, state: str, *, by: str, outcome: Mapping[str, Any] | None = None) -> Round:
     """Note that a round is open, closing or closed, with what closing it gave; return it. Harmless when run again."""
     was = get(db, round_id)
+    phases.lock(db, was.phase)  # entries that are on their way are in before the state changes, or see that it did
     values: dict[str, Any] = {"state": state, "closed_at": now() if state == "closed" else None}
     if outcome is not None:
         values["outcome"] = {**was.outcome, **outcome}

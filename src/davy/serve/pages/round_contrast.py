@@ -42,7 +42,7 @@ from davy.serve.pages.round_entry import (
     verdict_values,
 )
 from davy.serve.pages.rounds import find_round, label_title
-from davy.serve.visitor import Form, field
+from davy.serve.visitor import Form, check_rate, field
 from davy.store import Connection, entries
 from davy.store.columns import new_id
 from davy.store.entries import EntryText
@@ -92,6 +92,7 @@ async def write(request: Request, place: Enters, round_number: str, entry_id: st
 async def _keep(
     request: Request, place: Place, round_: Round, scheme: Scheme, original: EntryText, filled: EntryForm
 ) -> Entry:
+    check_rate(request, "texts of a session", place.account.id)
     found = await to_thread.run_sync(_check, request, place, round_, original, filled)
     if isinstance(found, Entry):
         return found

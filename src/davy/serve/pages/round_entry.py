@@ -32,7 +32,7 @@ from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.pages.rounds import find_round, label_title, own_count, progress_of
 from davy.serve.round_targets import QueuedScorer, ask_targets, refusal_text
-from davy.serve.visitor import Form
+from davy.serve.visitor import Form, check_rate
 from davy.serve.visitor import field as form_field
 from davy.store import Connection, entries, round_seeds
 from davy.store.columns import new_id
@@ -94,6 +94,7 @@ async def enter(request: Request, place: Enters, round_number: str, form: Form) 
     status, entry = 200, known
     if known is None:
         try:
+            check_rate(request, "texts of a session", place.account.id)
             found = await to_thread.run_sync(_check, request, round_, filled)
             said = await predictions_of(request, round_, scheme, filled, found)
             entry = await to_thread.run_sync(_save, request, place, round_, scheme, filled, said)
