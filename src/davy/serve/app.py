@@ -2,7 +2,7 @@
 
 The store is opened and the first detector loaded before the first request, so that a
 wrong setting is one clear line at the start. Layers from outside to inside:
-headers on everything, counting, errors, the Host check, the body limit, routes.
+headers on everything, counting, errors, the Host check, refusal under too much load, packing, the body limit, routes.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from davy.serve.detector import Detector
 from davy.serve.detectors import Detectors
 from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
 from davy.serve.limits import Limiter
+from davy.serve.load_shedding import LoadShedding
 from davy.serve.metrics import Metrics
 from davy.serve.pages import ROUTERS
 from davy.serve.pictures import HeldPictures
@@ -69,6 +70,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
             Middleware(RequestLog, metrics=context.metrics),
             Middleware(error_pages.ErrorLayer),
             Middleware(HostCheck, allowed=settings.allowed_hosts),
+            Middleware(LoadShedding, most_seconds=settings.most_wait),
             Middleware(Compression),
             Middleware(BodyLimit, limit=settings.max_body, upload=settings.max_upload),
         ],

@@ -1,0 +1,62 @@
+"""The layer that refuses scoring requests before everybody waits: 429 at once, for next to nothing.
+
+By Little's law a request that comes now waits as long as those under way need at the rate of the last answers. Where
+that is longer than callers may wait, it is refused before its key is looked up or its body read, so that a flood
+costs the server little and those under way are answered in time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from davy.serve.batching import QueueFull
+
+DOORS: frozenset[str] = frozenset(("/v1/score", "/v1/moderations", "/v1alpha1/comments:analyze"))
+FEWEST = 8
+"""Requests under way that are never too many."""
+RECENT = 64
+"""Answers that the rate is taken from."""
+
+
+class LoadShedding:
+    """Counts what is under way at the scoring doors, and refuses what would wait longer than `most_seconds`."""
+
+    def __init__(self, app: ASGIApp, *, most_seconds: float) -> None:
+        self.app = app
+        self._most_seconds = most_seconds
+        self._under_way = 0
+        self._answered: deque[float] = deque(maxlen=RECENT)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        if scope["type"] != "http" or scope["path"] not in DOORS or scope["method"] != "POST":
+            await self.app(scope, receive, send)
+            return
+        wait = self._expected_seconds()
+        if self._under_way >= FEWEST and wait > self._most_seconds:
+            raise QueueFull(self._under_way, wait)
+        scored = False
+
+        async def send_noting(message: Message) -> None:
+            nonlocal scored
+            if message["type"] == "http.response.start":
+                scored = message["status"] == 200
+            await send(message)
+
+        self._under_way += 1
+        try:
+            await self.app(scope, receive, send_noting)
+        finally:
+            self._under_way -= 1
+            if scored:
+                self._answered.append(time.monotonic())
+
+    def _expected_seconds(self) -> float:
+        """Return how long a request that comes now would take, by the rate of the last answers."""
+        if len(self._answered) < FEWEST or time.monotonic() - self._answered[0] > 10 * self._most_seconds + 1:
+            return 0.0
+        seconds = time.monotonic() - self._answered[0]
+        return self._under_way * seconds / len(self._answered)
