@@ -146,6 +146,9 @@ POST /projects/{project_id}/rest                                            >-++
 GET  /projects/{project_id}/rounds                                          >-++++--+
 POST /projects/{project_id}/rounds                                          >---+---+
 GET  /projects/{project_id}/rounds/{round_number}                           >-++++--+
+GET  /projects/{project_id}/rounds/story                                    >-++++--+
+GET  /projects/{project_id}/rounds/{round_number}/close                     >---+---+
+POST /projects/{project_id}/rounds/{round_number}/close                     >---+---+
 GET  /projects/{project_id}/rounds/{round_number}/contrast/{entry_id}       >-++-----
 POST /projects/{project_id}/rounds/{round_number}/contrast/{entry_id}       >-++-----
 GET  /projects/{project_id}/rounds/{round_number}/enter                     >-++-----

@@ -131,6 +131,8 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
     "round": {
         "open": "davy.cli.round_open:open_",
         "attack": "davy.cli.round_attack:attack",
+        "close": "davy.cli.round_close:close",
+        "status": "davy.cli.round_close:status",
         "replay": "davy.cli.round_replay:replay",
     },
     "challenge": {

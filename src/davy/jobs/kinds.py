@@ -18,6 +18,7 @@ MEASURE_AGREEMENT = "measure agreement"
 TRAIN = "train"
 WEBHOOK = "deliver webhook"
 FIT_THRESHOLD = "fit threshold"
+CLOSE_ROUND = "close round"
 SCORE_SUBMISSION = "score submission"
 RANK_BOARD = "rank board"
 ATTACK = "attack a target"
@@ -34,6 +35,7 @@ QUICK: Mapping[str, str] = {
 }
 LONG: Mapping[str, str] = {
     TRAIN: "davy.jobs.tasks:train",
+    CLOSE_ROUND: "davy.jobs.rounds:close_round",
     "score": "davy.jobs.tasks:score",
     "evaluate": "davy.jobs.tasks:evaluate",
     "check": "davy.jobs.tasks:check",
@@ -44,6 +46,7 @@ ARGUMENTS: Mapping[str, str] = {
     EXPORT: "davy.jobs.exchange:ExportArguments",
     IMPORT: "davy.jobs.exchange:ImportArguments",
     TRAIN: "davy.jobs.tasks:TrainArguments",
+    CLOSE_ROUND: "davy.jobs.rounds:CloseArguments",
     "score": "davy.jobs.tasks:ScoreArguments",
     "evaluate": "davy.jobs.tasks:EvaluateArguments",
     "check": "davy.jobs.tasks:CheckArguments",

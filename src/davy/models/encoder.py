@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.models import folder as folders
 from davy.models import hub
+from davy.models.bertweet import make_fast_tokenizer
 from davy.models.text_steps import prepare_text
 from davy.models.token_batches import CHARACTERS_PER_TOKEN, cut
 
@@ -60,6 +61,8 @@ def load_tokenizer(name: str) -> tuple[Tokenizer, int]:
         else:
             loaded = AutoTokenizer.from_pretrained(name, **hub.download_options(name))
             tokenizer, pad = getattr(loaded, "backend_tokenizer", None), loaded.pad_token_id or 0
+            if tokenizer is None and type(loaded).__name__ == "BertweetTokenizer":
+                tokenizer = make_fast_tokenizer(loaded.encoder, loaded.bpe_ranks)
     except UserError:
         raise
     except Exception as error:  # the hub's client raises many kinds

@@ -16,6 +16,7 @@ from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models import folder as folders
 from davy.models import hub
 from davy.models.baselines import content_hash
+from davy.models.bertweet import UNKNOWN, unknown_beyond
 from davy.models.encoder import TextTokenizer, load_tokenizer, silence_transformers, why_not_loaded
 from davy.models.model_name import ModelName
 from davy.models.token_batches import TokenRows
@@ -85,7 +86,11 @@ class HubClassifier:
         import numpy as np
         import torch
 
-        rows = TokenRows.of(self.reading.ids(posts["text"].fill_null("").to_list()))
+        tokens = self.reading.ids(posts["text"].fill_null("").to_list())
+        size, known = self.model.config.vocab_size, self.reading.tokenizer.get_vocab_size()
+        if known > size:
+            tokens = unknown_beyond(tokens, size, self.reading.tokenizer.token_to_id(UNKNOWN) or 0)
+        rows = TokenRows.of(tokens)
         question = self.questions[0]
         out = np.zeros((len(rows), len(question.labels)), dtype=np.float32)
         for batch in rows.longest_first(BATCH):

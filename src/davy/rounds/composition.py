@@ -55,8 +55,10 @@ def _compose(number: int, part: pl.DataFrame, questions: Sequence[Question]) -> 
         column = f"{question.name}{GOLD}"
         if question.kind == "many" or column not in part.columns:
             continue
-        values = [value or "none" for value in part[column].to_list()]
-        labels = question.label_names if not question.under else ("none", *question.label_names)
+        values = part[column].to_list()
+        labels = question.label_names
+        if question.under:
+            values, labels = [value or "none" for value in values], ("none", *labels)
         counts[question.name] = _counted(values, labels)
         if not question.under:
             counts["set"] = _counted(part["set"].to_list(), SETS)
@@ -87,7 +89,9 @@ def composition_table(rounds: Sequence[RoundComposition], *, title: str = "What 
 
 
 def _cell(each: RoundComposition, group: str, value: str) -> str:
-    count = each.counts.get(group, {}).get(value, 0)
+    if not any(each.counts.get(group, {}).values()):
+        return "–"
+    count = each.counts[group].get(value, 0)
     return f"{count:,} ({100 * count / each.n:.1f})" if each.n else "0"
 
 

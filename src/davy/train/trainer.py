@@ -125,6 +125,8 @@ def build_network(
         encoder = load_encoder(config.encoder)
     except (OSError, ValueError, KeyError) as error:
         raise encoder_error(config.encoder, error) from error
+    if tokenizer.get_vocab_size() > encoder.get_input_embeddings().weight.shape[0]:  # type: ignore[operator]
+        encoder.resize_token_embeddings(tokenizer.get_vocab_size())  # type: ignore[operator]
     if config.emoji == "tokens":
         emoji.add_tokens(tokenizer, encoder, posts["text"].fill_null("").to_list())
     places = int(getattr(encoder.config, "max_position_embeddings", 0) or 512)

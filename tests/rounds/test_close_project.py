@@ -1,0 +1,101 @@
+"""A round of scripted people, closed from the store: its next target, its story, and what a second try does."""
+
+from __future__ import annotations
+
+import pytest
+
+from davy.actions.rounds import CloseSettings, close_folder, close_project_round, round_story
+from davy.core.errors import UserError
+from davy.store import detectors, entries, phases, rounds
+from round_project import HARMLESS, HATEFUL, make_round
+
+QUICK = CloseSettings(times=(1, 5))
+WORDS = ("zebra", "melon", "river", "candle", "marble", "thunder", "velvet", "pepper", "lantern", "harbor", "meadow",
+         "copper", "ginger", "saddle", "pillow", "walnut")  # fmt: skip
+
+
+@pytest.fixture
+def bench(store):
+    return make_round(store)
+
+
+def play(bench, n: int = 40, offset: int = 0) -> None:
+    """Let people enter texts that n-grams can learn, and two others confirm each."""
+    for i in range(n):
+        yes = i % 2 == 0
+        first, second = WORDS[i % 16], WORDS[(i * 7 + offset + i // 16) % 16]
+        text = (
+            f"{first} {second} {'wuzzle grumblefop' if yes else 'lovely garden'} {i + offset} {'🐍' if yes else '🌻'}"
+        )
+        answers = HATEFUL if yes else HARMLESS
+        bench.enter("ada", text, answers, said="not hateful" if yes else "hateful", seconds=20.0 + i)
+        for name in ("bo", "cy"):
+            assert bench.label(name, answers) is not None
+
+
+def test_a_round_closes_and_its_winner_is_registered_as_the_next_target(bench, tmp_path):
+    play(bench)
+    closed = close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
+    with bench.store.read() as db:
+        round_ = rounds.get(db, bench.round.id)
+        assert round_.state == "closed"
+        assert phases.get(db, round_.phase).state == "closed"
+        entry = detectors.find(db, closed.target)
+        story = round_story(db, bench.project.id)
+    assert (entry.state, entry.questions) == ("shadow", ("hate",))
+    assert closed.outcome.winner.measured["dev"]["R1"].accuracy.value == 1.0
+    assert round_.outcome["target"] == closed.target
+    assert "emoji-en" in closed.suites
+    assert story.rates[0].confirmed.value == 1.0
+    assert story.rates[0].confirmed.n == 40
+    assert {"error", "targets.dev", "composition", "quality", "emoji", "time", "suites"} <= set(story.tables)
+    composition = {row[1]: row[2] for row in story.tables["composition"].rows}
+    assert composition["train"] == "32 (80.0)"
+    assert story.tables["quality"].rows[0][2] == 40
+
+
+def test_entries_that_nobody_validated_stop_the_close_unless_they_are_dropped(bench, tmp_path):
+    play(bench)
+    late = bench.enter("ada", "an entry that nobody labels in time 🐍")
+    with pytest.raises(UserError, match="1 entries of round 1 are not validated"):
+        close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
+    with bench.store.read() as db:
+        assert rounds.get(db, bench.round.id).state == "open", "nothing is lost"
+    settings = CloseSettings(times=(1,), pending="drop")
+    close_project_round(bench.store, bench.project.id, tmp_path, settings, by="shell")
+    with bench.store.read() as db:
+        assert entries.find(db, bench.project.id, late.id).dropped == "not validated when the round was closed"
+
+
+def test_a_round_with_too_little_is_open_again(bench, tmp_path):
+    with pytest.raises(UserError, match="too few to train on"):
+        close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
+    with bench.store.read() as db:
+        assert rounds.get(db, bench.round.id).state == "open"
+
+
+def test_a_close_that_died_after_training_goes_on_and_registers_once(bench, tmp_path, monkeypatch):
+    play(bench)
+    from davy.actions import rounds as action
+
+    def die(*_, **__):
+        raise SystemExit("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(action, "_run_suites", die)
+        with pytest.raises(SystemExit):
+            close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
+    with bench.store.read() as db:
+        assert rounds.get(db, bench.round.id).state == "closing"
+    frozen = (close_folder(tmp_path, bench.round) / "posts.parquet").read_bytes()
+    closed = close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
+    assert (close_folder(tmp_path, bench.round) / "posts.parquet").read_bytes() == frozen
+    with bench.store.read() as db:
+        assert [it.full_name for it in detectors.list_detectors(db)].count(closed.target) == 1
+
+
+def test_a_project_without_an_open_round_has_nothing_to_close(bench, tmp_path):
+    play(bench)
+    close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
+    with pytest.raises(UserError, match="has no open round"):
+        close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
