@@ -7,7 +7,7 @@
     detector.score(frame, text="body")           # the same kind of frame, with columns added
 
 `docs/start/library.md` shows every verb. Importing the package loads nothing heavy: a verb is imported when it is first
-called. Seven verbs have the name of the room that does their work (`davy.score`, `davy.clean` …): such a package can
+called. Eight verbs have the name of the room that does their work (`davy.score`, `davy.clean` …): such a package can
 be called, and its modules are imported as those of any other package.
 """
 
@@ -33,17 +33,19 @@ PUBLIC: dict[str, str] = {
     "calibrate": "davy.library.training:calibrate",
     "evaluate": "davy.library.evaluation:evaluate",
     "check": "davy.library.evaluation:check",
+    "compare": "davy.library.comparison:compare",
     "Suite": "davy.suites.suite_editor:SuiteEditor",
     "TextDetector": "davy.library.detector:TextDetector",
     "UserError": "davy.core.errors:UserError",
 }
 """What the library offers → where it is."""
 
-ROOMS = ("check", "clean", "describe", "sample", "score", "split", "train")
+ROOMS = ("check", "clean", "compare", "describe", "sample", "score", "split", "train")
 """The rooms whose names are verbs."""
 
 if TYPE_CHECKING:
     from davy.core.errors import UserError as UserError
+    from davy.library.comparison import compare as compare
     from davy.library.data import agree as agree
     from davy.library.data import clean as clean
     from davy.library.data import describe as describe

@@ -251,3 +251,13 @@ def test_scikit_learn_clones_and_searches():
     assert search.predict(["you grumblefop"]).tolist() == [2]
     assert clone(search.best_estimator_).get_params()["strength"] == search.best_params_["strength"]
     assert search.predict_proba(pd.Series(["nice one"])).shape == (1, 2)
+
+
+def test_compare_ranks_frames_of_predictions(tmp_path):
+    gold = pl.DataFrame({"id": ["a", "b", "c", "d"], "hate.gold": ["hateful", "not hateful"] * 2})
+    right = pl.DataFrame({"id": ["d", "c", "b", "a"], "label": ["not hateful", "hateful"] * 2})
+    constant = right.with_columns(label=pl.lit("hateful"))
+    result = davy.compare(gold, {"right": right, "b0": constant}, scheme="hate", baselines=["b0"], resamples=20)
+    assert result.frame.select("rank", "system", "value").rows()[0] == (1, "right", 1.0)
+    assert result.frame["mark"].to_list() == [None, "baseline"]
+    assert result.html(tmp_path / "report").is_file()

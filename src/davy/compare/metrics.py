@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from davy.core import Metric
-from davy.measure.classification import Confusion, classify, confusion, f1, macro_f1, precision, recall
+from davy.measure.classification import Confusion, classify, confusion, f1, macro_f1, mean_of_defined, precision, recall
 from davy.measure.intervals import Bootstrap, Floats
 
 NO_ANSWER = "no answer"
@@ -65,10 +65,3 @@ def macro_precision(matrix: Floats, labels: int) -> Floats:
 def macro_recall(matrix: Floats, labels: int) -> Floats:
     """Return the mean recall over the first so many labels; 0 for one that does not occur."""
     return np.asarray(np.nan_to_num(recall(matrix))[..., :labels].mean(axis=-1))
-
-
-def mean_of_defined(each: Floats) -> Floats:
-    """Return the mean over the labels for which a figure is defined."""
-    defined = np.isfinite(each)
-    many = defined.sum(axis=-1)
-    return np.where(many > 0, np.where(defined, each, 0).sum(axis=-1) / np.maximum(many, 1), np.nan)

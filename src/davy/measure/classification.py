@@ -105,7 +105,7 @@ class Margins:
     @property
     def macro_f1(self) -> Floats:
         """The mean F1 over the labels that occur in gold or among the predictions."""
-        return _mean(self.f1)
+        return mean_of_defined(self.f1)
 
     @property
     def weighted_f1(self) -> Floats:
@@ -116,7 +116,7 @@ class Margins:
     @property
     def balanced_accuracy(self) -> Floats:
         """The mean recall over the labels that occur in gold."""
-        return _mean(self.recall)
+        return mean_of_defined(self.recall)
 
     @property
     def mcc(self) -> Floats:
@@ -279,6 +279,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return np.where(below > 0, above / np.where(below > 0, below, 1), np.nan)
 
 
-def _mean(each: Floats) -> Floats:
+def mean_of_defined(each: Floats) -> Floats:
+    """Return the mean over the labels (last axis) for which a figure is defined; nan where it is for none."""
     defined = np.isfinite(each)
     return _ratio(np.where(defined, each, 0).sum(axis=-1), defined.sum(axis=-1))
