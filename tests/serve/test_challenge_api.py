@@ -98,6 +98,8 @@ def test_what_is_not_released_is_not_even_counted(site: Site):
         answer = site.as_("annotator").get(f"/challenges/mill-valley/{path}")
         assert answer.status_code in (200, 403, 404)
         assert answer.status_code != 200 or "test-" not in answer.text
+    for odd in ("../test", '"; x=', "%0d%0aSet-Cookie:%20a=b", "%F0%9F%A6%89"):  # what would stand in a header
+        assert site.as_("annotator").get(f"/challenges/mill-valley/data/train?task={odd}").status_code == 404
     for hidden in ("/api/challenges/mill-valley", "/challenges/mill-valley/kit.zip"):
         assert b"test-1" not in site.as_("annotator").get(hidden).content
 

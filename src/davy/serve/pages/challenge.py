@@ -83,6 +83,8 @@ def accept(request: Request, place: Accepts, form: Form) -> Response:
 @router.get("/challenges/{challenge_id}/data/{name}")
 def data(request: Request, place: Downloads, name: str, task: str = "") -> Response:
     """Return a data set as JSON lines, as far as it is public by now."""
+    if task and place.challenge.task(task) is None:
+        raise LocalizedError("no_such", status=404)
     with context_of(request).store.read() as db:
         try:
             lines = list(entry_lines(db, place.challenge, name, task or None, at=now()))
