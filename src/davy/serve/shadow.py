@@ -27,6 +27,7 @@ logger = logging.getLogger("davy.serve")
 
 MOST_WAITING = 512
 """Posts that may wait for the shadow."""
+SURE = 0.5
 MOST_NOTED = 100
 """Single differences of one flush."""
 
@@ -154,5 +155,7 @@ def _count(count: ShadowCount, mine: _Answer, theirs: _Answer) -> bool:
 
 
 def _languages(posts: Sequence[PostToScore]) -> list[str]:
+    """Return each post's language; `und` where it is not given and the guess is no better than chance."""
     detected = iter(detect_many([post.text for post in posts if not post.lang]))
-    return [post.lang or next(detected)[0] for post in posts]
+    guesses = (lang if probability >= SURE else "und" for lang, probability in detected)
+    return [post.lang or next(guesses) for post in posts]
