@@ -16,5 +16,6 @@ mkdir -p "$nets"
 KEEP=$prepared ./german.sh
 for label in 0 1 all; do cat "$prepared/parts/every-$label".npz.* >"$nets/every-$label.npz"; done
 python german_finish.py --name every --nets "$nets" --prepared "$prepared" --data "$DATA" --out "$built"
+python german_correction.py --data "$DATA" --texts "$prepared/made.txt" --folder "$built/embedded-de" --write
 python german_card.py --built "$built" --before "$shipped/embedded-de" --data "$DATA"
 echo "$built/embedded-de"
