@@ -101,3 +101,35 @@ def test_test_sets_in_the_data_folder_fill_table_8(davy, tmp_path):
     assert table["both rounds' test sets (R1-R7)", "accuracy"][name]["n"] == 4
     assert table["HatemojiCheck", "accuracy"][name]["n"] == 400
     assert table["HateCheck (not in the data folder)", "accuracy"][name] is None
+
+
+def test_a_baseline_of_the_paper_is_trained_here_as_a_column_of_our_own(davy, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from tiny_encoder import make_tiny_encoder
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = tmp_path / "w.txt"
+    words.write_text("away\n")
+    data = tmp_path / "data" / "davidson2017"
+    data.mkdir(parents=True)
+    rows = "".join(f"{i},3,0,0,3,{i % 3},they are bad {i}\n" for i in range(40))
+    (data / "labeled_data.csv").write_text(",count,hate_speech,offensive_language,neither,class,tweet\n" + rows)
+    encoder = make_tiny_encoder(tmp_path / "tiny")
+    asked = ("reproduce", "hatemoji", "--data", data.parent, "--model", f"keywords:{words}", "--resamples", 9, "--json")
+        "reproduce",
+        "hatemoji",
+        "--data",
+        data.parent,
+        "--model",
+        f"keywords:{words}",
+        "--resamples",
+        20,
+        "--json",
+    )
+    code, out, err = davy(*asked, "--encoder", f"B-D={encoder}", "--set", "epochs=1", "--set", "max_length=16")
+    assert code == 0, err
+    row = json.loads(out)["Table 3: accuracy, aggregated"][0]
+    assert row["B-D, ours"]["n"] == 3930
+    code, out, err = davy(*asked, "--encoder", f"B-F={encoder}")
+    assert code == 2
+    assert "founta2018 is not in the data folder" in err

@@ -36,7 +36,7 @@ What a user can fix is a `UserError`. A killed call goes on when it is made agai
     davy.actions.reproduce.reproduce(paper, data, *, encoders=(), changes=None, unlabelled=None, models=(),
                                      fresh=False, seed=0, reporter=SILENT) -> Reproduction
     davy.actions.reproduce_hatemoji.reproduce_hatemoji(data, models=("embedded",), *, bootstrap=None, cached=True,
-                                                       reporter=SILENT) -> HatemojiTables
+                                                       encoders=(), changes=None, reporter=SILENT) -> HatemojiTables
     davy.actions.calibrate.calibrate(scorer, posts, *, threshold="macro-f1", temperature=True)
                                      -> (CalibratedScorer, Calibration)
 """

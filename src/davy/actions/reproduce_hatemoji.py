@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from davy import schemes
+from davy.actions.paper_models import fine_tune
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorers
 from davy.actions.suite_source import load_suite
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
     from davy.report import Table
 
 NUMBERS = (3, 4, 8, 9)
+OWN_ROWS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "B-D": ("b-d", ("davidson2017",)),
+    "B-F": ("b-f", ("founta2018",)),
+    "R8-T": ("hatemoji", ("dynahate", "hatemojibuild")),
+}
+"""Rows that can be trained here: the config, and the corpora that they learn from."""
 SETS = {"emoji rounds": "hatemojibuild", "text rounds": "dynahate"}
 
 
@@ -71,13 +79,19 @@ def reproduce_hatemoji(
     *,
     bootstrap: Bootstrap | None = None,
     cached: bool = True,
+    encoders: Sequence[str] = (),
+    changes: Mapping[str, str] | None = None,
     reporter: Reporter = SILENT,
 ) -> HatemojiTables:
-    """Return Tables 3, 4, 8 and 9. Of Table 8, test sets that are not in the folder are left empty."""
+    """Return Tables 3, 4, 8 and 9. Of Table 8, test sets that are not in the folder are left empty.
+
+    `encoders` are `ROW=NAME`: B-D, B-F or R8-T of our own, fine-tuned from that encoder by the row's config, with
+    `changes` to it as text. They are kept in the cache, and are columns beside the `models`.
+    """
     if data is not None and not data.is_dir():
         raise UserError(f"There is no folder {data}. Give the one that holds the published files.")
     bootstrap = bootstrap or Bootstrap(1000, 0)
-    scorers = load_scorers(models)
+    scorers = {**load_scorers(models), **_own_rows(data, encoders, changes or {}, bootstrap.seed, reporter)}
     cache = AnswerCache.default() if cached else None
     suite, official = _suite(data)
     runs = _runs(suite, scorers, cache, reporter)
@@ -94,6 +108,33 @@ def reproduce_hatemoji(
     )
     names = tuple(f"{run.model} ({run.version})" for run in runs)
     return HatemojiTables(dict(zip(NUMBERS, tables, strict=True)), suite, names, bootstrap.seed)
+
+
+def _own_rows(
+    data: Path | None, encoders: Sequence[str], changes: Mapping[str, str], seed: int, reporter: Reporter
+) -> dict[str, Scorer]:
+    """Return the paper's baselines and its last target as trained here, one for each encoder that was named."""
+    made: dict[str, Scorer] = {}
+    for entry in encoders:
+        row, _, encoder = entry.partition("=")
+        if row not in OWN_ROWS or not encoder:
+            raise UserError(f"--encoder takes ROW=NAME with {', '.join(OWN_ROWS)}; got {entry!r}.")
+        recipe, names = OWN_ROWS[row]
+        files = {name: _file(data, name) for name in names}
+        lost = [name for name, file in files.items() if file is None]
+        if lost:
+            raise UserError(f"{row} learns from {', '.join(names)}; {lost[0]} is not in the data folder.")
+        read = [corpora.load(name, file).posts.collect() for name, file in files.items() if file is not None]
+        posts = pl.concat(read, how="diagonal_relaxed").filter(pl.col("hate.gold").is_not_null())
+        held = posts["split"].is_in(["dev", "test"]).fill_null(False) if "split" in posts.columns else None
+        learn = posts if held is None else posts.filter(~held)
+        choose = None if held is None else posts.filter(pl.col("split") == "dev")
+        question = schemes.load("hate").question("hate")
+        choose = choose if choose is not None and len(choose) else None
+        made[f"{row}, ours"] = fine_tune(
+            row, recipe, encoder, learn, choose, (question,), seed=seed, changes=changes, reporter=reporter
+        )
+    return made
 
 
 def _runs(suite: Suite, scorers: Mapping[str, Scorer], cache: AnswerCache | None, reporter: Reporter) -> list[SuiteRun]:

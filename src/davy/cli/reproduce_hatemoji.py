@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from davy.actions.reproduce_hatemoji import reproduce_hatemoji
+from davy.actions.train import parse_changes
 from davy.cli import console
 from davy.measure.intervals import Bootstrap
 
@@ -21,6 +22,13 @@ def hatemoji(
     ] = None,
     model: Annotated[
         list[str] | None, typer.Option("--model", "-m", help="Detector; repeat it for several columns.")
+    ] = None,
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option("--encoder", metavar="ROW=NAME", help="Train B-D, B-F or R8-T here from this encoder."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of those rows' configs.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write report.html and CSV tables.")
@@ -43,7 +51,13 @@ def hatemoji(
     """
     with console.ShellReporter() as reporter:
         made = reproduce_hatemoji(
-            data, model or ["embedded"], bootstrap=Bootstrap(resamples, seed), cached=cache, reporter=reporter
+            data,
+            model or ["embedded"],
+            bootstrap=Bootstrap(resamples, seed),
+            cached=cache,
+            encoders=encoder or (),
+            changes=parse_changes(set_ or ()),
+            reporter=reporter,
         )
     if out is not None:
         made.write(out, command=shlex.join(["davy", *sys.argv[1:]]))
