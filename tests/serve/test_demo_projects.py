@@ -48,5 +48,10 @@ def test_the_demo_has_a_round_whose_entries_people_confirmed_and_contrasted(tmp_
         assert all(it.settled != flipped[it.parent] for it in contrasts)
         jane = users.find(db, "jane")
         assert "expert" in members.get(db, demo_rounds.PROJECT, jane.id).roles
+        second = rounds.of_project(db, demo_rounds.PROJECT)[1]
+        assert (first.state, second.state) == ("closed", "open")
+        assert second.targets == (first.outcome["target"],), "the next round is against the first one's winner"
+        assert {row.state for row in entries.of_round(db, second.id)} == {"settled", "full", "open"}
+        assert phase_answers.count_open_cases(db, demo_rounds.PROJECT) == 1
         manager = members.get(db, demo_rounds.PROJECT, users.find(db, "humphry").id)
         assert manager.roles == ("manager", "adversarial")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from davy.annotate import project_creation, project_file
+from davy.annotate import labelling, project_creation, project_file
+from davy.annotate.project_scheme import scheme_of
+from davy.core import TargetPrediction
+from davy.jobs import kinds
+from davy.jobs.worker import JobWorker
 from davy.lexicons.read import Lexicon
-from davy.store import entries, members, messages, rounds, sessions, users
+from davy.rounds import entries as entering
+from davy.store import entries, members, messages, projects, rounds, sessions, users
+from davy.store.columns import new_id
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -132,6 +139,34 @@ def test_three_people_take_a_text_from_an_emoji_to_a_confirmed_pair(live, as_):
     contrast = only_entry(live, "contrast")
     assert (contrast.parent, contrast.change, contrast.settled) == (entry.id, "emoji", "not hateful")
 
+    # Five more pairs, so that there is something to learn from; then the round closes and the next one opens.
+    for number in range(5):
+        fill_pair(live, number)
+    manager.goto(f"{DUEL}/rounds/1")
+    manager.get_by_role("link", name="Close the round").click()
+    worker = JobWorker(
+        live.site.store,
+        {kinds.CLOSE_ROUND: kinds.LONG[kinds.CLOSE_ROUND]},
+        files=live.site.settings.files_folder,
+        poll_seconds=0.05,
+    )
+    with worker:
+        manager.locator("form.card button.primary").click()
+        until = time.monotonic() + 120
+        while first_round(live).state != "closed" and time.monotonic() < until:
+            time.sleep(0.5)
+        manager.goto(f"{DUEL}/rounds/1/close")
+        manager.get_by_text("The next target:").wait_for()
+    closed = first_round(live)
+    assert closed.state == "closed"
+    manager.goto(f"{DUEL}/rounds")
+    for box in manager.locator('input[name="target"]').all():
+        box.set_checked(box.get_attribute("value") == closed.outcome["target"])
+    manager.locator("#name").fill("Second")
+    manager.get_by_role("button", name="Open the round").click()
+    manager.get_by_role("heading", name="Second").wait_for()
+    assert closed.outcome["target"] in manager.locator("main").inner_text()
+
     # Every page of the round on a phone, in the dark, with a message unread.
     with live.site.store.write() as db:
         messages.announce(db, "duel", "Round 1 is open.", by=users.find(db, "mo").id)
@@ -141,6 +176,41 @@ def test_three_people_take_a_text_from_an_emoji_to_a_confirmed_pair(live, as_):
         for path in paths:
             page.goto(f"{DUEL}/rounds{path}")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (login, path)
+
+
+def first_round(live: Any) -> Any:
+    with live.site.store.read() as db:
+        return rounds.of_project(db, "duel")[0]
+
+
+def fill_pair(live: Any, number: int) -> None:
+    """Let people enter and confirm an original and its contrast, through the functions that pages use."""
+    words = ("lamp", "river", "garden", "ferry", "kettle")[number]
+    hateful = {"hate": ("hateful",), "type": ("animosity",), "target": ("women",)}
+    harmless = {"hate": ("not hateful",)}
+    round_ = first_round(live)
+    with live.site.store.write() as db:
+        project, scheme = projects.get(db, "duel"), scheme_of(db, projects.get(db, "duel"))
+        team = {login: members.get(db, "duel", users.find(db, login).id) for login in ("ada", "bo", "cy")}
+        original = None
+        for author, face, answers in (("ada", "🤮", hateful), ("bo", "🎉", harmless)):
+            made = entering.enter(
+                db,
+                round_,
+                scheme,
+                entry_id=new_id(),
+                author=team[author].user,
+                text=f"The {words} by the old mill belongs to a woman {face}",
+                answers=answers,
+                predictions=[TargetPrediction(round_.targets[0], "not hateful", 0.1)],
+                original=original,
+                change="emoji" if original else None,
+            )
+            for login in ("ada", "bo", "cy"):
+                if login != author:
+                    sheet = labelling.next_sheet(db, project, team[login])
+                    labelling.save(db, sheet, answers, annotation_id=new_id())
+            original = entries.get_text(db, "duel", made.id)
 
 
 def only_entry(live: Any, which: str) -> Any:

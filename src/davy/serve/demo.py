@@ -18,6 +18,7 @@ from davy import schemes as shipped
 from davy.annotate.images import Credit, add_pictures, pictures_in_folder, storing_pictures
 from davy.core import Post, Source, Verdict
 from davy.core.scorer import Scorer
+from davy.jobs import job_files
 from davy.lexicons.read import Lexicon
 from davy.lexicons.read import load as load_lexicon
 from davy.models import embedded
@@ -55,7 +56,9 @@ def build(folder: Path) -> str:
     target, source = _target()
     with open_store(url, create=True) as store:
         people = _fill(store, hashes)
-        demo_rounds.add_round(store, people, _folder(), target, source)
+        files = job_files.files_folder(url)
+        assert files is not None  # SQLite has one beside it
+        demo_rounds.add_rounds(store, people, _folder(), target, source, files)
         demo_challenge.add_challenge(store, people, _folder())
     return url
 

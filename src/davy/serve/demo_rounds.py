@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from davy.actions.detectors import load_registered
 from davy.actions.open_round import find_target, open_round
+from davy.actions.rounds import CloseSettings, close_project_round
 from davy.annotate import expert_cases, labelling, project_creation, project_file
 from davy.annotate.project_scheme import scheme_of
 from davy.core import EntryRules, Member, Project, Round, Scheme
@@ -23,7 +25,7 @@ from davy.core.annotation import Answers
 from davy.core.scorer import Scorer
 from davy.rounds import entries
 from davy.rounds.predictions import target_prediction
-from davy.store import Connection, Store, members, messages, rounds, users
+from davy.store import Connection, Store, detectors, members, messages, rounds, users
 from davy.store import entries as stored
 from davy.store.columns import new_id
 from davy.store.entries import EntryText
@@ -44,10 +46,11 @@ class DemoTeam:
     target: Scorer
 
 
-def add_round(store: Store, people: Mapping[str, str], folder: Path, target: Scorer, source: str) -> None:
+def add_rounds(store: Store, people: Mapping[str, str], folder: Path, target: Scorer, source: str, files: Path) -> None:
     """Add the project with its rounds; `people` are the ids of humphry, jane and michael.
 
     `source` is what the target is loaded by, so that the store can know it; empty for the server's own word list.
+    `files` is the server's folder for files, where the candidate that wins the first round stays.
     """
     text = (folder / "round_entries.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
@@ -68,6 +71,20 @@ def add_round(store: Store, people: Mapping[str, str], folder: Path, target: Sco
         )
         chance = random.Random(PROJECT)  # noqa: S311 - made-up people, not secrets
         _play(db, team, first, [row for row in rows if row["round"] == 1], chance)
+    # One factor is enough for forty entries, and the demo starts while somebody waits.
+    closed = close_project_round(store, PROJECT, files, CloseSettings(times=(1,)), by=people["humphry"])
+    with store.write() as db:
+        second = open_round(
+            db,
+            team.project,
+            targets=[closed.target],
+            by=people["humphry"],
+            name="Emoji, harder",
+            rules=EntryRules(languages=("en",)),
+            goal_each=8,
+        )
+        team = replace(team, target=load_registered(detectors.find(db, closed.target)))
+        _play(db, team, second, [row for row in rows if row["round"] == 2], chance)
         messages.announce(db, team.project.id, WORD, by=people["humphry"])
 
 
