@@ -18,7 +18,7 @@ DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
     "posts.kind.", "keys.revoked", "keys.expired",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
-    "project.step.", "preset.", "rounds.refused.", "rounds.strategy.", "rounds.support.", "rounds.what.",
+    "project.step.", "preset.", "rounds.refused.", "rounds.strategy.", "rounds.support.", "rounds.what.", "rounds.table.",
     "watch.coefficient.", "case.kind.", "case.why.", "basis.", "screening.state.", "screening.own.",
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
     "exports.name.", "exports.about.", "attack.strategy.", "train.kind.", "train.about.",
