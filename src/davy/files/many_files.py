@@ -7,6 +7,7 @@ and its splits by their folders.
 from __future__ import annotations
 
 import glob
+from collections.abc import Sequence
 from pathlib import Path
 
 from davy.core.errors import UserError
@@ -28,12 +29,6 @@ def files_of(source: Path | str) -> list[Path | str]:
             within = [file for file in sorted(path.rglob("*")) if file.is_file() and _holds_posts(file, path)]
         if not within:
             raise UserError(f"The folder {path} holds no file of posts: {', '.join('.' + e for e in EXTENSIONS)}.")
-        kinds = sorted({format_of(file).name for file in within})
-        if len(kinds) > 1:
-            raise UserError(
-                f"The folder {path} holds files of several formats: {', '.join(kinds)}. Name them with a pattern in "
-                f"quotes, such as '{path / '*.csv'}'."
-            )
         return list(within)
     if is_pattern(source):
         matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if Path(name).is_file()]
@@ -41,6 +36,16 @@ def files_of(source: Path | str) -> list[Path | str]:
             raise UserError(f"No file matches {source}.")
         return list(matches)
     return [path]
+
+
+def refuse_mixed(files: Sequence[Path | str], source: Path | str) -> None:
+    """Raise where a folder's files have several formats: they were hardly meant to be one table."""
+    kinds = sorted({format_of(file).name for file in files}) if Path(source).expanduser().is_dir() else []
+    if len(kinds) > 1:
+        raise UserError(
+            f"The folder {source} holds files of several formats: {', '.join(kinds)}. Name them with a pattern in "
+            f"quotes, such as '{Path(source) / '*.csv'}'."
+        )
 
 
 def is_many(source: Path | str) -> bool:

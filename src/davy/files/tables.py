@@ -25,7 +25,7 @@ from davy.files.atomic import atomic_path, refuse_input
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, WHOLE, FileFormat, display_name, format_of, output_format
 from davy.files.input_file import LINE_CAP, plain_copy
-from davy.files.many_files import files_of, is_many, split_of
+from davy.files.many_files import files_of, is_many, refuse_mixed, split_of
 from davy.files.output_file import sink, write
 
 __all__ = [
@@ -69,6 +69,7 @@ def open_table(
     if is_many(path):
         with ExitStack() as stack:
             files = files_of(path)
+            refuse_mixed(files, path)
             opened = [
                 stack.enter_context(open_table(file, format=format, encoding=encoding, quote=quote, cap=cap))
                 for file in files
