@@ -52,7 +52,7 @@ def score(page: Page, text: str) -> None:
     """Score a text on its page and wait for the result."""
     page.goto("/score")
     page.fill("#text", text)
-    page.locator("form.score button").click()
+    page.locator("form.score button.primary").click()
     page.locator(".answers").wait_for()
     page.evaluate("document.activeElement.blur()")
     page.mouse.move(0, 0)
@@ -93,6 +93,9 @@ def take(browser: Browser, url: str) -> None:
 
     page.goto("/projects/am-fluss/watch")
     save(page, "watching")
+    page.goto("/challenges/lamp-cup/board")
+    save(page, "board")
+    enter(browser, url, desktop)
 
     dark = opened(browser, url, "expert", **{**desktop, "color_scheme": "dark"})
     dark.locator("footer button[value=de]").click()
@@ -104,6 +107,16 @@ def take(browser: Browser, url: str) -> None:
     phone.goto("/posts?label=hateful")
     save(phone, "posts-phone")
     label(browser, url, desktop)
+
+
+def enter(browser: Browser, url: str, desktop: dict[str, Any]) -> None:
+    """Take the page of a round where somebody has just tried a text on the target."""
+    page = opened(browser, url, "annotator", **desktop)
+    page.goto("/projects/emoji-duel/consent")
+    page.locator("#agree").check()
+    page.locator("form.card button.primary").click()
+    page.goto("/projects/emoji-duel/rounds/2/enter")
+    save(page, "round")
 
 
 def label(browser: Browser, url: str, desktop: dict[str, Any]) -> None:

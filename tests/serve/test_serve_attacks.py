@@ -8,10 +8,11 @@ import re
 import pytest
 from web_site import post, token_in
 
+import challenge_case
 from davy.annotate import project_creation, project_file
 from davy.core import PROJECT_ROLES
 from davy.serve.pages import ROUTERS
-from davy.store import events, jobs, keys, members, sessions, users
+from davy.store import events, jobs, keys, members, sessions, teams, users
 
 FORMS = (
     "/sign-in",
@@ -36,22 +37,36 @@ FORMS = (
     "/detectors/x/default",
     "/detectors/x/x",
     "/projects/new/upload",
+    "/challenges/new/upload",
+    "/communities",
+    "/communities/x",
+    "/communities/x/corrections",
+    "/communities/x/fit",
 )
+FOR_PROGRAMS = {
+    "/v1/score",
+    "/v1/moderations",
+    "/v1alpha1/comments:analyze",
+    "/v1alpha1/comments:suggestscore",
+    "/api/challenges/{challenge_id}/submissions/upload",
+}
+"""Doors that take a key, so that no page can send somebody to them."""
 
 
 def posted() -> set[str]:
     """Return the address of every form that the app takes, with x for what varies."""
     routes = [route for router in ROUTERS for route in router.routes]
-    paths = {route.path for route in routes if "POST" in route.methods} - {"/v1/score"}
+    paths = {route.path for route in routes if "POST" in route.methods} - FOR_PROGRAMS
     return {re.sub(r"\{\w+\}", "x", path) for path in paths}
 
 
 IN_A_PROJECT = sorted(path for path in posted() if path.startswith("/projects/x/"))
+IN_A_CHALLENGE = sorted(path for path in posted() if path.startswith("/challenges/x/"))
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
 def test_every_form_of_the_app_is_in_the_list_above():
-    assert posted() - set(IN_A_PROJECT) == set(FORMS)
+    assert posted() - set(IN_A_PROJECT) - set(IN_A_CHALLENGE) == set(FORMS)
 
 
 @pytest.fixture
@@ -75,6 +90,25 @@ def test_no_form_of_a_project_takes_a_missing_token_another_site_or_a_stranger(s
         outside = post(stranger, path)
         assert (outside.status_code, "not in such a project" in outside.text) == (403, True), path
         assert site.visitor().post(path).status_code in (401, 403), path
+
+
+def test_no_form_of_a_challenge_takes_a_missing_token_or_another_site(site, tmp_path):
+    challenge_case.make(site.store, tmp_path / "challenge", organiser=site.people["admin"].id)
+    organiser, person = site.as_("admin"), site.as_("annotator")
+    with site.store.write() as db:
+        captain = site.people["annotator"].id
+        teams.accept_rules(db, "mill-valley", captain)
+        teams.create(db, "mill-valley", "Ours", "ours", by=captain, captain=captain)
+    assert len(IN_A_CHALLENGE) > 5
+    for path in IN_A_CHALLENGE:
+        here = path.replace("/x/", "/mill-valley/", 1)
+        client = organiser if "/organise/" in path or "/baselines/" in path else person
+        bare = client.post(here, data={"do": "save"})
+        assert (bare.status_code, "too old" in bare.text) == (403, True), path
+        token = token_in(client.get("/").text)
+        foreign = client.post(here, data={"csrf": token}, headers={"origin": "https://evil.example"})
+        assert (foreign.status_code, "another site" in foreign.text) == (403, True), path
+        assert site.visitor().post(here).status_code in (401, 403), path
 
 
 @pytest.mark.parametrize("path", FORMS)

@@ -314,11 +314,11 @@ def test_neutral_posts_are_not_misogynistic_where_the_config_says_so(german):
     assert int((led_to.weights[:, 1] > 0).sum()) == 7
 
 
-def test_the_newest_round_stands_five_times(questions):
-    meta = ['{"round.base": 7}', '{"round.base": 6}', None, '{"set": "original"}']
-    rounds = pl.DataFrame({"text": ["x"] * 4, "hate.gold": ["hateful"] * 4, "meta": meta})
+def test_every_round_stands_as_often_as_its_winner_was_trained_with_it(questions):
+    meta = ['{"round.base": 7}', '{"round.base": 6}', None, '{"set": "original"}', '{"round.base": 5}']
+    rounds = pl.DataFrame({"text": ["x"] * 5, "hate.gold": ["hateful"] * 5, "meta": meta})
     rows = targets.epoch_order(questions[:1], rounds, load_config("hatemoji"))(np.random.default_rng(0))
-    assert np.bincount(rows).tolist() == [5, 1, 1, 1]
+    assert np.bincount(rows).tolist() == [5, 1, 1, 1, 100]
     with pytest.raises(UserError, match="no post has it"):
         targets.epoch_order(questions[:1], rounds, replace(load_config("hatemoji"), over={"meta.round.base=9": 5}))
 

@@ -54,7 +54,7 @@ def queue_posts(
 def review_phase(db: Connection, project_id: str) -> Phase:
     """Return the phase that takes a project's posts for review."""
     for phase in phases.of_project(db, project_id):
-        if phase.kind == "production" and phase.state != "closed":
+        if phase.behaviour.spare_posts and phase.state != "closed":
             return phase
     raise UserError(
         f"Project {project_id!r} has no production phase that is open or waits, so nothing can be reviewed in it. "

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -69,6 +70,7 @@ def open_cluster(address: str | None, workers: int | None = None) -> Iterator[Ra
         raise UserError("--engine ray needs Ray: pip install 'davy[scale]'") from None
     if ray.is_initialized():
         raise UserError("This process is connected to a Ray cluster already. Call ray.shutdown() first.")
+    _refuse_silent(address)
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         ray.init(address=address, include_dashboard=False if address is None else None, **_QUIET)
@@ -84,6 +86,20 @@ def open_cluster(address: str | None, workers: int | None = None) -> Iterator[Ra
         yield RayEngine(workers)
     finally:
         ray.shutdown()
+
+
+def _refuse_silent(address: str | None) -> None:
+    """Raise where nobody listens at `HOST:PORT`: Ray itself would ask again for minutes."""
+    host, colon, port = (address or "").rpartition(":")
+    if not colon or not port.isdigit() or "://" in (address or ""):
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"No Ray cluster answers at {address}: {getattr(error, 'strerror', None) or error}. "
+            "Start one with ray start --head, or leave --address out to work on this machine alone."
+        ) from None
 
 
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}

@@ -130,7 +130,7 @@ class LanguageRouter:
                 answered[question.name][rows] = True
                 thresholds[question.name][rows] = part.thresholds.get(question.name, 0.5)
             for name, mask in part.unsure.items():
-                unsure[name][rows] = mask
+                unsure.setdefault(name, np.zeros(len(posts), dtype=bool))[rows] = mask
         partly = {name: mask for name, mask in answered.items() if not mask.all()}
         foreign = np.array([lang not in self.scorers for lang in languages.tolist()], dtype=bool)
         unsupported = np.where(foreign, languages, "").astype(object)

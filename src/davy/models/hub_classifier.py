@@ -87,8 +87,8 @@ class HubClassifier:
         import torch
 
         tokens = self.reading.ids(posts["text"].fill_null("").to_list())
-        size, known = self.model.config.vocab_size, self.reading.tokenizer.get_vocab_size()
-        if known > size:
+        size = getattr(self.model.config, "vocab_size", None)  # detectors that Davy wrote keep it with their encoder
+        if size is not None and self.reading.tokenizer.get_vocab_size() > size:
             tokens = unknown_beyond(tokens, size, self.reading.tokenizer.token_to_id(UNKNOWN) or 0)
         rows = TokenRows.of(tokens)
         question = self.questions[0]

@@ -134,8 +134,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         if context.shadow is not None:
             await context.shadow.stop()
         context.metrics.flush()
-        context.quotas.flush()
-        context.decider.flush()
+        try:
+            context.quotas.flush()
+            context.decider.flush()
+        except UserError as error:  # the database went away: there is nowhere left to write to
+            logger.warning("what was counted last is lost: %s", error.message)
         context.store.close()
 
 
