@@ -52,5 +52,5 @@ $(VENV)/.installed: pyproject.toml packages/davy-large/pyproject.toml constraint
 	@: > $@
 
 $(VENV)/.installed-dev: pyproject.toml packages/davy-large/pyproject.toml constraints.txt package-lock.json hatch_build.py | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q -e '.[dev,train,postgres,scale]' -e packages/davy-large
+	$(BIN)/python -m pip install -q -e '.[dev,train,memes,postgres,scale]' -e packages/davy-large
 	@: > $@ && : > $(VENV)/.installed

@@ -163,6 +163,7 @@ NOT_IN_BASE = {
     "onnx": {"train"},
     "ml_dtypes": {"models"},
     "rapidocr": {"image"},
+    "cv2": {"models"},
     "huggingface_hub": {"cli", "models"},
     "psycopg": {"store"},
     "datasets": {"library"},
