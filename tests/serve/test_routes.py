@@ -46,6 +46,8 @@ GET  /readyz                                                                ++++
 GET  /invitation/{token}                                                    +++++++++
 POST /invitation/{token}                                                    +++++++++
 POST /language                                                              +++++++++
+GET  /new-password/{token}                                                  +++++++++
+POST /new-password/{token}                                                  +++++++++
 GET  /sign-in                                                               +++++++++
 POST /sign-in                                                               >>>>>>>>>
 GET  /static/{name:path}                                                    +++++++++
@@ -94,6 +96,7 @@ POST /people/invitations/{invitation_id}/revoke                             >---
 POST /people/invite                                                         >-------+
 POST /people/{user_id}/enable                                               >-------+
 POST /people/{user_id}/end-sessions                                         >-------+
+POST /people/{user_id}/new-password                                         >-------+
 GET  /projects/new                                                          >------++
 POST /projects/new/upload                                                   >------++
 

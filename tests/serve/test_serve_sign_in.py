@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from web_site import PASSWORD, post, token_in
 
-from davy.store import sessions, tables, users
+from davy.store import events, sessions, tables, users
+from davy.store.columns import now
 
 
 def sign_in(client, login="expert", password=PASSWORD, next="/score"):
@@ -156,3 +158,68 @@ def test_the_language_chosen_before_sign_in_becomes_the_accounts(site):
     assert '<html lang="de">' in client.get("/").text
     with site.store.read() as db:
         assert users.get(db, site.people["expert"].id).language == "de"
+
+
+def test_strangers_who_guess_at_an_account_do_not_keep_its_owner_out(site):
+    owner = site.visitor()
+    assert sign_in(owner).status_code == 303
+    post(owner, "/sign-out", {}, page="/score")
+    for number in range(12):
+        answer = sign_in(site.visitor(address=f"203.0.113.{number}"), password="a wrong guess here")
+    assert answer.status_code == 429
+    assert sign_in(owner).status_code == 303
+    # A cookie that the owner's browser did not get here opens nothing.
+    forger = site.visitor(address="203.0.113.99")
+    forger.cookies.set("davy-device", "WyJtZSIsImRldmljZSJd.x.y", domain="127.0.0.1")
+    assert sign_in(forger, password="a wrong guess here").status_code == 429
+
+
+def test_guesses_on_a_known_browser_are_counted_too(site):
+    client = site.visitor()
+    sign_in(client)
+    post(client, "/sign-out", {}, page="/score")
+    codes = [sign_in(client, password="a wrong guess here").status_code for _ in range(10)]
+    assert codes[0] == 401
+    assert codes[-1] == 429
+
+
+def test_a_session_that_nobody_used_for_days_has_ended(site):
+    client = site.visitor()
+    sign_in(client)
+    with site.store.write() as db:
+        db.execute(update(tables.sessions).values(seen_at=now() - sessions.IDLE - timedelta(minutes=1)))
+    assert client.get("/score").status_code == 303
+
+
+def test_a_wrong_password_is_in_the_audit_of_its_account(site):
+    sign_in(site.visitor(), password="a wrong guess here")
+    with site.store.read() as db:
+        refused = [event for event in events.latest(db) if event.what == "sign-in refused"]
+    assert [event.about for event in refused] == [f"user {site.people['expert'].id}"]
+
+
+def test_an_admin_s_link_lets_a_person_choose_a_new_password_once(site):
+    admin, person = site.as_("admin"), site.people["expert"]
+    page = post(admin, f"/people/{person.id}/new-password", {}, page="/people").text
+    path = re.search(r"/new-password/[\w.\-]+", page)[0]
+    new = {"password": "seven blue kettles", "again": "seven blue kettles"}
+    reader = site.visitor()
+    assert "guessed first" in post(reader, path, {"password": "password12", "again": "password12"}, page=path).text
+    assert post(reader, path, new, page=path).status_code == 303
+    assert sign_in(site.visitor(), password="seven blue kettles").status_code == 303
+    assert sign_in(site.visitor()).status_code == 401
+    assert site.visitor().get(path).status_code == 410
+    assert site.visitor().get("/new-password/made.up.token").status_code == 410
+
+
+def test_a_refusal_is_logged_with_who_and_where_and_nothing_else(site, caplog):
+    with caplog.at_level("WARNING", logger="davy.audit"):
+        site.as_("annotator").get("/people")
+    line = next(record for record in caplog.records if record.name == "davy.audit")
+    assert {**line.fields, "ms": 0} == {
+        "method": "GET",
+        "route": "/people",
+        "status": 403,
+        "ms": 0,
+        "user": site.people["annotator"].id,
+    }

@@ -98,3 +98,16 @@ def test_an_error_in_sql_does_not_show_what_was_written(store):
     with pytest.raises(DBAPIError) as caught, store.write() as db:
         db.execute(text("INSERT INTO nowhere VALUES (:x)"), {"x": "grumblefop"})
     assert "grumblefop" not in str(caught.value)
+
+
+def test_a_store_whose_file_was_moved_away_or_whose_disk_is_full_says_so(tmp_path, monkeypatch):
+    path = tmp_path / "davy.sqlite"
+    with open_store(f"sqlite:///{path}", create=True) as store:
+        store.check_writable()
+        monkeypatch.setattr("davy.store.store.LEAST_FREE", 2**62)
+        with pytest.raises(UserError, match="is full"):
+            store.check_writable()
+        monkeypatch.undo()
+        path.rename(tmp_path / "elsewhere.sqlite")
+        with pytest.raises(UserError, match="moved away"):
+            store.check_writable()

@@ -75,7 +75,7 @@ def create(
 
         davy user create lin@example.org --name Lin --role admin < password.txt
     """
-    hashed = hash_password(_ask_password())
+    hashed = hash_password(_ask_password(), login=login)
     with open_store(database) as store, store.write() as db:
         user = users.add(db, login=login, name=name, role=role, by=events.SHELL, password_hash=hashed)
     console.note(f"{user.login} has an account as {user.role}.")
@@ -194,7 +194,7 @@ def password(login: Login, database: Database = None) -> None:
         with store.read() as db:
             user = users.find(db, login)
         # Hashed before the write begins: it takes long, and a write holds up others.
-        hashed = hash_password(_ask_password())
+        hashed = hash_password(_ask_password(), login=user.login)
         with store.write() as db:
             users.set_password(db, user.id, hashed, by=events.SHELL)
     console.note(f"{user.login} has a new password; their sessions ended.")

@@ -1,6 +1,6 @@
 """The cookies, by name and by rule.
 
-`session` and `visitor` are secrets: HttpOnly, SameSite=Lax, and over TLS Secure
+`session`, `visitor` and `device` are secrets: HttpOnly, SameSite=Lax, and over TLS Secure
 with the `__Host-` prefix, so that no other host or path can set them. `lang` and
 `plain` are preferences; `note` is the signed message that the next page shows.
 """
@@ -13,7 +13,14 @@ from starlette.responses import Response
 from davy.serve.context import context_of
 
 YEAR = 365 * 24 * 3600
-_LASTS: dict[str, int | None] = {"session": None, "visitor": None, "lang": YEAR, "plain": YEAR, "note": 300}
+_LASTS: dict[str, int | None] = {
+    "session": None,
+    "visitor": None,
+    "device": YEAR,
+    "lang": YEAR,
+    "plain": YEAR,
+    "note": 300,
+}
 
 
 def read(request: Request, name: str) -> str | None:

@@ -26,7 +26,7 @@ from davy.models.keywords import Keywords
 from davy.models.load import DEFAULT, load
 from davy.serve import demo_challenge, demo_projects, demo_rounds
 from davy.store import Connection, Store, events, open_store, posts, schemes, users, verdicts
-from davy.store.passwords import hash_password
+from davy.store.passwords import rehash_password
 
 WORD_LIST = "demo word list"
 _CREDIT = Credit("Apache-2.0", "drawn by the Davy developers", "demo")
@@ -52,7 +52,7 @@ PEOPLE: tuple[DemoAccount, ...] = (
 def build(folder: Path) -> str:
     """Make the demo's database in a folder and return its URL."""
     url = f"sqlite:///{folder / 'demo.sqlite'}"
-    hashes = [hash_password(person.password) for person in PEOPLE]
+    hashes = [rehash_password(person.password) for person in PEOPLE]
     target, source = _target()
     with open_store(url, create=True) as store:
         people = _fill(store, hashes)

@@ -27,6 +27,7 @@ class Rate:
 RATES: dict[str, Rate] = {
     "sign-in address": Rate(burst=20, per_minute=20),
     "sign-in account": Rate(burst=8, per_minute=4),
+    "sign-in device": Rate(burst=8, per_minute=4),
     "invitation address": Rate(burst=20, per_minute=10),
     "password account": Rate(burst=8, per_minute=4),
     "words of a person": Rate(burst=30, per_minute=20),

@@ -1,5 +1,7 @@
 """The layer that counts and logs each request: method, route pattern, status, milliseconds, and which key asked.
 
+What is refused is said once more, with the account's id, under `davy.audit`.
+
 Never the path (it may hold an invitation's token), the query, a header or a body.
 """
 
@@ -15,6 +17,8 @@ from davy.serve import render
 from davy.serve.metrics import Metrics
 
 log = logging.getLogger("davy.access")
+audit = logging.getLogger("davy.audit")
+REFUSED: tuple[int, ...] = (401, 403, 429)
 
 
 class RequestLog:
@@ -49,4 +53,8 @@ class RequestLog:
             key = scope.get("state", {}).get("key")
             if key is not None:
                 fields["key"] = key.prefix  # the part that lists show; the secret is nowhere
+            if status in REFUSED:
+                who = getattr(scope.get("state", {}).get("visitor"), "account", None)
+                refused = fields | {"user": who.id if who is not None else None}
+                audit.warning("refused %s %s %d", method, route, status, extra={"fields": refused})
             log.info("%s %s %d %.0f ms", method, route, status, seconds * 1000, extra={"fields": fields})

@@ -13,23 +13,43 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError
+from davy.store.common_passwords import is_common
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
+
+
+class WeakPassword(UserError):
+    """A password that is refused; pages say why in their reader's language, by `key` and `values`."""
+
+    def __init__(self, key: str, message: str, **values: object) -> None:
+        super().__init__(message)
+        self.key, self.values = key, values
+
 
 SHORTEST = 10
 LONGEST = 1000
 _AT_ONCE = threading.BoundedSemaphore(4)
 
 
-def hash_password(password: str) -> str:
-    """Return what is stored of a password; one that is too short or too long is refused."""
+def hash_password(password: str, *, login: str = "") -> str:
+    """Return what is stored of a new password; one that is too short, too long or easily guessed is refused."""
     if len(password) < SHORTEST:
-        raise UserError(f"The password has {len(password)} characters. Use at least {SHORTEST}.")
+        message = f"The password has {len(password)} characters. Use at least {SHORTEST}."
+        raise WeakPassword("password_short", message, got=len(password), least=SHORTEST)
     if len(password) > LONGEST:
         raise UserError(f"The password has {len(password)} characters. Use at most {LONGEST}.")
     if len(set(password)) < 4:
-        raise UserError("The password repeats a few characters. Use more different ones.")
+        raise WeakPassword("password_repeats", "The password repeats a few characters. Use more different ones.")
+    name = login.partition("@")[0].casefold()
+    if is_common(password) or (len(name) > 3 and len(password.casefold().replace(name, "")) < SHORTEST / 2):
+        message = "The password is one that is guessed first. Use a few words that don't belong together."
+        raise WeakPassword("password_common", message)
+    return rehash_password(password)
+
+
+def rehash_password(password: str) -> str:
+    """Return what is stored of a password that was right just now, whatever rules have come since."""
     with _AT_ONCE:
         return _hasher().hash(_bytes(password))
 

@@ -7,7 +7,6 @@ from sqlalchemy import Connection, and_, bindparam, select
 
 from davy.core import Member, Project
 from davy.store import members, sessions, users
-from davy.store.columns import now, token_hash
 from davy.store.sessions import SignInSession
 from davy.store.statements import PreparedStatement
 from davy.store.tables import members as member_rows
@@ -35,7 +34,7 @@ def find_requester(
 
     None where the token has no live session; no project where there is none of this id.
     """
-    row = _STANDING.one(db, {"hash": token_hash(token), "at": now(), "project": project_id})
+    row = _STANDING.one(db, {**sessions.live_at(token), "project": project_id})
     if row is None:
         return None
     cut, found = 0, []

@@ -1,7 +1,7 @@
 """Sessions: who is signed in. The browser holds a token, the store its hash.
 
-A session ends by signing out, by its expiry, when the password changes, or
-when the account is disabled; from then on its token is worth nothing.
+A session ends by signing out, by its expiry, after two days without use, when the password changes, or when the
+account is disabled; from then on its token is worth nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from davy.store.tables import sessions
 from davy.store.tables import users as users_table
 
 LASTS = timedelta(days=14)
+IDLE = timedelta(days=2)
+"""How long a session outlives its last use: over a night, not over a lost laptop."""
 SEEN_EVERY = timedelta(minutes=1)
 
 
@@ -65,15 +67,22 @@ IS_LIVE = (
     sessions.c.token_hash == bindparam("hash"),
     sessions.c.ended_at.is_(None),
     sessions.c.expires_at > bindparam("at"),
+    sessions.c.seen_at > bindparam("idle_since"),
     users_table.c.disabled_at.is_(None),
 )
 """What a session must be for its token to be worth something; `places` asks it with every page of a project."""
 _FIND = PreparedStatement(select(*COLUMNS, *users.COLUMNS).select_from(LIVE).where(*IS_LIVE))
 
 
+def live_at(token: str) -> dict[str, object]:
+    """Return the values that `IS_LIVE` asks for, as of now."""
+    at = now()
+    return {"hash": token_hash(token), "at": at, "idle_since": at - IDLE}
+
+
 def find(db: Connection, token: str) -> tuple[SignInSession, users.User] | None:
     """Return the live session of a token and its user, or None. One indexed read; nothing is written."""
-    row = _FIND.one(db, {"hash": token_hash(token), "at": now()})
+    row = _FIND.one(db, live_at(token))
     return None if row is None else (SignInSession(*row[: len(COLUMNS)]), users.User(*row[len(COLUMNS) :]))
 
 
@@ -109,7 +118,10 @@ def end_all(db: Connection, user_id: str, *, by: str) -> int:
 def of_user(db: Connection, user_id: str) -> list[SignInSession]:
     """Return a user's live sessions, newest first."""
     query = select(sessions).where(
-        sessions.c.user_id == user_id, sessions.c.ended_at.is_(None), sessions.c.expires_at > now()
+        sessions.c.user_id == user_id,
+        sessions.c.ended_at.is_(None),
+        sessions.c.expires_at > now(),
+        sessions.c.seen_at > now() - IDLE,
     )
     return [_session(row) for row in db.execute(query.order_by(sessions.c.id.desc()))]
 

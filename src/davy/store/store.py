@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import select
+import shutil
 import sqlite3
 import threading
 import time
@@ -24,9 +25,11 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, StatementError
 
 from davy.core.errors import UserError
 from davy.store import pipeline
-from davy.store.url import masked_url
+from davy.store.url import masked_url, sqlite_path
 
 BUSY_SECONDS = 30
+LEAST_FREE = 16 * 2**20
+"""Bytes without which a disk counts as full: SQLite's log grows to a few megabytes between tidyings."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Store:
     _reading: Engine = field(init=False, repr=False)
     _changing: Engine = field(init=False, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _first_file_id: dict[str, int] = field(default_factory=dict, repr=False)
     _writing: threading.local = field(default_factory=threading.local, repr=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +54,25 @@ class Store:
     def sqlite(self) -> bool:
         """Whether this is a SQLite file (else PostgreSQL)."""
         return self.engine.dialect.name == "sqlite"
+
+    def check_writable(self) -> None:
+        """Raise where an answer could be given but not kept: a full disk, a file that was moved away, a read-only copy.
+
+        Nothing is written: a look at the file and its disk, or PostgreSQL's own word.
+        """
+        if self.sqlite:
+            path = sqlite_path(self.url)
+            file_id = path.stat().st_ino if path.exists() else 0
+            if self._first_file_id.setdefault("id", file_id) != file_id:
+                raise UserError(
+                    f"{path} was moved away under the server. Put it back, then start it again.", status=503
+                )
+            if shutil.disk_usage(path.parent).free < LEAST_FREE:
+                raise UserError(f"The disk of {path} is full. Make room.", status=507)
+            return
+        with self.engine.connect() as db:
+            if db.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
+                raise UserError("PostgreSQL takes no changes: it is a copy, or was set to read only.", status=503)
 
     def __str__(self) -> str:
         return masked_url(self.url)

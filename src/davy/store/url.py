@@ -48,7 +48,8 @@ def sqlite_path(url: URL) -> Path:
 
 def masked_url(url: URL) -> str:
     """Return the URL as a person may see it, its password hidden."""
-    return url.set(drivername=url.drivername.partition("+")[0]).render_as_string(hide_password=True)
+    query = {key: "***" if "pass" in key else value for key, value in url.query.items()}
+    return url.set(drivername=url.drivername.partition("+")[0], query=query).render_as_string(hide_password=True)
 
 
 def _sqlite(url: URL) -> URL:

@@ -55,7 +55,7 @@ def change_password(request: Request, me: Self, who: Anyone, form: Form) -> Resp
             raise LocalizedError("wrong_password", status=403)
         if password != str(form.get("again") or ""):
             raise LocalizedError("passwords_differ")
-        hashed = hash_password(password)
+        hashed = hash_password(password, login=me.login)
     except UserError as error:
         return _page(request, me, who.session_id, wrong=render.error_text(request, error), status=error.status)
     with context_of(request).store.write() as db:

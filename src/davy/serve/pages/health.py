@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from davy.core.errors import UserError
 from davy.serve.context import Context, context_of
 from davy.serve.settings import is_loopback
 from davy.serve.visitor import key_or_session
@@ -20,13 +21,16 @@ router = APIRouter()
 @router.get("/healthz", operation_id="healthz")
 @router.head("/healthz", include_in_schema=False)
 def healthz(request: Request) -> Response:
-    """Return 200 where the database answers and the default detector is ready, else 503 with what is not."""
+    """Return 200 where the database answers and keeps changes and the detector is ready, else 503 with what is not."""
     context = context_of(request)
     model = context.detectors.default_model
     state: dict[str, Any] = {"status": "ok", "version": __version__, "database": "ok", "model": model}
     try:
         with context.store.read() as db:
             users.count(db)
+        context.store.check_writable()
+    except UserError as error:
+        state |= {"status": "failing", "database": error.message}
     except Exception as error:  # noqa: BLE001 — whatever it is, the database does not answer
         state |= {"status": "failing", "database": type(error).__name__}
     if not context.detectors.ready:

@@ -69,7 +69,7 @@ def accept(request: Request, token: str, who: Anyone, form: Form) -> Response:
     try:
         if password != str(form.get("again") or ""):
             raise LocalizedError("passwords_differ")
-        hashed = hash_password(password)
+        hashed = hash_password(password, login=login)
         with context_of(request).store.write() as db:
             account = invitations.accept(db, token, login=login, name=name, password_hash=hashed, language=words.lang)
     except UserError as error:

@@ -14,8 +14,10 @@ from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
+from davy.serve.pages import password_reset
 from davy.serve.visitor import Form, allowed, field
-from davy.store import invitations, personal_data, sessions, users
+from davy.store import events, invitations, personal_data, sessions, users
+from davy.store.columns import now
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -86,6 +88,18 @@ def end_sessions(request: Request, user_id: str, who: Disables, form: Form) -> R
         person = users.get(db, user_id)
         sessions.end_all(db, person.id, by=who.id)
     return render.redirect(request, "/people", "sessions_ended", name=person.name)
+
+
+@router.post("/people/{user_id}/new-password")
+def make_password_link(request: Request, user_id: str, who: Disables, form: Form) -> Response:
+    """Show a link, this once, at which a person chooses a new password."""
+    with context_of(request).store.write() as db:
+        person = users.get(db, user_id)
+        events.record(db, by=who.id, what="password link made", about=f"user {person.id}")
+    until = now() + timedelta(seconds=password_reset.LASTS)
+    return _page(
+        request, link={"url": password_reset.link_for(request, person), "name": person.name, "expires_at": until}
+    )
 
 
 def _page(request: Request, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200) -> Response:

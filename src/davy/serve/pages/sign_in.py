@@ -14,13 +14,13 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from davy.serve import cookies, render
+from davy.serve import cookies, known_device, render
 from davy.serve.context import context_of
 from davy.serve.demo import PEOPLE
 from davy.serve.i18n import LANGUAGES
 from davy.serve.visitor import Anyone, Form, check_rate, client_address, field, find_visitor
-from davy.store import sessions, users
-from davy.store.passwords import check_password, hash_password, needs_rehash
+from davy.store import events, sessions, users
+from davy.store.passwords import check_password, needs_rehash, rehash_password
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -41,17 +41,18 @@ def sign_in(request: Request, who: Anyone, form: Form) -> Response:
     next_path = render.own_path(field(form, "next", most=2000))
     context = context_of(request)
     check_rate(request, "sign-in address", client_address(request))
-    check_rate(request, "sign-in account", users.fold_login(login)[:254])
     with context.store.read() as db:
         account = users.by_login(db, login)
+    kind, name = known_device.bucket(request, account.id if account else None, users.fold_login(login)[:254])
+    check_rate(request, kind, name)
     right = check_password(password, account.password_hash if account else None)
     if not right or account is None or account.disabled:
-        context.metrics.count("sign_ins_refused")
+        _note_refusal(request, account)
         words = render.translator_of(request)
         return _page(request, next_path, login=login[:254], wrong=words("sign_in.wrong"), status=401)
-    context.limiter.forget("sign-in account", users.fold_login(login)[:254])
+    context.limiter.forget(kind, name)
     if account.password_hash and needs_rehash(account.password_hash):
-        fresh = hash_password(password)
+        fresh = rehash_password(password)
         with context.store.write() as db:
             users.rehash_password(db, account.id, fresh)
     chosen = cookies.read(request, "lang")
@@ -87,7 +88,17 @@ def start_session(request: Request, account: User, response: Response) -> Respon
     context.metrics.count("sign_ins")
     cookies.write(request, response, "session", token, lasts=int(hours.total_seconds()))
     cookies.clear(request, response, "visitor")
+    known_device.remember(request, response, account.id)
     return response
+
+
+def _note_refusal(request: Request, account: User | None) -> None:
+    """Keep a wrong password in the audit of the account that it was for; the rate limits bound how many there are."""
+    context = context_of(request)
+    context.metrics.count("sign_ins_refused")
+    if account is not None:
+        with context.store.write() as db:
+            events.record(db, by=events.SYSTEM, what="sign-in refused", about=f"user {account.id}")
 
 
 def _page(request: Request, next_path: str, *, login: str = "", wrong: str = "", status: int = 200) -> Response:

@@ -1,0 +1,12 @@
+"""Write the list of common passwords that accounts may not have.
+
+pip install zxcvbn && python scripts/list_passwords.py
+"""
+
+from zxcvbn.frequency_lists import FREQUENCY_LISTS
+
+from davy.store.common_passwords import LIST, short_hash
+
+hashes = sorted({short_hash(word.casefold()) for word in FREQUENCY_LISTS["passwords"]})
+LIST.write_bytes(b"".join(hashes))
+print(f"{len(hashes):,} passwords, {LIST.stat().st_size:,} bytes in {LIST}")
