@@ -112,7 +112,7 @@ def test_right_answers_are_read_from_the_column_that_is_named(shell, tmp_path):
     (tmp_path / "gold.csv").write_text(f"id,text,label_sexist\n{rows}")
     command = ("project", "create", "edos", "--name", "g", "--posts", "gold.csv")
     for gold, said in (
-        ("sexist", "Write a question"),
+        ("sexist", "none of the files"),
         ("sexist=lable", "none of the files"),
         ("sexst=label_sexist", ""),
     ):

@@ -97,6 +97,29 @@ def test_gold_in_a_column_of_any_name(folder, capsys):
     assert again["questions"] == found["questions"]
 
 
+def test_a_column_of_answers_is_named_guessed_or_suggested(folder, capsys):
+    file = "edos_labelled_aggregated.csv"
+    for given in (["--gold", "label_sexist"], ["--gold", "sexist=label_sexist"]):
+        found = evaluated(capsys, file, *given, "-m", "majority@edos")
+        assert found["questions"]["sexist"]["gold"] == {"not sexist": 2, "sexist": 1}
+    assert "--gold sexist=label_sexist" in refused(capsys, file, "-m", "majority@edos")
+    assert "--gold sexist=label_sexist" in refused(capsys, file, "-m", "majority@edos", "--scheme", "edos")
+    assert "no question 'sexism'; the questions are sexist" in refused(
+        capsys, file, "-m", "majority@edos", "--scheme", "edos", "--gold", "sexism=label_sexist"
+    )
+
+
+@pytest.mark.parametrize("command", ["evaluate", "describe", "train"])
+def test_a_file_of_peoples_answers_is_no_corpus(folder, capsys, command):
+    rows = [f"p{post},a{who},hateful,a day" for post in range(4) for who in range(3)]
+    (folder / "long.csv").write_text("\n".join(["item,annotator,hate.gold,text", *rows]) + "\n")
+    more = {"train": ["--kind", "tfidf", "--out", "run"], "evaluate": ["-m", "majority"], "describe": []}[command]
+    assert run([command, "long.csv", *more]) == 2
+    said = capsys.readouterr().err
+    assert "12 rows about 4 posts" in said
+    assert "davy project corpus" in said
+
+
 def test_all_splits_together_are_said_to_be_so(folder, capsys):
     assert run(["evaluate", "posts.csv", "--model", "majority", "--resamples", "0"]) == 0
     assert "all splits together (dev 5, train 1)" in capsys.readouterr().err

@@ -7,12 +7,13 @@ from sklearn import metrics as reference
 
 from davy import schemes
 from davy.compare.evaluate import evaluate
-from davy.compare.gold import gold_columns, guess_scheme, settled_answers
+from davy.compare.gold import guess_scheme, settled_answers
 from davy.compare.metrics import NO_ANSWER, confusion_with_gaps, macro_averages, macro_precision, macro_recall
 from davy.compare.page import page
 from davy.compare.predictions import Predictions, align_predictions, read_predictions
 from davy.compare.results import figures_table, overall_table, record
 from davy.core import UserError
+from davy.core.gold import gold_columns
 from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
 from davy.measure.paired_tests import holm
@@ -54,7 +55,7 @@ def guesses(frame, seed):
 
 
 def measured(frame, *frames, **options):
-    columns = gold_columns(frame.columns, [], EDOS, [])
+    columns = gold_columns(frame.columns, [], EDOS.questions, [])
     detectors = [read_predictions(f"detector {i}", "1", one, EDOS) for i, one in enumerate(frames)]
     golds = settled_answers(frame, EDOS, columns, **options)
     return evaluate(golds, detectors, title="test", data=data_hash(frame, columns), bootstrap=QUICK)
@@ -113,7 +114,7 @@ def test_a_yes_or_no_child_can_be_measured_everywhere():
             "misogynistic.gold": ["misogynistic", None, None, None],
         }
     )
-    columns = gold_columns(frame.columns, [], scheme, [])
+    columns = gold_columns(frame.columns, [], scheme.questions, [])
     below = settled_answers(frame, scheme, columns)[1]
     assert below.rows == (0,)
     everywhere = settled_answers(frame, scheme, columns, everywhere=True)[1]
@@ -171,7 +172,7 @@ def test_several_labels_are_measured_as_sets():
     names = scheme.question("target").label_names[:2]
     frame = pl.DataFrame({"hate.gold": ["hateful"] * 3, "target.gold": ["|".join(names), names[0], "another group"]})
     answers = pl.DataFrame({"target.label": ["|".join(names), names[1], ""]})
-    golds = settled_answers(frame, scheme, gold_columns(frame.columns, [], scheme, []), questions=["target"])
+    golds = settled_answers(frame, scheme, gold_columns(frame.columns, [], scheme.questions, []), questions=["target"])
     found = evaluate(golds, [read_predictions("d", "1", answers, scheme)], title="t", data="x", bootstrap=QUICK)
     report = found.results[0].models[0].report
     assert report["exact_match"].value == pytest.approx(2 / 3)

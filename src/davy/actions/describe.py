@@ -17,12 +17,12 @@ import polars as pl
 from davy import schemes
 from davy.actions.posts import Posts, load_posts
 from davy.core.errors import UserError
+from davy.core.gold import name_gold
 from davy.describe.describe import EN_DE, CorpusStatistics
 from davy.describe.describe import describe as measure
 from davy.describe.documents import CorpusDocuments, write_documents
 from davy.describe.page import clouds, page
 from davy.files.atomic import write_text
-from davy.files.file_table import require_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,9 @@ def describe(
     `about` answers what only people know, `least` leaves out words in fewer posts, `langs` their function words.
     """
     source = load_posts(posts, unique_ids=False)
-    rows = source.posts
-    for given in gold:
-        question, _, column = given.rpartition("=")
-        require_column(column, rows.columns, source.path, "--gold")
-        called = question or column.removesuffix(".gold")
-        rows = rows.with_columns(pl.col(column).cast(pl.String).alias(f"{called}.gold"))
     named = scheme or source.scheme
     rules = schemes.load(named) if named else None
+    rows = name_gold(source.posts, gold, rules.questions if rules else (), file=source.path)
     statistics = measure(rows, name=name or source.name, scheme=rules, least=least, langs=tuple(langs))
     return DescribedCorpus(statistics, write_documents(statistics, rows.columns, about or {}))
 

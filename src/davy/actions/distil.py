@@ -14,6 +14,7 @@ from davy.actions.posts import Posts, load_joined
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, load_scorers
 from davy.actions.train import TrainingRun, finish_model, make_config, note_epoch, step_reporter
+from davy.core.gold import name_gold
 from davy.files.atomic import check_folder, make_folder
 from davy.files.data_hash import data_hash
 from davy.train import run_record
@@ -27,6 +28,7 @@ def distil(
     out: Path,
     *,
     dev: Posts | None = None,
+    gold: Sequence[str] = (),
     hard_share: float = 0.3,
     seed: int = 1,
     changes: Mapping[str, str] | None = None,
@@ -40,12 +42,13 @@ def distil(
     check_folder(out)
     make_folder(out)
     scorers = list(load_scorers(teachers).values())
-    frame = load_joined(posts)
+    questions = [question for scorer in scorers for question in scorer.questions]
+    frame = name_gold(load_joined(posts), gold, questions)
     reporter.note(f"{len(scorers)} teachers, {len(frame)} posts")
     reporter.begin(f"Distilling into {config.name}", 100)
     student = fit_student(
         frame,
-        None if dev is None else load_joined([dev]),
+        None if dev is None else name_gold(load_joined([dev]), gold, questions),
         scorers,
         config,
         out,

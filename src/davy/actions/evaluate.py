@@ -17,11 +17,12 @@ from davy.actions.posts import LoadedPosts, Posts, load_posts, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, check_names, load_scorers, score_posts
 from davy.compare import evaluate as comparison
-from davy.compare.gold import ROW, gold_columns, guess_scheme, settled_answers
+from davy.compare.gold import ROW, guess_scheme, settled_answers
 from davy.compare.page import page
 from davy.compare.predictions import Predictions, align_predictions, read_predictions, shared_questions
 from davy.compare.results import figures_table, record
 from davy.core.errors import UserError
+from davy.core.gold import gold_columns
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
 from davy.files.data_hash import data_hash, file_hash
@@ -82,10 +83,10 @@ def _scheme_and_columns(
     name: str | Scheme | None, posts: pl.DataFrame, gold: Sequence[str], questions: Sequence[str], reporter: Reporter
 ) -> tuple[Scheme, dict[str, str]]:
     if name is None:
-        name = guess_scheme(posts.drop(ROW))
+        name = guess_scheme(posts.drop(ROW), gold)
         reporter.note(f"Scheme: {name} (guessed from the answers; choose with --scheme).")
     scheme = schemes.load(name) if isinstance(name, str) else name
-    return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme, questions)
+    return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme.questions, questions)
 
 
 def _by_models(models: Models, posts: pl.DataFrame, scheme: Scheme, reporter: Reporter) -> list[Predictions]:

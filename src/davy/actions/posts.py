@@ -18,7 +18,8 @@ from davy.collect import corpora
 from davy.compare.gold import ROW
 from davy.core.errors import UserError
 from davy.files import post_columns, tables
-from davy.files.file_table import translate_errors
+from davy.files.file_table import FileTable, translate_errors
+from davy.measure.answer_columns import ANNOTATOR_NAMES, ITEM_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
         frame = corpus.posts.collect().with_row_index(ROW, offset=1)
         return LoadedPosts(frame, source.path, source.corpus, corpus.scheme, corpus.table.json)
     with tables.open_table(source.path, format=source.format, encoding=source.encoding) as table:
+        refuse_answers(table)
         made = post_columns.as_posts(table, text=source.text, id=source.id)
         if unique_ids:
             post_columns.check_ids(made)
@@ -81,6 +83,22 @@ def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
             frame = made.frame.collect().with_row_index(ROW, offset=1)
     name = "stdin" if source.path == "-" else Path(source.path).name
     return LoadedPosts(frame, source.path, name, None, made.json)
+
+
+def refuse_answers(table: FileTable) -> None:
+    """Raise where the rows are people's answers, several a post: each post would count as often as it was answered."""
+    folded = {column.casefold(): column for column in table.columns}
+    who = next((folded[name] for name in ANNOTATOR_NAMES if name in folded), None)
+    item = next((folded[name] for name in ITEM_NAMES if name in folded), None)
+    if who is None or item is None:
+        return
+    with translate_errors(table.name):
+        rows, posts = table.frame.select(pl.len(), pl.col(item).n_unique().alias("posts")).collect().row(0)
+    if posts < rows:
+        raise UserError(
+            f"{table.name} has people's answers: {rows:,} rows about {posts:,} posts (columns {item!r}, {who!r}). "
+            "Settle them in a project (davy project import), then: davy project corpus P --out corpus.parquet"
+        )
 
 
 def load_joined(sources: Sequence[Posts]) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from davy import schemes
 from davy.actions.posts import Posts, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError, nearest
-from davy.core.gold import gold_questions, targets
+from davy.core.gold import gold_questions, name_gold, targets
 from davy.core.scheme import Question, Scheme
 from davy.files.atomic import check_folder, make_folder, write_text
 from davy.files.data_hash import data_hash
@@ -77,15 +77,17 @@ def train(
     dev: Posts | None = None,
     split: str | None = None,
     dev_split: str | None = None,
+    gold: Sequence[str] = (),
     data_map: bool = False,
     command: Sequence[str] = (),
     reporter: Reporter = SILENT,
 ) -> TrainingRun:
     """Train a detector for each seed (and each combination of the config's grid) in the folder `out`.
 
-    `posts` have settled answers in columns Q.gold; several sources are joined. `dev`, or the split `dev_split`, chooses
-    the checkpoint. `changes` are fields of the config as text, `command` is what the record says was run. With
-    `data_map`, each seed's folder also gets data-map.csv, data-map.html and ambiguous.csv.
+    `posts` have settled answers in columns Q.gold, or where `gold` says (`Q=COLUMN`); several sources are joined.
+    `dev`, or the split `dev_split`, chooses the checkpoint. `changes` are fields of the config as text, `command` is
+    what the record says was run. With `data_map`, each seed's folder also gets data-map.csv, data-map.html and
+    ambiguous.csv.
     """
     if kind not in KINDS:
         raise UserError(
@@ -96,13 +98,15 @@ def train(
     called = scheme if isinstance(scheme, str | None) else scheme.name
     chosen = make_config(config, changes, encoder=encoder, scheme=called, name=name, seeds=seeds)
     check_folder(out)
-    learn, judged = _parts(load_joined(as_list(posts)), split, dev_split, reporter)
+    rules = scheme if isinstance(scheme, Scheme) else schemes.load(chosen.scheme)
+    every = name_gold(load_joined(as_list(posts)), gold, rules.questions, chosen.questions)
+    learn, judged = _parts(every, split, dev_split, reporter)
     if dev is not None:
-        judged = load_joined([dev])
+        judged = name_gold(load_joined([dev]), gold, rules.questions, chosen.questions, file=str(dev))
     if chosen.grid and (judged is None or kind != "transformer"):
         raise UserError("A grid needs an encoder, and posts to choose by: --dev F, or --dev-split NAME.")
     make_folder(out)
-    questions = questions_to_train(chosen, learn, scheme if isinstance(scheme, Scheme) else None)
+    questions = questions_to_train(chosen, learn, rules)
     return _Training(chosen, kind, questions, learn, judged, tuple(command), reporter, data_map).run(out)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from davy.cli import console
-from davy.cli.options import Corpus, TextColumn
+from davy.cli.options import Corpus, GoldColumns, TextColumn
 
 
 def calibrate(
@@ -24,6 +24,7 @@ def calibrate(
         bool, typer.Option("--temperature/--no-temperature", help="Temper the probabilities, or thresholds only.")
     ] = True,
     split: Annotated[str | None, typer.Option(metavar="[C=]NAME", help="Use this split only, such as dev.")] = None,
+    gold: GoldColumns = None,
     corpus: Corpus = None,
     text_column: TextColumn = None,
     json: Annotated[bool, typer.Option("--json", help="Print before and after as JSON.")] = False,
@@ -41,12 +42,15 @@ def calibrate(
     from davy.actions.calibrate import calibrate as run
     from davy.actions.posts import PostSource, load_posts, select_split
     from davy.actions.scorers import load_scorer
+    from davy.core.gold import name_gold
     from davy.files.atomic import check_folder
 
     check_folder(out)
     scorer = load_scorer(model)
     posts, _ = select_split(load_posts(PostSource(file, corpus, text_column)).frame, split)
-    calibrated, found = run(scorer, posts, threshold=threshold, temperature=temperature)
+    calibrated, found = run(
+        scorer, name_gold(posts, gold or (), scorer.questions, file=file), threshold=threshold, temperature=temperature
+    )
     calibrated.save(out)
     if json:
         console.json({**asdict(found), "model": str(out)})

@@ -45,7 +45,8 @@ def check(
         str, typer.Option("--question", help="The detector's question, where it is not called as the suite's.")
     ] = "",
     label: Annotated[
-        str | None, typer.Option("--label", help="robustness: the file's column of settled answers.")
+        str | None,
+        typer.Option("--gold", "--label", metavar="C", help="robustness: the file's column of settled answers."),
     ] = None,
     lang: Annotated[
         str | None, typer.Option("--lang", help="Language of a public suite's file, such as de; default: as it says.")

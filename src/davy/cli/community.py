@@ -9,6 +9,7 @@ import typer
 
 from davy.cli import console
 from davy.cli.database import Database, Json
+from davy.cli.options import GoldColumns
 from davy.core.errors import UserError
 from davy.store import events, open_store
 
@@ -142,6 +143,7 @@ def fit(
         str, typer.Option("--threshold", metavar="RULE", help="precision=0.9, recall=0.9, macro-f1 or cost=5.")
     ] = "precision=0.9",
     model: Annotated[str, typer.Option("--model", "-m", metavar="M", help="The detector.")] = "embedded",
+    gold: GoldColumns = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -154,12 +156,15 @@ def fit(
     from davy.actions.communities import fit_threshold
     from davy.actions.posts import load_posts
     from davy.actions.scorers import load_scorer
+    from davy.core.gold import name_gold
     from davy.store import communities
 
     with open_store(database) as store:
         with store.read() as db:
             community = communities.get(db, name)
-        fitted = fit_threshold(load_posts(file).posts, load_scorer(model), community.question, rule)
+        scorer = load_scorer(model)
+        posts = name_gold(load_posts(file).posts, gold or (), scorer.questions, [community.question], file=file)
+        fitted = fit_threshold(posts, scorer, community.question, rule)
         with store.write() as db:
             thresholds = {**community.thresholds, fitted.question: fitted.threshold}
             communities.change(db, name, by=events.SHELL, thresholds=thresholds, basis=fitted.basis)

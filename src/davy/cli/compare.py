@@ -11,7 +11,7 @@ import typer
 from davy.actions import compare as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, IdColumn
+from davy.cli.options import Corpus, GoldColumns, IdColumn
 from davy.compare.pair_tests import pairs_table
 from davy.compare.summary import summary_table
 from davy.core.errors import UserError
@@ -48,9 +48,7 @@ def compare(
     ] = None,
     corpus: Corpus = None,
     split: Annotated[str | None, typer.Option(metavar="[C=]NAME", help="Only this split of GOLD, such as dev.")] = None,
-    gold_column: Annotated[
-        list[str] | None, typer.Option("--gold", metavar="[Q=]C", help="The column with the gold of Q.")
-    ] = None,
+    gold_column: GoldColumns = None,
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="The yes, where GOLD has a plain column label.")
     ] = None,

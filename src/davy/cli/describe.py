@@ -11,7 +11,7 @@ import typer
 from davy.actions import describe as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Format, IdColumn, TextColumn
+from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, TextColumn
 from davy.core.errors import UserError
 from davy.describe.describe import EN_DE
 from davy.describe.documents import read_about
@@ -29,9 +29,7 @@ def describe(
     scheme: Annotated[
         str | None, typer.Option(metavar="S", help="The scheme of the answers; else the corpus's.")
     ] = None,
-    gold: Annotated[
-        list[str] | None, typer.Option("--gold", metavar="[Q=]C", help="A column with answers to Q; again for more.")
-    ] = None,
+    gold: GoldColumns = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call the corpus; else the file's name.")
     ] = None,
@@ -84,6 +82,8 @@ def describe(
 def _print(found: CorpusStatistics, papers: CorpusDocuments) -> None:
 
     console.out().print(overview(found).rich())
+    if not found.levels:
+        console.note("No settled answers were found. Name their columns: --gold Q=COLUMN")
     for level in found.levels:
         console.out().print(f"\n{level.question}")
         console.out().print(label_table(found, level).rich())

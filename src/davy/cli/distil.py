@@ -10,6 +10,7 @@ import typer
 from davy.actions import distil as action
 from davy.actions.train import parse_changes
 from davy.cli import console
+from davy.cli.options import GoldColumns
 
 
 def distil(
@@ -18,6 +19,7 @@ def distil(
     encoder: Annotated[str, typer.Option(metavar="NAME", help="What the student starts from: a folder or hub name.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run's folder; give it again to go on.")],
     dev: Annotated[str | None, typer.Option(metavar="F", help="Labelled posts to choose the checkpoint by.")] = None,
+    gold: GoldColumns = None,
     hard: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="How much settled answers count beside the teachers'.")
     ] = 0.3,
@@ -44,6 +46,7 @@ def distil(
             encoder,
             out,
             dev=dev,
+            gold=gold or (),
             hard_share=hard,
             seed=seed,
             changes=parse_changes(set_ or ()),

@@ -11,7 +11,7 @@ import typer
 from davy.actions import evaluate as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Format, IdColumn, TextColumn
+from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, TextColumn
 from davy.compare.results import confusion_table, label_table, overall_table, pair_table, record
 from davy.files.atomic import check_folder
 from davy.measure.intervals import Bootstrap
@@ -39,9 +39,7 @@ def evaluate(
     split: Annotated[
         str | None, typer.Option(metavar="[C=]NAME", help="Measure this split only, such as dev; C is its column.")
     ] = None,
-    gold: Annotated[
-        list[str] | None, typer.Option("--gold", metavar="[Q=]C", help="The column with the settled answers to Q.")
-    ] = None,
+    gold: GoldColumns = None,
     everywhere: Annotated[
         bool,
         typer.Option("--everywhere", help="Measure yes/no child questions on all posts, as no where they don't apply."),

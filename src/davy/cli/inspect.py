@@ -12,7 +12,7 @@ from davy.actions import inspect as action
 from davy.actions.posts import PostSource
 from davy.cli import console
 from davy.cli.database import Database, Json
-from davy.cli.options import Corpus
+from davy.cli.options import Corpus, GoldColumns
 from davy.measure.intervals import Bootstrap
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ def create(
     ] = None,
     scheme: Annotated[str | None, typer.Option(metavar="S", help="The scheme of the answers; else guessed.")] = None,
     corpus: Corpus = None,
+    gold_column: GoldColumns = None,
     split: Annotated[str | None, typer.Option(metavar="[C=]NAME", help="Only this split of GOLD.")] = None,
     seed: Annotated[int, typer.Option(help="The seed of the sample.")] = 0,
 ) -> None:
@@ -62,6 +63,7 @@ def create(
             scheme=scheme,
             questions=[question] if question else [],
             split=split,
+            columns=gold_column or [],
             settings=settings,
             reporter=reporter,
         )

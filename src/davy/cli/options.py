@@ -7,6 +7,10 @@ from typing import Annotated
 import typer
 
 Corpus = Annotated[str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")]
+GoldColumns = Annotated[
+    list[str] | None,
+    typer.Option("--gold", metavar="[Q=]C", help="The column with the settled answers to Q, where it is not Q.gold."),
+]
 TextColumn = Annotated[str | None, typer.Option(metavar="C", help="The column with the text.")]
 IdColumn = Annotated[str | None, typer.Option(metavar="C", help="The column with the ids.")]
 Format = Annotated[

@@ -14,6 +14,7 @@ from davy.annotate import project_creation as make
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
+from davy.core.gold import name_gold
 from davy.store import events, members, open_store, phases, projects, users
 
 if TYPE_CHECKING:
@@ -228,12 +229,10 @@ def read_posts(paths: list[Path], gold: list[str] | None) -> list[Any]:
 
     frames = [read_posts(path) for path in paths]
     for pair in gold or ():
-        question, equals, column = pair.partition("=")
-        if not equals or not question or not column:
-            raise UserError(f"--gold is {pair!r}. Write a question and its column: --gold sexist=label_sexist")
+        column = pair.rpartition("=")[2]
         if not any(column in frame.columns for frame in frames):
             raise UserError(f"--gold names the column {column!r}, which none of the files has.")
-        frames = [frame.rename({column: f"{question}.gold"}) if column in frame.columns else frame for frame in frames]
+        frames = [name_gold(frame, [pair], ()).drop(column) if column in frame.columns else frame for frame in frames]
     return frames
 
 

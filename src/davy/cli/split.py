@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.cli import console
+from davy.cli.options import GoldColumns
 from davy.collect import corpora
 from davy.core.errors import UserError
+from davy.core.gold import name_gold
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input
 from davy.files.file_table import require_column, translate_errors
@@ -52,6 +54,7 @@ def split(
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Only report what straddles the parts in --column.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="With --check: exit 1 where something straddles.")] = False,
+    gold: GoldColumns = None,
     replace_: Annotated[bool, typer.Option("--replace", help="Write over the column where it is there.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the plan's file and stop: a start for your own.")] = False,
     seed: Annotated[int, typer.Option(help="The seed: the same one gives the same split.")] = 0,
@@ -89,13 +92,16 @@ def split(
         groups=tuple(group) if group else chosen.groups,
         near_duplicates=chosen.near_duplicates if near is None else near,
     )
-    _split(file, corpus, column, chosen, out, replace_, json)
+    _split(file, corpus, column, chosen, out, replace_, json, gold or ())
 
 
-def _split(file: str, corpus: str | None, column: str, plan: SplitPlan, out: str, over: bool, json: bool) -> None:
+def _split(
+    file: str, corpus: str | None, column: str, plan: SplitPlan, out: str, over: bool, json: bool, gold: Sequence[str]
+) -> None:
 
     output_format(out)
     posts, kinds = _posts(file, corpus)
+    posts = name_gold(posts, gold, (), file=file)
     if column in posts.columns and not over:
         raise UserError(f"{file} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
     done = run(posts, plan)

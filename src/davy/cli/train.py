@@ -10,7 +10,7 @@ import typer
 from davy.actions import train as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus
+from davy.cli.options import Corpus, GoldColumns
 
 if TYPE_CHECKING:
     from davy.actions.train import TrainingRun
@@ -42,6 +42,7 @@ def train(
     dev_split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Choose by this split of F, such as dev.")
     ] = None,
+    gold: GoldColumns = None,
     seed: Annotated[
         list[int] | None, typer.Option("--seed", help="A seed; again for more, with mean and spread.")
     ] = None,
@@ -82,6 +83,7 @@ def train(
             dev=dev,
             split=split,
             dev_split=dev_split,
+            gold=gold or (),
             data_map=data_map,
             command=console.command_line(),
             reporter=reporter,

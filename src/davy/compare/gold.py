@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from davy import schemes
 from davy.core import answers
-from davy.core.answers import SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no
-from davy.core.errors import UserError, nearest
+from davy.core.answers import GOLD, SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no
+from davy.core.errors import UserError
+from davy.core.gold import check_questions, gold_columns, suggest_gold
 from davy.core.scheme import Question, Scheme
 
 if TYPE_CHECKING:
@@ -84,59 +85,43 @@ def settled_answers(
         raise UserError(
             f"{file} has no settled answers to measure against: wanted columns such as "
             f"{scheme.questions[0].name}.gold, it has {', '.join(posts.drop(ROW, strict=False).columns)}. "
-            "Name one with --gold COLUMN, or read a public corpus with --corpus NAME"
+            + (
+                suggest_gold(posts, scheme.questions)
+                or "Name one with --gold COLUMN, or read a public corpus with --corpus NAME"
+            )
         )
     return kept
 
 
-def gold_columns(
-    names: Sequence[str], given: Sequence[str], scheme: Scheme, questions: Sequence[str]
-) -> dict[str, str]:
-    """Return which column holds which question's answers: `Q=COLUMN` or `COLUMN` as given, else every `Q.gold`."""
-    found = {q.name: f"{q.name}.gold" for q in scheme.questions if f"{q.name}.gold" in names}
-    for entry in given:
-        question, _, column = entry.partition("=") if entry not in names else ("", "", entry)
-        if not column:
-            question, column = "", entry
-        if column not in names:
-            hint = nearest(column, list(names))
-            raise UserError(f"There is no column {column!r} (--gold); the columns are {', '.join(names)}.{hint}")
-        if not question and len(questions) > 1:
-            raise UserError(
-                f"--gold {column} could answer {' or '.join(questions)}. Say which: --gold {questions[0]}={column}"
-            )
-        found[check_questions([question or [*questions, scheme.questions[0].name][0]], scheme)[0]] = column
-    return found
+def guess_scheme(posts: pl.DataFrame, given: Sequence[str] = ()) -> str:
+    """Return the shipped scheme with the fewest questions that knows every column of answers and its labels.
 
-
-def check_questions(asked: Sequence[str], scheme: Scheme) -> list[str]:
-    """Return the questions asked for; one that the scheme does not have is an error."""
-    names = [question.name for question in scheme.questions]
-    for name in asked:
-        if name not in names:
-            raise UserError(
-                f"Scheme {scheme.name!r} has no question {name!r}; it asks {', '.join(names)}.{nearest(name, names)}"
-            )
-    return list(asked)
-
-
-def guess_scheme(posts: pl.DataFrame) -> str:
-    """Return the shipped scheme with the fewest questions that knows every `Q.gold` column and label of the posts."""
-    named = [name.removesuffix(".gold") for name in posts.columns if name.endswith(".gold")]
-    if not named:
+    Such columns are `Q.gold` and those that `--gold [Q=]COLUMN` names; one without a question is the scheme's first.
+    """
+    found = gold_columns(posts.columns, [*(n for n in posts.columns if n.endswith(GOLD)), *given], ())
+    bare = [entry for entry in given if entry in posts.columns]
+    named = {q: column for q, column in found.items() if column not in bare}
+    known = {name: schemes.load(name) for name in schemes.names()}
+    if not found:
+        hints = (suggest_gold(posts, scheme.questions) for scheme in known.values())
         raise UserError(
             f"There is no column of settled answers; the columns are {', '.join(posts.columns)}. "
-            "Name the scheme and the column: --scheme hate --gold COLUMN, or read a public corpus with --corpus NAME"
+            + next(
+                filter(None, hints),
+                "Name the scheme and the column: --scheme hate --gold COLUMN, or read a public corpus with "
+                "--corpus NAME",
+            )
         )
     fitting = []
-    for name in schemes.names():
-        scheme = schemes.load(name)
+    for name, scheme in known.items():
         asked = {question.name: question for question in scheme.questions}
-        if all(q in asked and _fits(asked[q], posts[f"{q}.gold"]) for q in named):
+        if all(q in asked and _fits(asked[q], posts[column]) for q, column in named.items()) and all(
+            _fits(scheme.questions[0], posts[column]) for column in bare
+        ):
             fitting.append((len(scheme.questions), name))
     if not fitting:
         raise UserError(
-            f"No scheme that ships with Davy has the answers in {', '.join(f'{q}.gold' for q in named)}. "
+            f"No scheme that ships with Davy has the answers in {', '.join(found.values())}. "
             "Name yours with --scheme FILE"
         )
     return min(fitting)[1]

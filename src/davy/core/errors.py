@@ -4,6 +4,8 @@ The shell turns it into one line and exit code 2, HTTP into a 4xx page or JSON.
 Anything else that is raised is our bug and shows its traceback in the log.
 """
 
+from collections.abc import Iterable
+
 
 class UserError(Exception):
     """What is wrong, with which value, and what to do next, in one line.
@@ -17,9 +19,10 @@ class UserError(Exception):
         self.status = status
 
 
-def nearest(word: str, known: list[str]) -> str:
+def nearest(word: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the known word closest to `word`, or nothing."""
     from difflib import get_close_matches
 
-    close = get_close_matches(word, known, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    folded = {each.casefold(): each for each in reversed(list(known))}
+    close = get_close_matches(word.casefold(), list(folded), n=1)
+    return f" Did you mean {folded[close[0]]!r}?" if close else ""

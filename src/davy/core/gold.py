@@ -34,9 +34,100 @@ def gold_questions(questions: Sequence[Question], posts: pl.DataFrame) -> list[Q
         wanted = ", ".join(f"{question.name}{GOLD}" for question in questions)
         raise UserError(
             f"No settled answers to learn from: wanted {wanted}; the columns are {', '.join(posts.columns)}. "
-            "Where they belong to another scheme, name it: --scheme edos, or @edos after a model's name."
+            + (
+                suggest_gold(posts, questions)
+                or "Where they belong to another scheme, name it: --scheme edos, or @edos after a model's name."
+            )
         )
     return found
+
+
+def gold_columns(
+    names: Sequence[str],
+    given: Sequence[str],
+    questions: Sequence[Question],
+    asked: Sequence[str] = (),
+    *,
+    file: str = "",
+) -> dict[str, str]:
+    """Return which column holds which question's answers: every `Q.gold`, and what `[Q=]COLUMN` entries name.
+
+    A column without a question answers the only one of `asked`, else the first question; where there are no
+    `questions` to choose from, the question of its own name.
+    """
+    known = [question.name for question in questions]
+    found = {name: f"{name}{GOLD}" for name in known if f"{name}{GOLD}" in names}
+    for entry in given:
+        question, _, column = entry.partition("=") if entry not in names else ("", "", entry)
+        if not column:
+            question, column = "", entry
+        if column not in names:
+            where = f"{file} has" if file else "There is"
+            raise UserError(
+                f"{where} no column {column!r} (--gold); the columns are {', '.join(names)}.{nearest(column, names)}"
+            )
+        if not question and len(asked) > 1:
+            raise UserError(f"--gold {column} could answer {' or '.join(asked)}. Say which: --gold {asked[0]}={column}")
+        question = question or [*asked, *known, column.removesuffix(GOLD)][0]
+        if known and question not in known:
+            hint = nearest(question, known)
+            raise UserError(f"--gold: there is no question {question!r}; the questions are {', '.join(known)}.{hint}")
+        found[question] = column
+    return found
+
+
+def name_gold(
+    posts: pl.DataFrame,
+    given: Sequence[str],
+    questions: Sequence[Question],
+    asked: Sequence[str] = (),
+    *,
+    file: str = "",
+) -> pl.DataFrame:
+    """Return the posts with the columns that `--gold [Q=]COLUMN` names under `Q.gold`, as text; others stay."""
+    import polars as pl
+
+    if not given:
+        return posts
+    columns = gold_columns(posts.columns, given, questions, asked, file=file)
+    return posts.with_columns(pl.col(column).cast(pl.String).alias(f"{q}{GOLD}") for q, column in columns.items())
+
+
+def suggest_gold(posts: pl.DataFrame, questions: Collection[Question]) -> str:
+    """Return advice that names a column whose every value is a label of a question; "" where there is none."""
+    for column in posts.columns:
+        # Numbers may be anything, so that a column of them must be called a label.
+        called = "label" in column or any(question.name in column for question in questions)
+        if (
+            column.endswith(GOLD)
+            or column in ("id", "text", "meta")
+            or (posts[column].dtype.is_numeric() and not called)
+        ):
+            continue
+        values = _texts(posts[column].unique().drop_nulls())
+        for question in questions:
+            if values and len(values) <= len(question.labels) + 1 and _are_labels(values, question):
+                return f"Column {column!r} looks like it: --gold {question.name}={column}"
+    return ""
+
+
+def check_questions(asked: Sequence[str], scheme: Scheme) -> list[str]:
+    """Return the questions asked for; one that the scheme does not have is an error."""
+    names = [question.name for question in scheme.questions]
+    for name in asked:
+        if name not in names:
+            raise UserError(
+                f"Scheme {scheme.name!r} has no question {name!r}; it asks {', '.join(names)}.{nearest(name, names)}"
+            )
+    return list(asked)
+
+
+def _are_labels(values: Sequence[str | None], question: Question) -> bool:
+    try:
+        parse_column(values, question)
+    except UnknownLabel:
+        return False
+    return True
 
 
 def parse_gold(posts: pl.DataFrame, questions: Collection[Question]) -> dict[str, list[Answer]]:
