@@ -31,7 +31,7 @@ def test_rows_keep_their_order_and_columns_whatever_the_window_and_batch(fake):
     direct = fake.score(whole)
     assert out["hate"].to_list() == direct.columns()["hate"]
     assert out["verdict"].to_list() == direct.verdicts()
-    assert out.columns == ["id", "text", "meta", "hate", "hate.label", "type.label", "verdict"]
+    assert out.columns == ["id", "text", "meta", "hate", "hate.label", "type.label", "type.probabilities", "verdict"]
 
 
 def test_identical_texts_are_scored_once_in_a_run(fake):
@@ -78,7 +78,15 @@ def test_a_null_text_gets_nulls_and_an_empty_one_a_score(fake):
 
 
 def test_a_file_without_rows_still_gets_the_columns(fake):
-    assert scored([frame([])], fake).columns == ["id", "text", "hate", "hate.label", "type.label", "verdict"]
+    assert scored([frame([])], fake).columns == [
+        "id",
+        "text",
+        "hate",
+        "hate.label",
+        "type.label",
+        "type.probabilities",
+        "verdict",
+    ]
 
 
 ODD = {
@@ -106,7 +114,7 @@ def test_columns_that_are_there_already_are_not_written_over_unasked(fake):
     assert scored([once], fake, replace=True).equals(once)
     both = scored([once], fake, prefix="second.")
     assert both["second.hate"].to_list() == both["hate"].to_list()
-    assert both.columns[-4:] == ["second.hate", "second.hate.label", "second.type.label", "second.verdict"]
+    assert both.columns[-5:-3] == ["second.hate", "second.hate.label"]
 
 
 def test_no_text_column_lists_the_columns(fake):

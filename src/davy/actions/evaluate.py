@@ -23,6 +23,7 @@ from davy.compare.predictions import Predictions, align_predictions, read_predic
 from davy.compare.results import figures_table, record
 from davy.core.errors import UserError
 from davy.core.gold import gold_columns
+from davy.core.scorer import label_advice
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
 from davy.files.data_hash import data_hash, file_hash
@@ -92,7 +93,8 @@ def _scheme_and_columns(
 def _by_models(models: Models, posts: pl.DataFrame, scheme: Scheme, reporter: Reporter) -> list[Predictions]:
     scorers = load_scorers(models)
     for name, scorer in scorers.items():  # before the first of them reads all posts
-        shared_questions(name, [question.name for question in scorer.questions], scheme)
+        advice = label_advice(scorer, scheme.questions[0].name).removeprefix(". ")
+        shared_questions(name, [question.name for question in scorer.questions], scheme, advice=advice)
     return [
         read_predictions(name, scorer.version, score_posts(posts, scorer, reporter), scheme)
         for name, scorer in scorers.items()

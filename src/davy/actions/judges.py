@@ -10,6 +10,7 @@ import polars as pl
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer, score_posts
 from davy.core.errors import UserError, nearest
+from davy.core.scorer import label_advice
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
@@ -77,7 +78,8 @@ class _Model:
         """Return the judge that answers one yes/no question, the first where none is named."""
         known = [q.name for q in self._scorer.questions if q.positive is not None]
         if not known:
-            raise UserError(f"{self._name} answers no yes/no question, so it can't be a judge.")
+            advice = label_advice(self._scorer, question or "hate") or "."
+            raise UserError(f"{self._name} answers no yes/no question, so it can't be a judge{advice}")
         chosen = question or known[0]
         if chosen not in known:
             raise UserError(

@@ -27,7 +27,7 @@ from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, names_format, output_format
 from davy.files.run_folder import open_run_folder, skip_rows
 from davy.models.cascade_screen import as_cascade
-from davy.score.batch import ScoreSettings, check_columns, score_frames
+from davy.score.batch import PROBABILITIES, ScoreSettings, added_columns, check_columns, score_frames
 from davy.score.explain import Explanation, add_reasons, explain
 from davy.score.result import model_of, one_post, records
 
@@ -200,7 +200,8 @@ class _FileRun:
             yield frame
 
     def _write(self, frames: Iterable[pl.DataFrame], table: FileTable) -> None:
-        json_columns = {*table.json, *([f"{self.settings.prefix}why"] if self.explainer else [])}
+        made = [name for name in added_columns(self.scorer, self.settings.prefix) if name.endswith(PROBABILITIES)]
+        json_columns = {*table.json, *made, *([f"{self.settings.prefix}why"] if self.explainer else [])}
         tables.write(self._count(frames), self.out, format=self.out_format, json=json_columns)
 
 

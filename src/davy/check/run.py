@@ -15,6 +15,7 @@ from davy.check.answer_cache import Answer, AnswerCache
 from davy.check.judge import judge_cases
 from davy.core import Case, Outcome, Scorer, Suite, UserError
 from davy.core.errors import nearest
+from davy.core.scorer import label_advice
 
 BATCH = 256
 PATIENCE = 25
@@ -74,10 +75,13 @@ def _answers_it(scorer: Scorer, question: str) -> None:
         hint = nearest(question, list(found))
         raise UserError(
             f"{scorer.name} does not answer {question!r}, which the suite asks; it answers {', '.join(found)}.{hint} "
-            "Name the one that means the same: --question NAME"
+            f"Name the one that means the same: --question NAME{label_advice(scorer, question)}"
         )
     if found[question].positive is None:
-        raise UserError(f"{scorer.name}'s question {question!r} is not a yes/no question, and the suite needs one.")
+        raise UserError(
+            f"{scorer.name}'s question {question!r} is not a yes/no question, and the suite needs one"
+            f"{label_advice(scorer, 'hate') or '.'}"
+        )
 
 
 class _Asking:

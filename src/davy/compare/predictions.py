@@ -38,14 +38,17 @@ def read_predictions(name: str, version: str, scored: pl.DataFrame, scheme: Sche
     return Predictions(name, version, labels, {name: column for name, column in yes.items() if column is not None})
 
 
-def shared_questions(name: str, answered: Sequence[str], scheme: Scheme, *, file: str = "") -> list[Question]:
+def shared_questions(
+    name: str, answered: Sequence[str], scheme: Scheme, *, file: str = "", advice: str = ""
+) -> list[Question]:
     """Return the scheme's questions that a detector answers; none is an error, best raised before it is asked."""
     questions = [question for question in scheme.questions if question.name in answered]
     if not questions:
         asked = ", ".join(question.name for question in scheme.questions)
-        advice = "Predictions need a column Q.label" if file else "Name another model, such as one with @SCHEME"
+        usual = "Predictions need a column Q.label" if file else "Name another model, such as one with @SCHEME"
         raise UserError(
-            f"{file or name} answers {', '.join(answered) or 'nothing'}; scheme {scheme.name!r} asks {asked}. {advice}"
+            f"{file or name} answers {', '.join(answered) or 'nothing'}; scheme {scheme.name!r} asks {asked}. "
+            f"{advice or usual}"
         )
     return questions
 

@@ -16,6 +16,9 @@ from davy.core.annotation import Answers
 from davy.core.errors import nearest
 
 KINDS: tuple[str, ...] = ("one", "many", "scale")
+YES: tuple[str, ...] = ("1", "yes", "true", "1.0")
+NO: tuple[str, ...] = ("0", "no", "false", "0.0")
+"""What tables write for yes and no; pandas makes 1.0 of a 1 where cells are empty."""
 
 
 class Wording(Mapping[str, str]):
@@ -120,11 +123,16 @@ class Question:
         return next(name for name in self.label_names if name != self.positive)
 
     def label(self, spelling: str) -> Label:
-        """Return the label with this name, code or alias (case and spacing don't matter)."""
+        """Return the label with this name, code or alias (case and spacing don't matter).
+
+        Every yes/no question also understands 1 and 0, yes and no, true and false.
+        """
         wanted = fold_spelling(spelling)
         for label in self.labels:
             if wanted in map(fold_spelling, label.spellings):
                 return label
+        if self.no is not None and wanted in (*YES, *NO):
+            return self.label(str(self.positive if wanted in YES else self.no))
         raise KeyError(spelling)
 
     def applies_under(self, above: Collection[str]) -> bool:

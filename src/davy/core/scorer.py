@@ -7,6 +7,7 @@ probabilities a post, in the order of the question's labels.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -227,9 +228,10 @@ class Scores:
         return silent
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the output columns: `Q` and `Q.label` for each question, then `verdict`.
+        """Return the output columns: `Q`, `Q.label` and `Q.probabilities` for each question, then `verdict`.
 
-        Null where there is no answer. `unsure` names the questions that were answered in doubt, where the detector
+        `Q` is the probability of yes; a question of other labels has all their probabilities as JSON. Null where there
+        is no answer. `unsure` names the questions that were answered in doubt, where the detector
         says so; `unsupported_language` is the language of a post that was not judged because of it; with a cascade
         `cleared` marks what it cleared.
         """
@@ -242,6 +244,8 @@ class Scores:
             labels = [SEPARATOR.join(answer) for answer in answers]
             chosen = [labels[code] for code in codes.tolist()]
             columns[f"{question.name}.label"] = self._where_answered(question, chosen)
+            if question.no is None:
+                columns[f"{question.name}.probabilities"] = self._probabilities_json(question)
         columns["verdict"] = self.verdicts()
         if self.unsure:
             columns["unsure"] = [SEPARATOR.join(names) or None for names in self.doubts()]
@@ -250,6 +254,17 @@ class Scores:
         if self.read is not None:
             columns["cleared"] = (~self.read).tolist()
         return columns
+
+    def _probabilities_json(self, question: Question) -> list[str | None]:
+        """Return for each post the probability of every label as a JSON object; null where there is no answer."""
+        keys = [json.dumps(name, ensure_ascii=False) for name in question.label_names]
+        mask = self.has_answer(question)
+        rows = self.probabilities[question.name].astype("float64").round(6)
+        cells: list[str | None] = [None] * len(rows)
+        for row in range(len(rows)) if mask is None else mask.nonzero()[0].tolist():
+            pairs = zip(keys, rows[row].tolist(), strict=True)
+            cells[row] = "{" + ", ".join(f"{key}: {number}" for key, number in pairs) + "}"
+        return cells
 
     def doubts(self) -> list[tuple[str, ...]]:
         """Return for each post the questions whose answer is in doubt, among those that were answered."""
@@ -299,6 +314,16 @@ class Scores:
         codes = np.where(block.max(axis=1) < 0, nothing, codes) if len(block) else codes
         there = self.has_answer(question)
         return (codes if there is None else np.where(there, codes, nothing)), answers
+
+
+def label_advice(scorer: Scorer, question: str) -> str:
+    """Return how to say which label of a classifier answers a question; nothing for scorers of other names."""
+    own = next((known for known in scorer.questions if known.positive is None), None)
+    if own is None or not scorer.name.startswith("hf:"):
+        return ""
+    name = scorer.name.partition("@")[0]
+    labels = ", ".join(own.label_names[:12])
+    return f". Say which of its labels ({labels}) is a yes: {name}@{question}={own.label_names[-1]}"
 
 
 def _or_true(mask: Array | None) -> Array | bool:

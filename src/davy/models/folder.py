@@ -62,7 +62,9 @@ def read(folder: Path, *, check: bool = True) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         refuse_pickles(folder)
-        raise UserError(f"{folder} has no {MANIFEST}, so it is no model folder. `davy export` makes one.")
+        hub = (folder / "config.json").is_file()
+        advice = f"It looks like transformers' own: hf:{folder}" if hub else "`davy train` makes one."
+        raise UserError(f"{folder} has no {MANIFEST}, so it is no model folder. {advice}")
     try:
         manifest = _from_json(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:

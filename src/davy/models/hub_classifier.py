@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
-from davy.core.scorer import PLAIN, Abilities, Scores
+from davy.core.scorer import PLAIN, Abilities, Scorer, Scores
 from davy.models import folder as folders
 from davy.models import hub
 from davy.models.baselines import content_hash
 from davy.models.bertweet import UNKNOWN, unknown_beyond
 from davy.models.encoder import TextTokenizer, load_tokenizer, silence_transformers, why_not_loaded
+from davy.models.label_answers import answer_by_labels, parse_answers
 from davy.models.model_name import ModelName
 from davy.models.token_batches import TokenRows
 
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 BATCH = 32
 
 
-def load_from_hub(asked: ModelName) -> HubClassifier:
-    """Return the classifier `hf:NAME`, from the hub, its cache or a folder."""
+def load_from_hub(asked: ModelName) -> Scorer:
+    """Return the classifier `hf:NAME`, from the hub, its cache or a folder.
+
+    `hf:NAME@hate=LABEL` makes a label of its own the yes of a question; `hf:NAME@hate` finds the label by its spelling.
+    """
     if not asked.argument:
         raise UserError("hf: needs a name, such as hf:org/name, or a folder.")
     silence_transformers()
@@ -54,8 +58,9 @@ def load_from_hub(asked: ModelName) -> HubClassifier:
     labels = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
     many = getattr(model.config, "problem_type", None) == "multi_label_classification"
     question = _question(labels, many=many)
-    version = content_hash((question,), {"name": name, "weights": _fingerprint(model)})
-    return HubClassifier(model.eval(), TextTokenizer(tokenizer, longest, pad), (question,), asked.name, version)
+    version = content_hash((question,), {"weights": _fingerprint(model)})
+    made = HubClassifier(model.eval(), TextTokenizer(tokenizer, longest, pad), (question,), asked.name, version)
+    return answer_by_labels(made, parse_answers(asked.scheme)) if asked.scheme else made
 
 
 def _load_classifier(name: str, options: dict[str, Any]) -> Any:
@@ -113,7 +118,11 @@ def _question(labels: list[str], *, many: bool) -> Question:
             named = ()
         if len({label.name for label in named}) == 2:
             return Question("hate", named, positive=hate.positive)
-    return Question("label", tuple(Label(label) for label in labels), kind="many" if many else "one")
+    # transformers writes LABEL_0, LABEL_1 … where nobody named the labels: files then hold the numbers.
+    bare = all(label == f"LABEL_{i}" for i, label in enumerate(labels))
+    named = tuple(Label(label, aliases=(str(i),) if bare else ()) for i, label in enumerate(labels))
+    positive = labels[1] if bare and len(labels) == 2 and not many else None
+    return Question("label", named, kind="many" if many else "one", positive=positive)
 
 
 def _fingerprint(model: Any) -> float:

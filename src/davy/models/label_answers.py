@@ -70,10 +70,43 @@ def answer_by_labels(scorer: Scorer, answers: Mapping[str, str | Sequence[str]])
     """Return the scorer with yes/no questions that its labels answer; a label that it does not have is an error."""
     sources, questions = {}, []
     for name, given in answers.items():
+        question = _question(name)
         labels = (given,) if isinstance(given, str) else tuple(given)
+        labels = labels or _spelt(scorer, question)
         sources[name] = (_source(scorer, labels), labels)
-        questions.append(_question(name))
+        questions.append(question)
     return LabelAnswers(scorer, tuple(questions), sources)
+
+
+def parse_answers(text: str) -> dict[str, tuple[str, ...]]:
+    """Return question → labels of `QUESTION=LABEL,QUESTION=LABEL`; a question that is named twice takes either label.
+
+    A question without a label has none yet: `answer_by_labels` finds it by its spelling.
+    """
+    answers: dict[str, tuple[str, ...]] = {}
+    for entry in text.split(","):
+        name, equals, label = (part.strip() for part in entry.partition("="))
+        if not name or (equals and not label):
+            raise UserError(f"{text!r} does not say which label answers what. Write QUESTION=LABEL,QUESTION=LABEL.")
+        answers[name] = (*answers.get(name, ()), *([label] if label else ()))
+    return answers
+
+
+def _spelt(scorer: Scorer, question: Question) -> tuple[str, ...]:
+    """Return the scorer's labels that spell the yes of a question."""
+    found = []
+    for label in (label for own in scorer.questions for label in own.label_names):
+        try:
+            found += [label] if question.label(label).name == question.positive else []
+        except KeyError:
+            continue
+    if not found:
+        known = [label for own in scorer.questions for label in own.label_names]
+        raise UserError(
+            f"None of {scorer.name}'s labels ({', '.join(known)}) is a spelling of {str(question.positive)!r}. "
+            f"Say which means it: @{question.name}={known[-1]}"
+        )
+    return tuple(found)
 
 
 def _source(scorer: Scorer, labels: tuple[str, ...]) -> str:
@@ -84,7 +117,7 @@ def _source(scorer: Scorer, labels: tuple[str, ...]) -> str:
     unknown = next((label for label in labels if label not in known), "")
     raise UserError(
         f"{scorer.name} has no label {unknown!r}; it has {', '.join(known)}.{nearest(unknown, known)}"
-        if unknown or not labels
+        if unknown
         else f"{', '.join(labels)} answer different questions of {scorer.name}. Give labels of one question."
     )
 

@@ -41,7 +41,7 @@ class ModelName:
         """Return the parts of a name. What follows the last @ is a scheme, unless the whole is an address or a file."""
         kind, _, rest = name.partition(":")
         scheme: str | None = None
-        if "@" in rest and kind not in ("url", "hf", "llm", "ensemble", "ocr") and not Path(rest).exists():
+        if "@" in rest and kind not in ("url", "llm", "ensemble", "ocr") and not Path(rest).exists():
             rest, _, scheme = rest.rpartition("@")
         elif "@" in kind and not rest:
             kind, _, scheme = kind.partition("@")

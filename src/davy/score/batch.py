@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 Progress = Callable[[int], Any]
 
 WINDOW_BYTES = 64_000_000
-TEXT_COLUMNS = ("verdict", "unsure", "unsupported_language")
+PROBABILITIES = ".probabilities"
+"""The column `Q.probabilities` holds every label's probability as JSON, where Q is no plain yes/no question."""
+TEXT_COLUMNS = (".label", PROBABILITIES, "verdict", "unsure", "unsupported_language")
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ def added_columns(scorer: Scorer, prefix: str = "") -> list[str]:
     names: list[str] = []
     for question in scorer.questions:
         names += [question.name] * (question.positive is not None) + [f"{question.name}.label"]
+        names += [f"{question.name}{PROBABILITIES}"] * (question.no is None)
     names.append("verdict")
     if scorer.abilities.abstains:
         names.append("unsure")
@@ -213,7 +216,7 @@ def _type_of(name: str, names: Sequence[str]) -> Any:
 
     if name == names[-1] and name.endswith("cleared"):
         return pl.Boolean
-    return pl.String if name.endswith((".label", *TEXT_COLUMNS)) else pl.Float64
+    return pl.String if name.endswith(TEXT_COLUMNS) else pl.Float64
 
 
 def _full(held: list[pl.DataFrame], rows: int) -> bool:
