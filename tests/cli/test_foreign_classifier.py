@@ -4,9 +4,9 @@ import json
 
 import polars as pl
 import pytest
-from tiny_encoder import make_tiny_classifier
 
 from davy.cli.app import run
+from tiny_encoder import make_tiny_classifier
 
 LABELS = ["joy", "anger", "fear", "spite", "calm"]
 
