@@ -50,7 +50,7 @@ def test_an_export_has_the_pictures_and_their_credits_and_comes_back_the_same(me
                 "--images", "pictures"]) == 2  # fmt: skip
     capsys.readouterr()
     assert run(["project", "import", "others", "out.json", "--format", "label-studio", "--images", "pictures",
-                "--json"]) == 0  # fmt: skip
+                "--phase", "rating", "--json"]) == 0  # fmt: skip
     told = json.loads(capsys.readouterr().out)
     assert (told["posts"], told["images"], told["missing_images"]) == (3, 2, 0)
     ours = {it.key: (it.licence, it.credit, it.source) for it in stored(memes, "others")}

@@ -13,7 +13,7 @@ from davy.core.errors import UserError
 from davy.schemes import load
 
 
-@pytest.mark.parametrize("name", ["edos", "gmhp7k", "hateful-memes", "hatemoji-check"])
+@pytest.mark.parametrize("name", ["edos", "gmhp7k", "hateful-memes", "hatemoji-check", "meme-construction"])
 def test_a_preset_fits_its_scheme_and_survives_being_stored(name):
     plan = project_file.read_plan(name)
     check_plan(plan, load(plan.scheme))
@@ -23,7 +23,7 @@ def test_a_preset_fits_its_scheme_and_survives_being_stored(name):
     assert plan.settings.support
 
 
-@pytest.mark.parametrize("name", ["edos", "gmhp7k", "hateful-memes", "hatemoji-check"])
+@pytest.mark.parametrize("name", ["edos", "gmhp7k", "hateful-memes", "hatemoji-check", "meme-construction"])
 def test_settings_written_as_yaml_read_back_as_they_were(name):
     plan = project_file.read_plan(name)
     off = replace(plan.settings.care, break_after_minutes=None, hard={"my_question": ("a_b",)})
@@ -55,6 +55,16 @@ def test_edos_sends_level_a_to_experts_unless_all_agree_and_b_and_c_under_two_th
     assert rules["category"] == rules["vector"] == settings.AdjudicationRule("share", "2/3", "expert")
     screening, main = plan.phases
     assert (screening.kind, screening.count, main.people) == ("screening", 200, 3)
+
+
+def test_memes_have_a_training_three_pilots_with_feedback_and_five_ratings_before_their_confounders():
+    for name, before in (("hateful-memes", []), ("meme-construction", ["filter", "build"])):
+        plan = project_file.read_plan(name)
+        assert [it.name for it in plan.phases[:4]] == ["training", "pilot-1", "pilot-2", "pilot-3"]
+        assert all(it.behaviour.feedback and it.behaviour.needs_gold for it in plan.phases[:4])
+        assert [it.name for it in plan.phases[4:]] == [*before, "rating", "confounders"]
+        rating = next(it for it in plan.phases if it.name == "rating")
+        assert (rating.people, rating.corpus, rating.behaviour.grows) == (5, True, True)
 
 
 def test_a_file_changes_a_preset_where_it_says_so_and_only_there():

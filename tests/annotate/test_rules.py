@@ -1,11 +1,13 @@
 """Adjudication rules: what the answers of one post settle, and what they leave to an expert."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 
 import pytest
 
+from davy.annotate import project_file
 from davy.annotate.rules import (
     applicable_verdicts,
     check_rules,
@@ -156,6 +158,37 @@ def test_memes_go_to_an_expert_on_a_severe_split_and_by_the_middle_rating_else(r
         assert ("protected" in outcome.unsettled) == (hate == "hateful")
     else:
         assert outcome.unsettled == {"rating": hate}
+
+
+@pytest.mark.parametrize(
+    ("ratings", "counts", "left_out"),
+    [
+        # The paper's example of severe disagreement, and its mirror.
+        ("11333", "severe", "severe"),
+        ("11133", "severe", "severe"),
+        ("11233", "severe", "severe"),
+        # One lone voice at an end is no severe disagreement.
+        ("13333", "not hateful", "not hateful"),
+        ("11113", "hateful", "hateful"),
+        ("12333", "not hateful", "not hateful"),
+        # How "not sure" counts is the project's to say.
+        ("11222", "undecided", "hateful"),
+        ("11223", "undecided", "hateful"),
+        ("12223", "undecided", "split"),
+        ("22222", "undecided", "undecided"),
+    ],
+)
+def test_severe_is_two_at_each_end_of_five_and_not_sure_counts_as_the_project_says(ratings, counts, left_out):
+    scheme = load("hateful-memes")
+    labels = dict(zip("123", scheme.question("rating").label_names, strict=True))
+    given = said(*({"rating": labels[it]} for it in ratings), scheme=scheme)
+    kept = project_file.read_plan("hateful-memes").settings.adjudication["rating"]
+    assert (kept.rule, kept.least, kept.middle, kept.experts) == ("severe", 2, "counts", 2)
+    for middle, expected in (("counts", counts), ("left out", left_out)):
+        rules = read_rules(scheme, {"rating": replace(kept, middle=middle)})
+        outcome = settle(scheme, rules, given)
+        found = outcome.verdicts["hate"].labels[0] if "hate" in outcome.verdicts else outcome.unsettled["rating"]
+        assert found == expected
 
 
 def test_a_scale_without_a_majority_is_settled_by_its_middle():

@@ -51,9 +51,11 @@ from davy.store import (
     key_usage,
     keys,
     members,
+    meme_steps,
     messages,
     open_store,
     phases,
+    picture_locks,
     posts,
     projects,
     responses,
@@ -164,6 +166,9 @@ def fill_project(db: Connection, ada: str) -> None:
     responses.put(db, "pilot", ada, "survey", {"clarity": 4})
     code = codes.create(db, "pilot", "Soße", by=ada)
     codes.put(db, "pilot", code.id, held.item.post, by=ada, note="n")
+    meme = posts.add(db, Post("m", "of a meme", image="1" * 64), project="pilot", by=ada)
+    meme_steps.add(db, phase, meme, "filter", "passed", by=ada, details={"lang": "dé"}, seconds=1.5)
+    picture_locks.lock(db, "pilot", meme, by=ada)
     fill_round(db, ada)
     picture = images.StoredImage("0" * 64, "lampe ß.png", 3, 2, 70, "image/png", "CC0-1.0", "Łu")
     images.add(db, "pilot", [picture], by=ada)
@@ -282,12 +287,12 @@ def test_a_database_with_rows_is_replaced_only_when_asked_and_kept_aside(store, 
     store.close()
     _, aside = restore(tmp_path / "b.davy", url, replace=True)
     with open_store(url) as again, again.read() as db:
-        assert posts.count(db) == 6
+        assert posts.count(db) == 7
         if not again.sqlite:
             assert db.execute(text(f"SELECT count(*) FROM {aside.split()[-1]}.posts")).scalar_one() == 7
     if store.sqlite:
         with open_store(f"sqlite:///{aside}") as old, old.read() as db:
-            assert posts.count(db) == 7
+            assert posts.count(db) == 8
 
 
 def test_a_sqlite_file_in_use_is_not_replaced(tmp_path):
@@ -298,7 +303,7 @@ def test_a_sqlite_file_in_use_is_not_replaced(tmp_path):
         with pytest.raises(UserError, match="is in use"):
             restore(tmp_path / "b.davy", url, replace=True)
         with store.read() as db:
-            assert posts.count(db) == 6
+            assert posts.count(db) == 7
     assert sorted(it for it in os.listdir(tmp_path) if "-" not in it) == ["b.davy", "davy.sqlite"]
 
 

@@ -82,7 +82,7 @@ class DataStatement:
         }
         given = {"annotators": self._annotators(), "text_kind": self._kind()}
         given |= {"annotators_terms": self._terms} if self._terms else {}
-        if any(phase.behaviour.grows for phase in self._phases):
+        if any(phase.behaviour.from_round for phase in self._phases):
             given["audience"] = (
                 f"Written in rounds to get past a detector, and published nowhere. Release terms: {RELEASE_TERMS}"
             )

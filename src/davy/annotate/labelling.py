@@ -231,7 +231,11 @@ def _phases_for(
     if project.state != "open" or member.left_at is not None:
         return []
     member = _screened(db, project, member, every)
-    return [phase for phase in every if phase_id in (None, phase.id) and eligibility.may_work(member, phase, every)]
+    return [
+        phase
+        for phase in every
+        if phase.behaviour.task is None and phase_id in (None, phase.id) and eligibility.may_work(member, phase, every)
+    ]
 
 
 def _screened(db: Connection, project: Project, member: Member, every: Sequence[Phase]) -> Member:

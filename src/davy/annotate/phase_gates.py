@@ -298,6 +298,11 @@ def _posts_settled(work: _OpenPhase) -> GateReason | None:
     return GateReason("unsettled", {"n": unsettled}) if unsettled else None
 
 
+def _posts_answered(work: _OpenPhase) -> GateReason | None:
+    left = work.phase.size - work.done
+    return GateReason("not_full", {"n": left}) if left > 0 else None
+
+
 def _round_closed(work: _OpenPhase) -> GateReason | None:
     """Return why a round's phase stays open: while people may enter, there is always more to come."""
     round_ = rounds.by_phase(work.db, work.phase.id)
@@ -311,6 +316,7 @@ CLOSING_RULES: Mapping[str, Callable[[_OpenPhase], GateReason | None]] = {
     "shared answers": _shared_answers,
     "people decided": _people_decided,
     "posts settled": _posts_settled,
+    "posts answered": _posts_answered,
     "round closed": _round_closed,
 }
 """Why an open phase can't be closed, or None: a function for each `closes_by` of a kind of phase."""

@@ -110,7 +110,7 @@ def add_posts(
     """Add the posts of a frame to a phase, and return how many; a closed phase takes none."""
     if phase.state == "closed":
         raise UserError(f"Phase {phase.name!r} is closed. Add posts to one that is open or waits.", status=409)
-    if phase.behaviour.grows:
+    if phase.behaviour.from_round:
         raise UserError(
             f"The posts of phase {phase.name!r} are the entries of its round. Enter them there.", status=409
         )

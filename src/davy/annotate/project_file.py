@@ -71,7 +71,7 @@ class PhasePlan:
 
     def __post_init__(self) -> None:
         one_of(self.kind, tuple(PHASE_KINDS), "kind")
-        if self.behaviour.grows:
+        if self.behaviour.from_round:
             raise ValueError(f"kind is {self.kind!r}; such a phase comes with its round: davy round open")
         check_date(self.deadline)
         if self.answers is not None and not re.fullmatch(rf"[1-9]\d?|{EVERYONE}", self.answers):

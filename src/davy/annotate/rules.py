@@ -178,7 +178,7 @@ def _settled(
     if len(given) == 1 and len(panel) > 1 and rule.rule != "single":
         return "one voice"
     if rule.rule == "severe" and question.kind == "scale":
-        found = _scale(scheme, question, [labels[0] for labels in given])
+        found = _scale(scheme, question, rule, [labels[0] for labels in given])
     elif question.kind == "many":
         found = _many(question, rule, given)
     else:
@@ -223,13 +223,17 @@ def _many(question: Question, rule: AdjudicationRule, given: Sequence[tuple[str,
     return "split" if question.required and not chosen else tuple(chosen)
 
 
-def _scale(scheme: Scheme, question: Question, given: Sequence[str]) -> tuple[str, ...] | str:
+def _scale(scheme: Scheme, question: Question, rule: AdjudicationRule, given: Sequence[str]) -> tuple[str, ...] | str:
     """Return the middle answer, unless both ends of the scale have many voices or the middle decides nothing."""
     order = question.label_names
     places = sorted(order.index(label) for label in given)
     smaller = min(places.count(0), places.count(len(order) - 1))
-    if smaller and smaller >= SEVERE * len(places):
+    if smaller and smaller >= (rule.least or SEVERE * len(places)):
         return "severe"
+    if rule.middle == "left out":
+        places = [place for place in places if place in (0, len(order) - 1)]
+        if not places:
+            return "undecided"
     low, high = places[(len(places) - 1) // 2], places[len(places) // 2]
     if low != high:
         return "split"

@@ -17,6 +17,7 @@ from davy.core import FLAGS, PROJECT_ROLES
 from davy.core.errors import UserError, nearest
 
 RULES: tuple[str, ...] = ("majority", "unanimous", "share", "single", "severe")
+MIDDLES: tuple[str, ...] = ("counts", "left out")
 OTHERWISE: tuple[str, ...] = ("expert", "drop", "open")
 MASKINGS: tuple[str, ...] = ("masked", "blurred", "plain")
 LANGUAGES: tuple[str, ...] = ("en", "de")
@@ -38,10 +39,17 @@ class AdjudicationRule:
     otherwise: str = "expert"
     experts: int = 1
     """How many experts decide what comes to them; where they disagree, the post is dropped."""
+    least: int = 0
+    """With `rule: severe`, how many answers at each end of the scale make a split severe; 0: a third of them."""
+    middle: str = "counts"
+    """With `rule: severe`, whether answers between the ends count (the median decides), or are left out."""
 
     def __post_init__(self) -> None:
         one_of(self.rule, RULES, "rule")
         one_of(self.otherwise, OTHERWISE, "otherwise")
+        one_of(self.middle, MIDDLES, "middle")
+        if not 0 <= self.least <= 99:
+            raise ValueError(f"least is {self.least}; write how many answers at each end, 0 for a third")
         try:
             part = Fraction(self.share)
         except (ValueError, ZeroDivisionError):
@@ -284,8 +292,10 @@ def to_yaml(settings: ProjectSettings) -> str:
             if value not in (None, {}) or usual[section][name] not in (None, {})
         }
     for rule in (*kept["adjudication"].values(), *kept["flags"].values()):
-        for name, needed in (("share", rule["rule"] == "share"), ("experts", rule["experts"] != 1)):
-            if not needed:
+        usual_values = {"share": rule["rule"] != "share", "experts": rule["experts"] == 1}
+        usual_values |= {"least": rule["least"] == 0, "middle": rule["middle"] == "counts"}
+        for name, is_usual in usual_values.items():
+            if is_usual:
                 del rule[name]
     kept["support"] = [{name: value for name, value in it.items() if value} for it in kept["support"]]
     kept = {name: value for name, value in kept.items() if value not in ({}, [])}

@@ -15,9 +15,13 @@ CLOSES_BY: tuple[str, ...] = (
     "shared answers",
     "people decided",
     "posts settled",
+    "posts answered",
     "round closed",
 )
 """What must be true before a phase closes; `annotate.phase_gates` has a function for each."""
+
+TASKS: tuple[str, ...] = ("filter", "build", "confounders")
+"""What people do with memes besides rating them; `annotate.meme_tasks` keeps what comes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +57,17 @@ class PhaseKind:
     progress_by: str = "posts"
     """Whether its page counts `posts` or `people` first."""
     grows: bool = False
-    """Posts come one by one while it is open, from a round: it opens empty, and only a round adds it."""
+    """Posts come one by one while it is open, so it may open empty."""
+    from_round: bool = False
+    """Only a round adds it, and its posts are the round's entries."""
+    task: str | None = None
+    """Where its work is done on a page of its own instead of by answers to the scheme: one of `TASKS`."""
     flags: tuple[str, ...] = ("unsure", "other target", "unrealistic")
     """What people may flag about a post."""
 
     def __post_init__(self) -> None:
-        for value, known in ((self.closes_by, CLOSES_BY), (self.next_opens, NEXT_OPENS)):
-            if value not in known:
+        for value, known in ((self.closes_by, CLOSES_BY), (self.next_opens, NEXT_OPENS), (self.task, TASKS)):
+            if value is not None and value not in known:
                 raise ValueError(f"{value!r} is not known; known: {', '.join(known)}")
 
     @property
@@ -98,6 +106,22 @@ PHASE_KINDS: MutableMapping[str, PhaseKind] = {
         answers=3,
         fewest_people=None,
         grows=True,
+        from_round=True,
         flags=("unrealistic", "ambiguous", "unsure"),
     ),
+    "filter": PhaseKind(closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", task="filter"),
+    "build": PhaseKind(
+        closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", grows=True, task="build"
+    ),
+    # A meme's builder is its author, and nobody rates what they built.
+    "rating": PhaseKind(
+        closes_by="posts settled", gives_verdicts=True, answers=5, fewest_people=None, next_opens="beside", grows=True
+    ),
+    "confounders": PhaseKind(
+        closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", grows=True, task="confounders"
+    ),
+    # Settled memes labelled anew by people who never saw them: how well people do.
+    "relabelling": PhaseKind(closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside"),
 }
+TASK_KINDS: tuple[str, ...] = tuple(name for name, kind in PHASE_KINDS.items() if kind.task)
+"""Kinds whose posts are never handed out for labelling."""

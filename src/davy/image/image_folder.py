@@ -54,6 +54,8 @@ class ImageFolder:
         """Keep a picture and its grey preview, and return the file; one that is there already is left as it is."""
         data = picture.encode("PNG")
         key = hashlib.sha256(data).hexdigest()
+        if self._locked(key).is_file():
+            raise UserError("This picture is locked, so it can't be added.", status=409)
         self.put_bytes(key, data)
         self._make_preview(key, "grey", picture)
         return ImageFile(key, picture.image.width, picture.image.height, len(data))
@@ -63,7 +65,7 @@ class ImageFolder:
         if hashlib.sha256(data).hexdigest() != key or not data.startswith(b"\x89PNG\r\n\x1a\n"):
             raise UserError(f"The picture {key[:12]}… is damaged: its bytes don't match its key.")
         target = self._file(key)
-        if not target.is_file():
+        if not target.is_file() and not self._locked(key).is_file():
             self._write(target, data)
 
     def find(self, key: str) -> Path | None:
@@ -93,11 +95,25 @@ class ImageFolder:
             for path in (self._file(key), *(self._file(key, kind) for kind in PREVIEWS)):
                 path.unlink(missing_ok=True)
 
+    def lock(self, key: str) -> None:
+        """Move a picture to `locked/`, where nothing here reads it, and remove its previews; twice does no harm."""
+        path = self.find(key)
+        if path is not None:
+            try:
+                self._locked(key).parent.mkdir(mode=0o700, exist_ok=True)
+                path.replace(self._locked(key))
+            except OSError as error:
+                raise UserError(f"Can't lock a picture in {self.path}: {error.strerror}. Do it by hand now.") from error
+        self.remove(key)
+
     def keys(self) -> Iterator[str]:
         """Yield the keys of all pictures."""
         for path in sorted(self.path.glob("??/*.png")):
             if is_image_key(path.stem):
                 yield path.stem
+
+    def _locked(self, key: str) -> Path:
+        return self.path / "locked" / f"{key}.png"
 
     def _file(self, key: str, preview: str | None = None) -> Path:
         ending = ".png" if preview is None else f".{preview}.jpg"

@@ -150,11 +150,18 @@ def renew(db: Connection, held: HeldAssignment, *, lease: timedelta, at: datetim
 
 
 def finish(
-    db: Connection, held: HeldAssignment, annotation: str, *, wanted: int | None, seconds: float | None, at: datetime
+    db: Connection,
+    held: HeldAssignment,
+    annotation: str | None,
+    *,
+    wanted: int | None,
+    seconds: float | None,
+    at: datetime,
 ) -> FinishedAssignment:
     """Note that a held item is answered, or looked at again; return what became of it.
 
-    `wanted` is how many answers make it full; None where that can't be said.
+    `wanted` is how many answers make it full; None where that can't be said. Work on a page of its own has no
+    annotation.
     """
     was = held.assignment
     _done(db, held, "done", annotation, at=at)

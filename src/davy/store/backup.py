@@ -172,6 +172,9 @@ def _write_images(db: Connection, archive: zipfile.ZipFile, images: PictureStora
     if table is None:  # a database of a version without pictures
         return about
     query = select(table.c.key).where(table.c.withdrawn_at.is_(None)).distinct().order_by(table.c.key)
+    locks = next((it for it in reflect_tables(db) if it.name == "picture_locks"), None)
+    if locks is not None:  # a locked picture stays where it is: each copy would be one more
+        query = query.where(table.c.key.not_in(select(locks.c.key)))
     for key in db.scalars(query).all():
         path = images.find(key)
         if path is None:

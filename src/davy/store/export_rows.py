@@ -15,6 +15,7 @@ from sqlalchemy.engine import Row
 
 from davy.core import POST_COLUMNS, Annotation, Project
 from davy.store.annotations import NONE, current
+from davy.store.picture_locks import UNLOCKED
 from davy.store.posts import COLUMNS
 from davy.store.tables import annotations, answers, items, members, posts, users, verdicts
 
@@ -77,6 +78,7 @@ def _next_posts(db: Connection, project_id: str, phase_ids: Sequence[str], after
     """Return (key, columns of a post…) of the next posts that are items of the phases, by id."""
     wanted = exists().where(items.c.post == posts.c.id, items.c.phase.in_(list(phase_ids)))
     query = select(posts.c.id, *COLUMNS).where(posts.c.project == project_id, posts.c.public_id > after, wanted)
+    query = query.where(UNLOCKED)
     return db.execute(query.order_by(posts.c.public_id).limit(page)).all()
 
 

@@ -1,7 +1,8 @@
 """Which pictures a project, or the shared shelf, has: their sizes, licence, credit and source. The bytes are files.
 
 A row is never changed but for its withdrawal, after which the picture is not shown and can't come back. Whose picture
-it is decides who sees it; the file itself, under its key, may serve several projects.
+it is decides who sees it; the file itself, under its key, may serve several projects. A picture that is locked
+(`store.picture_locks`) is nobody's: no function here returns it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sqlalchemy import URL, ColumnElement, Connection, func, insert, select, upd
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
+from davy.store.meme_tables import picture_locks
 from davy.store.tables import images, posts
 from davy.store.url import parse_url, sqlite_path
 
@@ -42,6 +44,8 @@ class StoredImage:
 
 
 _COLUMNS = [images.c[name] for name in StoredImage.__dataclass_fields__]
+_LOCKED = select(picture_locks.c.key)
+_AVAILABLE = images.c.withdrawn_at.is_(None) & images.c.key.not_in(_LOCKED)
 
 
 def folder_path(url: URL | str) -> Path | None:
@@ -69,6 +73,8 @@ def add(db: Connection, project: str | None, rows: Iterable[StoredImage], *, by:
     gone = [wanted[key].name for key, at in known.items() if at is not None]
     if gone:
         raise UserError(f"The picture {gone[0][:80]!r} was withdrawn, so it can't be added again.", status=409)
+    if any(db.scalar(_LOCKED.where(picture_locks.c.key.in_(part)).limit(1)) for part in _parts(list(wanted))):
+        raise UserError("One of these pictures is locked, so it can't be added.", status=409)
     fresh = [row for key, row in wanted.items() if key not in known]
     for row in fresh:
         values = {name: getattr(row, name) for name in StoredImage.__dataclass_fields__}
@@ -82,20 +88,20 @@ def add(db: Connection, project: str | None, rows: Iterable[StoredImage], *, by:
 
 def find(db: Connection, project: str | None, key: str) -> StoredImage | None:
     """Return a picture that a project may show: its own or the shelf's; None where it has none or it was withdrawn."""
-    query = select(*_COLUMNS).where(images.c.key == key, _seen_by(project), images.c.withdrawn_at.is_(None)).limit(1)
+    query = select(*_COLUMNS).where(images.c.key == key, _seen_by(project), _AVAILABLE).limit(1)
     row = db.execute(query).first()
     return None if row is None else StoredImage(*row)
 
 
 def of_project(db: Connection, project: str | None) -> list[StoredImage]:
     """Return the pictures of a project, or of the shelf, in the order of their names."""
-    query = select(*_COLUMNS).where(_owner(project), images.c.withdrawn_at.is_(None))
+    query = select(*_COLUMNS).where(_owner(project), _AVAILABLE)
     return [StoredImage(*row) for row in db.execute(query.order_by(images.c.name, images.c.key))]
 
 
 def of_posts(db: Connection, project: str, keys: Collection[str]) -> list[StoredImage]:
     """Return the pictures with these keys that a project may show, its own before the shelf's, each once."""
-    query = select(*_COLUMNS).where(_seen_by(project), images.c.withdrawn_at.is_(None))
+    query = select(*_COLUMNS).where(_seen_by(project), _AVAILABLE)
     rows = [row for part in _parts(sorted(keys)) for row in db.execute(query.where(images.c.key.in_(part)))]
     found = [StoredImage(*row) for row in rows]
     return list({it.key: it for it in sorted(found, key=lambda it: (it.key, it.project is not None))}.values())
@@ -103,13 +109,13 @@ def of_posts(db: Connection, project: str, keys: Collection[str]) -> list[Stored
 
 def count(db: Connection, project: str | None) -> int:
     """Return how many pictures a project, or the shelf, has."""
-    query = select(func.count()).select_from(images).where(_owner(project), images.c.withdrawn_at.is_(None))
+    query = select(func.count()).select_from(images).where(_owner(project), _AVAILABLE)
     return db.execute(query).scalar_one()
 
 
 def keys_of(db: Connection, project: str | None, keys: Collection[str]) -> set[str]:
     """Return those keys whose pictures a project may show: its own and the shelf's."""
-    query = select(images.c.key).where(_seen_by(project), images.c.withdrawn_at.is_(None))
+    query = select(images.c.key).where(_seen_by(project), _AVAILABLE)
     return {key for part in _parts(list(keys)) for key in db.scalars(query.where(images.c.key.in_(part)))}
 
 
@@ -125,6 +131,7 @@ def keys_in_use(db: Connection, keys: Collection[str]) -> set[str]:
 def names_wanted(db: Connection, project: str) -> list[str]:
     """Return the images that a project's posts name: keys of pictures, and names of files that are not here yet."""
     query = select(posts.c.image).where(posts.c.image.is_not(None), posts.c.project == project)
+    query = query.where(posts.c.image.not_in(_LOCKED))
     return sorted(db.scalars(query.distinct()))
 
 

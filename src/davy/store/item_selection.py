@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, exists, or_, select, text
 
 from davy.core import Assignment, Item, Phase, Post
+from davy.core.phase_kind import TASK_KINDS
 from davy.store import tallies
 from davy.store.items import COLUMNS as ITEM
 from davy.store.items import ROOM, item_from
@@ -69,6 +70,8 @@ _IN_HAND = (
     .join(phases, phases.c.id == assignments.c.phase)
     .where(assignments.c.annotator == bindparam("me"), phases.c.project == bindparam("project"))
     .where(text("assignments.state IN ('held', 'again')"), text("phases.state = 'open'"))
+    # Work on a page of its own is no post to label.
+    .where(text(f"phases.kind NOT IN ({', '.join(repr(kind) for kind in TASK_KINDS)})"))
     # What is held first, then second looks from the oldest on; one that was put off comes last.
     .order_by(text("assignments.state DESC"), text("assignments.leased_until IS NOT NULL"), assignments.c.done_at)
     .limit(ONE)

@@ -20,6 +20,7 @@ from davy.store import cases as cases_store
 from davy.store import events, members, posts, teams, users
 from davy.store.challenge_tables import challenge_people, submissions
 from davy.store.columns import now
+from davy.store.meme_tables import meme_steps
 from davy.store.round_tables import entries
 from davy.store.serving_tables import api_usage, suggestions
 from davy.store.tables import (
@@ -84,7 +85,7 @@ def export(db: Connection, user_id: str, *, project_id: str | None = None) -> di
     mine = select(codes.c.id) if project_id is None else select(codes.c.id).where(codes.c.project == project_id)
     made["coded"] = _rows(db, coded, coded.c.by == user_id, coded.c.code.in_(mine))
     made["annotations"] = list(_annotations(db, user_id, project_id))
-    for name in ("messages", "cases", "coded", "annotations", "entries"):
+    for name in ("messages", "cases", "coded", "annotations", "entries", "memes"):
         _show_ids(db, made[name])
     return made
 
@@ -206,6 +207,7 @@ _TABLES: tuple[tuple[str, Table, str], ...] = (
     ("codes", codes, "made_by"),
     ("cases", cases, "settled_by"),
     ("entries", entries, "author"),
+    ("memes", meme_steps, "by"),
 )
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Select, func, select, text
 
 from davy.core.annotation import Answers
 from davy.store.annotations import NONE, current
+from davy.store.picture_locks import UNLOCKED
 from davy.store.tables import annotations, answers, cases, items, posts, tallies
 from davy.store.tallies import COLUMNS, Tally
 
@@ -92,7 +93,7 @@ def phase_posts(db: Connection, phase_id: str, post_ids: Sequence[str]) -> list[
             items.c.id, items.c.post, items.c.position, items.c.gold, posts.c.text, posts.c.lang, posts.c.image
         )
         .join_from(items, posts, items.c.post == posts.c.id)
-        .where(items.c.phase == phase_id, items.c.post.in_(list(post_ids)))
+        .where(items.c.phase == phase_id, items.c.post.in_(list(post_ids)), UNLOCKED)
     )  # fmt: skip
     found = {
         row.post: PhasePost(row.id, row.post, row.position, _answers_of(row.gold), row.text or "", row.lang, row.image)

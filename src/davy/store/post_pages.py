@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Text, exists, func, select, type_coerce
 
+from davy.store.picture_locks import UNLOCKED
 from davy.store.posts import owned_by
 from davy.store.tables import posts, verdicts
 from davy.store.verdicts import is_newest
@@ -81,7 +82,7 @@ def labels(db: Connection, project: str | None) -> list[str]:
 
 
 def _conditions(project: str | None, wanted: PostFilter, *, hidden: bool) -> list[ColumnElement[bool]]:
-    found = [owned_by(project)]
+    found = [owned_by(project), UNLOCKED]
     if not hidden:
         found.append(posts.c.hidden == 0)
     if wanted.lang:

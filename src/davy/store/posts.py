@@ -20,6 +20,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from davy.core import POST_COLUMNS, Post, Source, UserError
 from davy.store import events
 from davy.store.columns import new_id, now
+from davy.store.meme_tables import picture_locks
 from davy.store.tables import posts
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ def frames(db: Connection, *, project: str | None, chunk: int = CHUNK) -> Iterat
     last = ""
     while True:
         query = select(*COLUMNS).where(owned_by(project), posts.c.public_id > last, posts.c.hidden == 0)
+        query = query.where(posts.c.image.is_(None) | posts.c.image.not_in(select(picture_locks.c.key)))
         rows = db.execute(query.order_by(posts.c.public_id).limit(chunk)).all()
         if not rows:
             return

@@ -11,6 +11,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Select, Text, exists, func, select, type_coerce
 
 from davy.core import Project
+from davy.store.picture_locks import UNLOCKED
 from davy.store.tables import posts, verdict_annotations, verdicts
 from davy.store.verdicts import is_newest
 
@@ -57,14 +58,14 @@ def page(
 ) -> list[SettledPost]:
     """Return the posts whose verdict on a question counts and fits, the newest verdict first; `hidden` ones, too."""
     query = _counting(project, question, label, basis)
-    if not hidden:
-        query = query.where(exists().where(posts.c.id == verdicts.c.post, posts.c.hidden == 0))
+    shown = [posts.c.id == verdicts.c.post, UNLOCKED, *([] if hidden else [posts.c.hidden == 0])]
+    query = query.where(exists().where(*shown))
     query = query if before is None else query.where(verdicts.c.id < before)
     rows = db.execute(query.order_by(verdicts.c.id.desc()).limit(limit)).all()
     turns = _turns(db, project, [row.post for row in rows])
     columns = (posts.c.id, posts.c.public_id, posts.c.text, posts.c.lang, posts.c.image)
-    shown = select(*columns).where(posts.c.id.in_([row.post for row in rows]))
-    texts = {row.id: row for row in (db.execute(shown) if rows else ())}
+    named = select(*columns).where(posts.c.id.in_([row.post for row in rows]))
+    texts = {row.id: row for row in (db.execute(named) if rows else ())}
     return [
         SettledPost(row.id, post.public_id, post.text or "", post.lang, post.image, turns[row.post])
         for row in rows

@@ -231,7 +231,7 @@ def _chosen_phases(form: FormData, every: list[Phase]) -> list[str]:
 
 def _check_adversarial(place: Place, every: list[Phase], chosen: list[str]) -> bool:
     """Return whether an export holds entries of rounds; who lacks the role for adversarial texts gets none of those."""
-    adversarial = any(phase.behaviour.grows for phase in every if phase.name in chosen)
+    adversarial = any(phase.behaviour.from_round for phase in every if phase.name in chosen)
     if adversarial and not place.may("attack"):
         raise LocalizedError("adversarial_export", status=403)
     return adversarial

@@ -151,7 +151,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         people=len(people),
         mine=mine,
         step=_step(place, rows),
-        kinds=[name for name, kind in PHASE_KINDS.items() if not kind.grows],
+        kinds=[name for name, kind in PHASE_KINDS.items() if not kind.from_round],
         main_kind=MAIN_KIND,
     )
 

@@ -1,0 +1,175 @@
+"""What people did with memes, step by step: filtered, built, and looked for confounders of each side.
+
+A step is only ever added; of several steps about one meme and one side, the last one counts. What a built meme or a
+confounder is about stands in its post (`parent`, `meta`); a step says who made it, of what, and how long it took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, insert, select
+
+from davy.core import Phase
+from davy.core.meme import SIDES
+from davy.store import events, items, posts
+from davy.store.columns import new_id, now
+from davy.store.meme_tables import meme_steps
+from davy.store.picture_locks import UNLOCKED
+from davy.store.tables import items as item_table
+from davy.store.tables import posts as post_table
+from davy.store.tables import tallies, verdicts
+from davy.store.verdicts import is_newest
+
+MOST_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class MemeStep:
+    """One step. `post` and `made` are keys of posts; `step` is filter, build, or the side of a confounder."""
+
+    id: str
+    project: str
+    phase: str
+    post: str
+    step: str
+    result: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    made: str | None = None
+    by: str = events.SYSTEM
+    seconds: float | None = None
+    at: datetime | None = None
+
+
+_COLUMNS = [meme_steps.c[name] for name in MemeStep.__dataclass_fields__]
+
+
+def add(
+    db: Connection,
+    phase: Phase,
+    post: str,
+    step: str,
+    result: str,
+    *,
+    by: str,
+    details: Mapping[str, Any] | None = None,
+    made: str | None = None,
+    seconds: float | None = None,
+) -> MemeStep:
+    """Keep a step and return it."""
+    kept = MemeStep(
+        new_id(), phase.project, phase.id, post, step, result, dict(details or {}), made, by, seconds, now()
+    )
+    db.execute(insert(meme_steps).values({name: getattr(kept, name) for name in MemeStep.__dataclass_fields__}))
+    return kept
+
+
+def newest(db: Connection, post: str, step: str) -> MemeStep | None:
+    """Return the last step of a kind about a meme, or None."""
+    query = select(*_COLUMNS).where(meme_steps.c.post == post, meme_steps.c.step == step)
+    row = db.execute(query.order_by(meme_steps.c.id.desc()).limit(1)).one_or_none()
+    return None if row is None else MemeStep(*row)
+
+
+def of_project(db: Connection, project: str) -> list[MemeStep]:
+    """Return all steps of a project, oldest first."""
+    query = select(*_COLUMNS).where(meme_steps.c.project == project).order_by(meme_steps.c.id)
+    return [MemeStep(*row) for row in db.execute(query)]
+
+
+def made_by(db: Connection, post: str) -> MemeStep | None:
+    """Return the step that a meme came of, or None."""
+    row = db.execute(select(*_COLUMNS).where(meme_steps.c.made == post)).first()
+    return None if row is None else MemeStep(*row)
+
+
+def count_results(db: Connection, project: str) -> dict[tuple[str, str], int]:
+    """Return how many steps a project has, by step and result."""
+    query = select(meme_steps.c.step, meme_steps.c.result, func.count()).where(meme_steps.c.project == project)
+    return {(step, result): int(n) for step, result, n in db.execute(query.group_by("step", "result"))}
+
+
+def enqueue(db: Connection, phase: Phase, post_keys: Iterable[str], *, by: str) -> int:
+    """Add posts to the end of a phase that do not stand in it yet, and return how many."""
+    wanted = list(dict.fromkeys(post_keys))
+    inside = select(item_table.c.post).where(item_table.c.phase == phase.id, item_table.c.post.in_(wanted))
+    known = set(db.scalars(inside))
+    ids = posts.public_ids(db, [key for key in wanted if key not in known])
+    rows = [(ids[key], None, None) for key in wanted if key in ids]
+    return items.add(db, phase, rows, by=by, shuffled=False) if rows else 0
+
+
+def hateful_without_item(
+    db: Connection, rating: Phase, confounders: Phase, *, question: str, positive: str
+) -> list[str]:
+    """Return the settled hateful memes of a rating phase that are no confounders and wait for theirs."""
+    other = item_table.alias("other")
+    confounder = select(meme_steps.c.id).where(meme_steps.c.made == item_table.c.post, meme_steps.c.step.in_(SIDES))
+    query = (
+        select(item_table.c.post)
+        .join(post_table, post_table.c.id == item_table.c.post)
+        .join(verdicts, and_(verdicts.c.post == item_table.c.post, verdicts.c.question == question))
+        .where(item_table.c.phase == rating.id, item_table.c.state == "settled", is_newest(rating.project))
+        .where(verdicts.c.labels == [positive], UNLOCKED, ~confounder.exists())
+        .where(~select(other.c.id).where(other.c.post == item_table.c.post, other.c.phase == confounders.id).exists())
+        .order_by(item_table.c.position)
+        .limit(MOST_AT_ONCE)
+    )
+    return list(db.scalars(query))
+
+
+@dataclass(frozen=True, slots=True)
+class RatedMeme:
+    """A meme of a rating phase. `label` is its settled answer to the question that decides; None until then."""
+
+    key: str
+    id: str
+    state: str
+    text: str
+    image: str | None
+    parent: str | None
+    label: str | None
+
+
+def rated_memes(
+    db: Connection, rating: Phase, question: str, *, parent: str | None = None, only: Sequence[str] | None = None
+) -> list[RatedMeme]:
+    """Return the memes of a rating phase in their order; those with a parent, or `only` those with these keys."""
+    label = (
+        select(verdicts.c.labels)
+        .where(verdicts.c.post == item_table.c.post, verdicts.c.question == question, is_newest(rating.project))
+        .limit(1)
+        .scalar_subquery()
+    )
+    query = (
+        select(post_table.c.id, post_table.c.public_id, item_table.c.state, post_table.c.text)
+        .add_columns(post_table.c.image, post_table.c.parent, label)
+        .join_from(item_table, post_table, post_table.c.id == item_table.c.post)
+        .where(item_table.c.phase == rating.id, UNLOCKED)
+    )
+    query = query if parent is None else query.where(post_table.c.parent == parent)
+    query = query if only is None else query.where(post_table.c.id.in_(only))
+    return [_rated(*row) for row in db.execute(query.order_by(item_table.c.position))]
+
+
+def _rated(
+    key: str, id: str, state: str, text: str | None, image: str | None, parent: str | None, labels: list[str] | None
+) -> RatedMeme:
+    label = labels[0] if labels and state == "settled" else None
+    return RatedMeme(key, id, state, text or "", image, parent, label)
+
+
+def item_states(db: Connection, phase_ids: Sequence[str]) -> dict[tuple[str, str], int]:
+    """Return how many items phases have, by phase and state."""
+    query = select(item_table.c.phase, item_table.c.state, func.count()).where(item_table.c.phase.in_(phase_ids))
+    return {(phase, state): int(n) for phase, state, n in db.execute(query.group_by("phase", "state"))}
+
+
+def seconds_of(db: Connection, phase_ids: Sequence[str]) -> dict[str, tuple[float, int]]:
+    """Return the seconds that people spent in phases, and how many answers or steps these were, by phase."""
+    query = select(tallies.c.phase, func.sum(tallies.c.seconds), func.sum(tallies.c.given))
+    rows = db.execute(query.where(tallies.c.phase.in_(phase_ids)).group_by(tallies.c.phase))
+    return {phase: (float(seconds or 0), int(n or 0)) for phase, seconds, n in rows}

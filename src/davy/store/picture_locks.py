@@ -1,0 +1,97 @@
+"""Locked pictures: suspected pictures of child abuse. Nobody sees, exports, copies or learns from them any more.
+
+A post in; its picture's key is locked wherever it is, and so are the renderings of memes that were built from it. Posts
+with a locked picture leave every queue; `UNLOCKED` keeps them out of pages and exports. The file stays where
+`ImageFolder.lock` moves it, since the law may ask to preserve it. There is no way back from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, insert, or_, select, update
+
+from davy.core import UserError
+from davy.store import events
+from davy.store.columns import now
+from davy.store.meme_tables import picture_locks
+from davy.store.tables import assignments, cases, items, posts
+
+UNLOCKED = or_(posts.c.image.is_(None), posts.c.image.not_in(select(picture_locks.c.key)))
+"""The condition that a post has no locked picture."""
+LONGEST_NOTE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLock:
+    """One locked picture. `reported_at` is when somebody in charge noted what was done about it."""
+
+    key: str
+    project: str
+    post: str
+    locked_at: datetime
+    locked_by: str
+    reported_at: datetime | None = None
+    reported_by: str | None = None
+    note: str | None = None
+
+
+_COLUMNS = [picture_locks.c[name] for name in PictureLock.__dataclass_fields__]
+
+
+def lock(db: Connection, project: str, post_key: str, *, by: str) -> list[str]:
+    """Lock a post's picture and what was built from it, and return the keys; what is locked already stays so."""
+    row = db.execute(select(posts.c.public_id, posts.c.image).where(posts.c.id == post_key)).one()
+    if row.image is None:
+        raise UserError("This post has no picture, so there is none to lock.", status=409)
+    built = select(posts.c.image).where(posts.c.image.is_not(None), posts.c.meta.contains(row.image, autoescape=True))
+    keys = list(dict.fromkeys([row.image, *db.scalars(built)]))
+    known = set(db.scalars(select(picture_locks.c.key).where(picture_locks.c.key.in_(keys))))
+    fresh = [key for key in keys if key not in known]
+    own = {"project": project, "post": row.public_id, "locked_at": now(), "locked_by": by}
+    if fresh:
+        db.execute(insert(picture_locks), [{"key": key, **own} for key in fresh])
+        _take_out(db, fresh)
+        events.record(db, by=by, what="picture locked", about=f"project {project}", post=row.public_id, n=len(fresh))
+    return keys
+
+
+def _take_out(db: Connection, keys: Sequence[str]) -> None:
+    """Drop the posts with these pictures from all queues: of labelling, of memes' phases and of experts."""
+    named = select(posts.c.id).where(posts.c.image.in_(keys))
+    mine = select(items.c.id).where(items.c.post.in_(named))
+    held = update(assignments).where(assignments.c.item.in_(mine), assignments.c.state.in_(("held", "again")))
+    db.execute(held.values(state="lapsed", leased_until=None))
+    waiting = update(cases).where(cases.c.item.in_(mine), cases.c.state == "open")
+    db.execute(waiting.values(state="dropped", settled_by=events.SYSTEM, settled_at=now(), held_by=None))
+    db.execute(update(items).where(items.c.post.in_(named)).values(state="dropped", room=0))
+
+
+def of_project(db: Connection, project: str) -> list[PictureLock]:
+    """Return the pictures that were locked from a project, newest first."""
+    query = select(*_COLUMNS).where(picture_locks.c.project == project)
+    return [PictureLock(*row) for row in db.execute(query.order_by(picture_locks.c.locked_at.desc()))]
+
+
+def waiting(db: Connection, project: str) -> int:
+    """Return how many locked pictures nobody in charge has dealt with yet."""
+    query = select(func.count()).select_from(picture_locks).where(picture_locks.c.project == project)
+    return db.execute(query.where(picture_locks.c.reported_at.is_(None))).scalar_one()
+
+
+def is_locked(db: Connection, key: str) -> bool:
+    """Return whether a picture is locked."""
+    return db.scalar(select(picture_locks.c.key).where(picture_locks.c.key == key)) is not None
+
+
+def note_report(db: Connection, project: str, key: str, note: str, *, by: str) -> None:
+    """Keep what the person in charge did about a locked picture: to whom they reported it, and its number there."""
+    note = note.strip()
+    if not note or len(note) > LONGEST_NOTE:
+        raise UserError(f"Write in 1 to {LONGEST_NOTE} characters to whom you reported it, and when.", status=422)
+    change = update(picture_locks).where(picture_locks.c.key == key, picture_locks.c.project == project)
+    if not db.execute(change.values(reported_at=now(), reported_by=by, note=note)).rowcount:
+        raise UserError("There is no such locked picture in this project.", status=404)
+    events.record(db, by=by, what="locked picture reported", about=f"project {project}")
