@@ -62,6 +62,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "davy.cli.round:app",
         "Rounds of people against a detector: open, close, look at the story so far, replay recorded ones.",
     ),
+    "meme": (
+        "davy.cli.meme:app",
+        "Memes: read source memes, keep licensed pictures, draw memes from layouts, make a benchmark.",
+    ),
     "compare": (
         "davy.cli.compare:compare",
         "Rank many systems against gold: intervals, paired tests, rank stability, and what the best ones still miss.",

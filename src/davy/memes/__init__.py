@@ -1,0 +1,1 @@
+"""Memes: where they come from and the benchmark that is drawn from harmless parts."""
