@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from davy.actions.file_checks import UploadLimits
+from davy.actions.file_checks import UploadLimits, check_contents
+from davy.actions.parquet_check import measure_parquet
 from davy.core import UserError
 from davy.serve.uploads import Upload, neutral_cell, neutral_frame, receive, safe_name
 
@@ -202,3 +203,29 @@ def test_other_cells_stay(cell: object) -> None:
 def test_an_exported_frame_is_neutral_in_cells_and_names() -> None:
     frame = neutral_frame(pl.DataFrame({"=x": ["=1", None, "ok"], "n": [-1, 2, 3]}))
     assert frame.to_dict(as_series=False) == {"'=x": ["'=1", None, "ok"], "n": [-1, 2, 3]}
+
+
+def repeated_parquet(path: Path, rows: int) -> Path:
+    """Write a Parquet file of a few kilobytes in which one value is said once and repeated."""
+    columns = (pl.repeat("x" * 100, rows).alias("text"), pl.repeat(1, rows).alias("id"))
+    pl.select(columns).write_parquet(path, compression="zstd")
+    assert path.stat().st_size < 200_000
+    return path
+
+
+def test_a_parquet_file_that_unpacks_to_far_more_is_refused(tmp_path):
+    bomb = repeated_parquet(tmp_path / "bomb.parquet", 3_000_000)
+    with pytest.raises(UserError, match=r"3,000,000 rows of 2 columns, more than 5,000,000 cells"):
+        check_contents(bomb, bomb.name, UploadLimits(cells=5_000_000))
+    with pytest.raises(UserError, match="unpacks to"):
+        check_contents(bomb, bomb.name, UploadLimits(unpacked=100_000_000))
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w") as archive:
+        archive.write(bomb, "default/train-00000.parquet")
+    with pytest.raises(UserError, match="more than 5,000,000 cells"):
+        check_contents(tmp_path / "bomb.zip", "bomb.zip", UploadLimits(cells=5_000_000))
+
+
+def test_a_parquet_file_that_takes_too_much_memory_ends_its_reader_and_not_the_server(tmp_path):
+    bomb = repeated_parquet(tmp_path / "bomb.parquet", 3_000_000)
+    with pytest.raises(UserError, match=r"more than 0.5 GB of memory|can't be read"):
+        measure_parquet(bomb, most_cells=100_000_000, memory=2**29)

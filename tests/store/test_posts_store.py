@@ -154,3 +154,11 @@ def make_projects(db):
     for name in ("a", "b"):
         projects.create(db, id=name, title=name, scheme="grumble", scheme_version=1, settings={}, by="shell")
     return "a", "b"
+
+
+def test_a_post_of_megabytes_is_refused_by_its_id(store):
+    frame = pl.DataFrame({"id": ["a", "b"], "text": ["short", "x" * (posts.LONGEST_TEXT + 1)]})
+    with pytest.raises(UserError, match="Post 'b' has 50,001 characters"), store.write() as db:
+        posts.ensure(db, frame, project=None, by="shell")
+    with store.read() as db:
+        assert posts.count(db) == 0

@@ -31,6 +31,10 @@ COLUMNS = [posts.c.public_id, *(posts.c[name] for name in POST_COLUMNS if name !
 """What makes a `Post`: the id in it is the one that people see."""
 
 
+LONGEST_TEXT = 50_000
+"""Characters of one post. Every page that shows a post masks it, which takes seconds for megabytes."""
+
+
 def owned_by(project: str | None) -> ColumnElement[bool]:
     """Return the condition that posts are a project's, or with None that they lie on the shelf."""
     return posts.c.project.is_(None) if project is None else posts.c.project == project
@@ -207,6 +211,14 @@ def _rows(part: pl.DataFrame, *, first: int) -> list[dict[str, Any]]:
     repeated = part["id"].is_first_distinct().not_()
     if repeated.any():
         raise _taken(part["id"][int(repeated.arg_max() or 0)], "appears twice")
+    if "text" in names:
+        length = part["text"].str.len_chars().fill_null(0)
+        if int(length.max() or 0) > LONGEST_TEXT:  # type: ignore[arg-type]
+            post_id, got = part["id"][int(length.arg_max() or 0)], int(length.max() or 0)  # type: ignore[arg-type]
+            raise UserError(
+                f"Post {post_id!r} has {got:,} characters; a post has at most {LONGEST_TEXT:,}. Nothing was added. "
+                "Cut it into several posts."
+            )
     for name in names:
         nul = part[name].str.contains("\0", literal=True).fill_null(value=False)
         if nul.any():
