@@ -178,6 +178,8 @@ def test_a_project_is_made_from_a_scheme_and_the_posts_of_the_store(site):
     client = site.as_("expert")
     none = make(client, start="scheme:hate", posts="store", lang="fr", answers="2")
     assert none.status_code == 422
+    for answers in ("100", "0", "²", "٣", "9" * 30):
+        assert make(client, start="scheme:hate", posts="store", lang="de", answers=answers).status_code == 422
     made = make(client, start="scheme:hate", posts="store", lang="de", answers="2")
     assert made.headers["location"] == "/projects/fresh"
     with site.store.read() as db:

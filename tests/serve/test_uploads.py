@@ -15,7 +15,7 @@ from PIL import Image
 from davy.actions.file_checks import UploadLimits, check_contents
 from davy.actions.parquet_check import measure_parquet
 from davy.core import UserError
-from davy.serve.uploads import Upload, neutral_cell, neutral_frame, receive, safe_name
+from davy.serve.uploads import Upload, receive, safe_name
 
 SMALL = UploadLimits(size=3_000_000, unpacked=40_000_000, ratio=100, members=50, columns=100, line=100_000)
 
@@ -186,23 +186,6 @@ def test_a_kind_that_was_not_asked_for_is_refused(tmp_path: Path) -> None:
 def test_names_are_made_safe(name: str, safe: str) -> None:
     assert safe_name(name) == safe
     assert len(safe) <= 100
-
-
-@pytest.mark.parametrize(
-    "cell", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", "%00"]
-)
-def test_formulas_are_neutralised(cell: str) -> None:
-    assert neutral_cell(cell) == "'" + cell
-
-
-@pytest.mark.parametrize("cell", ["hello", "", "-3.5", "+49", "a=b", None, 3, -1.5, "'=1"])
-def test_other_cells_stay(cell: object) -> None:
-    assert neutral_cell(cell) == cell
-
-
-def test_an_exported_frame_is_neutral_in_cells_and_names() -> None:
-    frame = neutral_frame(pl.DataFrame({"=x": ["=1", None, "ok"], "n": [-1, 2, 3]}))
-    assert frame.to_dict(as_series=False) == {"'=x": ["'=1", None, "ok"], "n": [-1, 2, 3]}
 
 
 def repeated_parquet(path: Path, rows: int) -> Path:

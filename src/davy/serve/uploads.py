@@ -111,25 +111,3 @@ def safe_name(name: str, fallback: str = "upload") -> str:
     if len(base) > 100:
         base = f"{stem[: 99 - len(ending)]}.{ending}" if dot and len(ending) <= 10 else base[:100]
     return fallback if not base or _RESERVED.match(base) else base
-
-
-def neutral_cell(value: object) -> object:
-    """Return a cell that a spreadsheet shows and does not run: an apostrophe before what could start a formula.
-
-    Numbers pass as they are; texts that are plain numbers, such as "-3.5", stay too.
-    """
-    if not isinstance(value, str) or not value:
-        return value
-    start = value.lstrip(" \u00a0\ufeff")[:1] or value[:1]
-    if start in "=+-@\t\r\n|%＝＋－＠" and not re.fullmatch(r"[+-]?\d+([.,]\d+)?", value):
-        return "'" + value
-    return value
-
-
-def neutral_frame(frame: Any) -> Any:
-    """Return a polars frame for export whose text cells and column names can't be run as formulas."""
-    import polars as pl
-
-    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    cells = [frame[name].map_elements(neutral_cell, return_dtype=pl.String) for name in texts]
-    return frame.with_columns(cells).rename({name: str(neutral_cell(name)) for name in frame.columns})

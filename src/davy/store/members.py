@@ -60,9 +60,12 @@ def get(db: Connection, project_id: str, user_id: str) -> Member | None:
     return None if row is None else member_of(row)
 
 
-def of_project(db: Connection, project_id: str, *, role: str | None = None, left: bool = False) -> list[Member]:
-    """Return a project's members by pseudonym; `left` adds those who left."""
+def of_project(
+    db: Connection, project_id: str, *, role: str | None = None, left: bool = False, lock: bool = False
+) -> list[Member]:
+    """Return a project's members by pseudonym; `left` adds those who left, `lock` lets nobody change them meanwhile."""
     query = select(members).where(members.c.project == project_id)
+    query = query.with_for_update() if lock else query
     query = query if left else query.where(members.c.left_at.is_(None))
     found = [member_of(row) for row in db.execute(query.order_by(members.c.pseudonym))]
     return found if role is None else [member for member in found if role in member.roles]

@@ -1,8 +1,9 @@
 """Labels in table cells, and cells that no spreadsheet runs.
 
 Several labels share a cell, joined by a bar, as everywhere in Davy; "none of
-these" is the cell `none`. A cell that could start a formula gets an apostrophe
-before it, and loses exactly that one when it is read back.
+these" is the cell `none`. What could start a formula gets an apostrophe before
+it, and loses exactly that one when it is read back: at a cell's start, and inside
+it after a semicolon, where German Excel cuts a line whatever the file's commas say.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _RISKY = "=+-@\t\r\n|%＝＋－＠"
+_INSIDE = re.compile(r"""([;\t\r\n]\s*)('*)([=＝]|[-+@－＋＠](?=[\w("]))""")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 
 
@@ -56,12 +58,14 @@ def labels_of(question: Question, cell: Any) -> tuple[str, ...] | None:
 
 def escape_formula(value: str) -> str:
     """Return a cell that a spreadsheet shows and does not run."""
+    value = _INSIDE.sub(r"\1'\2\3", value)
     return "'" + value if _risky(value.lstrip("'")) else value
 
 
 def unescape_formula(value: str) -> str:
-    """Return what `neutral` was given."""
-    return value[1:] if value.startswith("'") and _risky(value.lstrip("'")) else value
+    """Return what `escape_formula` was given."""
+    value = value[1:] if value.startswith("'") and _risky(value.lstrip("'")) else value
+    return _INSIDE.sub(lambda part: part[1] + part[2][1:] + part[3], value)
 
 
 def map_texts(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
@@ -72,7 +76,7 @@ def map_texts(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame
     for name, kind in frame.schema.items():
         column = frame[name]
         if kind == pl.String:
-            harmless = column.str.contains(r"^[\p{L}\p{N}\p{So}#]").fill_null(value=True)
+            harmless = column.str.contains(r"^[\p{L}\p{N}\p{So}#][^;\t\r\n]*$").fill_null(value=True)
             if not harmless.all():
                 column = column.map_elements(change, return_dtype=pl.String, skip_nulls=True)
         columns.append(column.alias(change(name)))

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import care
+from davy.annotate.exchange.spreadsheet_cells import escape_formula, map_texts
 from davy.core import Member, Project
-from davy.serve import uploads
 from davy.serve.context import context_of
 from davy.serve.membership import Place, in_project, project_page
 from davy.store import Connection, members, sittings
@@ -75,7 +75,7 @@ def table(request: Request, place: Pays) -> Response:
     names = ["annotator", "pool", "hours", "items", "sittings", "first_at", "last_at"]
     frame = pl.DataFrame(rows) if rows else pl.DataFrame(schema=dict.fromkeys(names, pl.String))
     headers = {"Content-Disposition": f'attachment; filename="{place.project.id}-hours.csv"'}
-    return Response(uploads.neutral_frame(frame).write_csv(), media_type="text/csv; charset=utf-8", headers=headers)
+    return Response(map_texts(frame, escape_formula).write_csv(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 def days_of(sittings: list[WorkSitting], project: Project) -> list[Day]:

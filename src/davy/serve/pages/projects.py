@@ -138,7 +138,9 @@ def _plan(typed: dict[str, str], form: FormData) -> project_file.ProjectPlan:
         plan = replace(plan, phases=tuple(_resized(phase, field(form, f"posts.{phase.name}")) for phase in plan.phases))
     elif kind == "scheme" and chosen:
         answers = field(form, "answers") or "3"
-        phase = project_file.PhasePlan("main", MAIN_KIND, project_file.REST, answers if answers.isdigit() else "3")
+        if not re.fullmatch(r"[1-9][0-9]?", answers):
+            raise LocalizedError("whole_number", status=422)
+        phase = project_file.PhasePlan("main", MAIN_KIND, project_file.REST, answers)
         plan = project_file.ProjectPlan("", "", chosen, ProjectSettings(support=_contacts()), (phase,))
     else:
         raise LocalizedError("choose_start", status=422)

@@ -107,7 +107,7 @@ def change(request: Request, place: Manages, user_id: str, form: Form) -> Respon
 
 def _keep_a_manager(db: Connection, place: Place, user_id: str, roles: tuple[str, ...]) -> None:
     """Refuse a change that would leave nobody to run the project."""
-    managers = {member.user for member in members.of_project(db, place.project.id, role="manager")}
+    managers = {member.user for member in members.of_project(db, place.project.id, role="manager", lock=True)}
     if managers == {user_id} and "manager" not in roles:
         raise LocalizedError("last_manager", status=409)
 
