@@ -6,7 +6,9 @@ Posts, detectors and files of predictions in, an `Evaluation` out, which
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +30,11 @@ from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
 from davy.files.data_hash import data_hash, file_hash
 from davy.measure.intervals import Bootstrap
+from davy.models.learnt_rows import learnt_by_any
 
 if TYPE_CHECKING:
     from davy.core.scheme import Scheme
+    from davy.core.scorer import Scorer
 
 
 def evaluate(
@@ -43,13 +47,15 @@ def evaluate(
     split: str | None = None,
     gold: Sequence[str] = (),
     everywhere: bool = False,
+    unseen: bool = False,
     bootstrap: Bootstrap | None = None,
     reporter: Reporter = SILENT,
 ) -> comparison.Evaluation:
     """Return every detector's figures on the settled answers of the posts, and paired tests between each two.
 
     `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `everywhere` measures yes/no
-    child questions on all posts, as no where they don't apply. Each model makes one scoring pass.
+    child questions on all posts, as no where they don't apply. Each model makes one scoring pass. Posts that a model
+    learnt from are counted beside its figures; with `unseen` they are left out for all models.
     """
     if not models and not predictions:
         raise UserError("Say what to measure: --model M (davy model list), or --predictions FILE.")
@@ -57,9 +63,14 @@ def evaluate(
     source = load_posts(posts)
     chosen, part = select_split(source.frame, split, reporter)
     rules, columns = _scheme_and_columns(scheme or source.scheme, chosen, gold, questions, reporter)
-    golds = settled_answers(chosen, rules, columns, file=source.path, questions=list(questions), everywhere=everywhere)
+    asked = partial(settled_answers, file=source.path, questions=list(questions), everywhere=everywhere)
+    golds = asked(chosen, rules, columns)
+    scorers = _load_models(models, rules)
+    if unseen:
+        chosen = _unseen(chosen, scorers, reporter)
+        golds = asked(chosen, rules, columns)
     detectors = [
-        *_by_models(models, chosen, rules, reporter),
+        *_by_models(scorers, chosen, rules, reporter),
         *_by_files(predictions, chosen, source, rules),
     ]
     return comparison.evaluate(
@@ -90,15 +101,35 @@ def _scheme_and_columns(
     return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme.questions, questions)
 
 
-def _by_models(models: Models, posts: pl.DataFrame, scheme: Scheme, reporter: Reporter) -> list[Predictions]:
+def _load_models(models: Models, scheme: Scheme) -> dict[str, Scorer]:
     scorers = load_scorers(models)
     for name, scorer in scorers.items():  # before the first of them reads all posts
         advice = label_advice(scorer, scheme.questions[0].name).removeprefix(". ")
         shared_questions(name, [question.name for question in scorer.questions], scheme, advice=advice)
-    return [
-        read_predictions(name, scorer.version, score_posts(posts, scorer, reporter), scheme)
-        for name, scorer in scorers.items()
-    ]
+    return scorers
+
+
+def _unseen(posts: pl.DataFrame, scorers: Mapping[str, Scorer], reporter: Reporter) -> pl.DataFrame:
+    """Return the posts that none of the models learnt from; none left is an error."""
+    learnt = learnt_by_any(scorers.values())
+    if learnt is None:
+        raise UserError(f"None of {', '.join(scorers)} keeps what it learnt from. Leave out --unseen.")
+    kept = posts.filter(~pl.Series(learnt(posts["text"].to_list())))
+    if not len(kept):
+        raise UserError(f"{', '.join(scorers)} learnt from all {len(posts):,} posts. Measure on others.")
+    reporter.note(f"{len(posts) - len(kept):,} of {len(posts):,} posts left out: a model learnt from them.")
+    return kept
+
+
+def _by_models(
+    scorers: Mapping[str, Scorer], posts: pl.DataFrame, scheme: Scheme, reporter: Reporter
+) -> list[Predictions]:
+    made = []
+    for name, scorer in scorers.items():
+        learnt = scorer.abilities.learnt
+        read = read_predictions(name, scorer.version, score_posts(posts, scorer, reporter), scheme)
+        made.append(replace(read, seen=None if learnt is None else learnt(posts["text"].to_list()).tolist()))
+    return made
 
 
 def _by_files(names: Sequence[str], posts: pl.DataFrame, source: LoadedPosts, scheme: Scheme) -> list[Predictions]:

@@ -27,6 +27,7 @@ from davy.core.scheme import Question, Scheme
 from davy.files.atomic import check_folder, make_folder, write_text
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
+from davy.models.learnt_rows import write_learnt
 from davy.report import Provenance
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
@@ -199,6 +200,8 @@ def fit_baseline(
     began = time.monotonic()
     module, _, name = BASELINES[kind].partition(":")
     scorer = getattr(import_module(module), name)(questions, name=config.name).fit(posts, seed=seed)
+    make_folder(folder / "model")
+    write_learnt(folder / "model", posts["text"])
     scorer.save(folder / "model")
     record: dict[str, Any] = {"epoch": 1, "seconds": round(time.monotonic() - began, 1)}
     figures = {} if dev is None else macro_f1s(scorer, dev)

@@ -32,6 +32,8 @@ class SuiteRun:
     seconds: float = 0.0
     cached: int = 0
     """How many answers were known from before."""
+    learnt: int = 0
+    """How many cases have a text that the detector learnt from."""
 
     @property
     def failed(self) -> list[Outcome]:
@@ -66,7 +68,9 @@ def run_suite(
     if cache and fresh:
         cache.write(scorer.name, scorer.version, suite.digest, asked, {**known, **fresh})
     outcomes = judge_cases(suite, {**known, **fresh}, failed)
-    return SuiteRun(name, scorer.version, outcomes, time.perf_counter() - start, cached)
+    seen = scorer.abilities.learnt
+    learnt = 0 if seen is None else int(seen([case.text for case in suite.cases]).sum())
+    return SuiteRun(name, scorer.version, outcomes, time.perf_counter() - start, cached, learnt)
 
 
 def _answers_it(scorer: Scorer, question: str) -> None:

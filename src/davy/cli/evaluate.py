@@ -12,7 +12,7 @@ from davy.actions import evaluate as action
 from davy.actions.posts import PostSource
 from davy.cli import console
 from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, TextColumn
-from davy.compare.results import confusion_table, label_table, overall_table, pair_table, record
+from davy.compare.results import confusion_table, label_table, memory_note, overall_table, pair_table, record
 from davy.files.atomic import check_folder
 from davy.measure.intervals import Bootstrap
 
@@ -44,6 +44,9 @@ def evaluate(
         bool,
         typer.Option("--everywhere", help="Measure yes/no child questions on all posts, as no where they don't apply."),
     ] = False,
+    unseen: Annotated[
+        bool, typer.Option("--unseen", help="Leave out posts that one of the models learnt from.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write results.json, figures.csv and report.html here.")
     ] = None,
@@ -58,7 +61,8 @@ def evaluate(
     """Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired tests.
 
     The settled answers are the columns Q.gold, or what --gold names. A child question is measured on the posts whose
-    settled parent answer leads to it. Every figure comes with its n and its 95 % interval.
+    settled parent answer leads to it. Every figure comes with its n and its 95 % interval. A model that learnt from the
+    posts is marked: its figures are memory.
 
     Examples:
 
@@ -80,6 +84,7 @@ def evaluate(
             split=split,
             gold=gold or [],
             everywhere=everywhere,
+            unseen=unseen,
             bootstrap=Bootstrap(resamples=resamples, seed=seed),
             reporter=reporter,
         )
@@ -106,6 +111,8 @@ def _print(evaluation: Evaluation) -> None:
         pairs = pair_table(result)
         if pairs is not None:
             out.print(pairs.rich())
+    for warning in dict.fromkeys(filter(None, (memory_note(m) for it in evaluation.results for m in it.models))):
+        console.note(f"Warning: {warning}. Leave those posts out with --unseen.")
     models = ", ".join(f"{name} {version}".strip() for name, version in evaluation.models.items())
     out.print(
         f"{evaluation.title} · data {evaluation.data} · seed {evaluation.seed} · {models}", style="dim", markup=False

@@ -42,6 +42,8 @@ class ModelMetrics:
     table: Confusion | None = None
     roc: Curve = ()
     unanswered: int = 0
+    seen: int | None = None
+    """How many of the posts it learnt from; None where it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +144,9 @@ def _model_metrics(
         bootstrap.seed,
         settings,
     )
-    return ModelMetrics(
-        predictions.name, predictions.version, report, table, roc, sum(answer is None for answer in answers)
-    )
+    unanswered = sum(answer is None for answer in answers)
+    seen = None if predictions.seen is None else sum(bool(predictions.seen[row]) for row in gold.rows)
+    return ModelMetrics(predictions.name, predictions.version, report, table, roc, unanswered, seen)
 
 
 def _ranking_metrics(gold: Gold, predictions: Predictions, bootstrap: Bootstrap) -> tuple[list[Metric], Curve]:

@@ -27,6 +27,8 @@ class Predictions:
     version: str
     labels: Mapping[str, Sequence[Answer]]
     yes: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    seen: Sequence[bool] | None = None
+    """For each post whether the detector learnt from it; None where it does not know."""
 
 
 def read_predictions(name: str, version: str, scored: pl.DataFrame, scheme: Scheme, *, file: str = "") -> Predictions:

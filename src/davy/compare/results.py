@@ -36,15 +36,39 @@ def record(evaluation: Evaluation) -> dict[str, Any]:
 def overall_table(result: QuestionResult) -> Table:
     """Return one row a detector, numbered: the figures for the whole question."""
     shown = [name for name in OVERALL if any(_has(model, name) for model in result.models)]
+    seen = any(model.seen for model in result.models)
     rows = [
-        (f"{i} {model.name}", *(_defined(model, name) for name in shown), model.unanswered)
+        (
+            f"{i} {model.name}",
+            *(_defined(model, name) for name in shown),
+            model.unanswered,
+            *([model.seen] if seen else []),
+        )
         for i, model in enumerate(result.models, 1)
     ]
     columns = [Column("model"), *(Column(OVERALL[name], "metric", best="high") for name in shown)]
-    columns.append(Column("no answer", "count"))
+    columns += [Column("no answer", "count"), *([Column("learnt from", "count")] if seen else [])]
     n = f"n = {len(result.gold.rows):,}"
-    note = ". ".join(filter(None, [result.gold.note, *(f"{name} does not answer it" for name in result.silent)]))
+    note = ". ".join(
+        filter(
+            None,
+            [
+                result.gold.note,
+                *(f"{name} does not answer it" for name in result.silent),
+                *map(memory_note, result.models),
+            ],
+        )
+    )
     return Table.of(columns, rows, title=f"{result.question.name} ({n})", note=note)
+
+
+def memory_note(model: ModelMetrics) -> str:
+    """Return a warning where a detector learnt from posts that it is measured on; "" where it did not."""
+    if not model.seen:
+        return ""
+    n = next((metric.n for metric in model.report.metrics if metric.name in OVERALL), model.seen)
+    what = "its figures are memory, not quality" if model.seen > n / 20 else "there it may remember"
+    return f"{model.name} learnt from {model.seen:,} of these {n:,} posts: {what}"
 
 
 def label_table(result: QuestionResult, model: ModelMetrics) -> Table:
@@ -100,8 +124,9 @@ def figures_table(evaluation: Evaluation) -> Table:
             for metric in model.report.metrics:
                 name, _, label = metric.name.partition(".")
                 rows.append((result.question.name, model.name, model.version, name, label, metric.value,
-                             metric.low, metric.high, metric.level, metric.n, metric.note))  # fmt: skip
+                             metric.low, metric.high, metric.level, metric.n, metric.note, model.seen))  # fmt: skip
     names = ["question", "model", "version", "figure", "label", "value", "low", "high", "level", "n", "note"]
+    names.append("learnt from")
     digits = {"value": 6, "low": 6, "high": 6}
     columns = [Column(name, "number", digits[name]) if name in digits else Column(name) for name in names]
     return Table.of(columns, rows)
@@ -136,6 +161,7 @@ def _model(model: ModelMetrics) -> dict[str, Any]:
     return {
         "version": model.version,
         "unanswered": model.unanswered,
+        "learnt_from": model.seen,
         "figures": {metric.name: metric.to_dict() for metric in model.report.metrics},
         "confusion": confusion,
         "roc": [list(point) for point in model.roc],

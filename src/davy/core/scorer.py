@@ -47,6 +47,8 @@ class Abilities:
     """Where it was loaded from; None where it has no folder."""
     data_hash: str | None = None
     """The hash of the posts that it learnt from, where its folder says so."""
+    learnt: Callable[[Sequence[str | None]], Array] | None = None
+    """Returns for each text whether it learnt from it; None where it does not know."""
     languages: tuple[str, ...] | None = None
     """The languages that it was made for; None where it does not say."""
     refuses_languages: bool = False

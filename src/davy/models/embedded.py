@@ -22,6 +22,7 @@ from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models.baselines import content_hash
 from davy.models.cascade_screen import as_cascade
 from davy.models.folder import MANIFEST
+from davy.models.learnt_rows import learnt_by_any
 from davy.models.model_name import ModelName
 from davy.models.second_opinion import LazyScorer, SecondOpinion
 
@@ -87,6 +88,7 @@ class LanguageRouter:
             language_of=self.language_of,
             images=any(one.images for one in each),
             data_hash=self._data_hash(),
+            learnt=learnt_by_any(self.scorers.values()),
             languages=tuple(self.scorers),
             one_by_one=self._one_by_one if any(one.one_by_one for one in each) else None,
             refuses_languages=True,

@@ -15,6 +15,7 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models.baselines import content_hash
+from davy.models.learnt_rows import learnt_by_any
 from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Ensemble:
             min(one.batch_size for one in each),
             explains=any(one.explains for one in each),
             images=any(one.images for one in each),
+            learnt=learnt_by_any(self.members),
         )
 
     def score(self, posts: pl.DataFrame) -> Scores:

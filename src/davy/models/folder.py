@@ -19,6 +19,8 @@ from davy.core.scheme import KINDS, Label, Question
 from davy.core.scorer import Abilities
 from davy.files.atomic import write_json
 from davy.files.data_hash import file_hash
+from davy.models.learnt_rows import FILE as LEARNT
+from davy.models.learnt_rows import read_learnt
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -49,8 +51,8 @@ def write(folder: Path, manifest: Manifest) -> Manifest:
     refuse_pickles(folder)
     files = {path.relative_to(folder).as_posix(): file_hash(path) for path in paths}
     full = replace(manifest, files=files, version="")
-    # The card does not change a score, so a corrected card keeps the version.
-    scoring = {**_as_json(full), "files": {name: digest for name, digest in files.items() if name != CARD}}
+    # Neither the card nor the list of what was learnt changes a score, so both may change within a version.
+    scoring = {**_as_json(full), "files": {name: it for name, it in files.items() if name not in (CARD, LEARNT)}}
     version = hashlib.sha256(json.dumps(scoring, sort_keys=True).encode()).hexdigest()[:12]
     full = replace(full, version=version)
     write_json(folder / MANIFEST, _as_json(full))
@@ -77,7 +79,9 @@ def read(folder: Path, *, check: bool = True) -> Manifest:
 def abilities(folder: Path, manifest: Manifest) -> Abilities:
     """Return the abilities of a plain scorer that was loaded from a folder."""
     languages = tuple(manifest.languages) or None
-    return Abilities(folder=folder, data_hash=manifest.settings.get(DATA), languages=languages)
+    return Abilities(
+        folder=folder, data_hash=manifest.settings.get(DATA), learnt=read_learnt(folder), languages=languages
+    )
 
 
 def refuse_pickles(folder: Path) -> None:

@@ -17,6 +17,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
+from davy.models.learnt_rows import keep_learnt
 from davy.models.model_name import ModelName
 from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
 from davy.models.tfidf import sparse_matrix
@@ -56,7 +57,12 @@ class GradientBoosting:
         fitted = tuple(question for question in self.questions if question.name in boosters)
         content = {name: booster.save_raw("json").hex() for name, booster in boosters.items()}
         return replace(
-            self, questions=fitted, version=content_hash(fitted, content), rarity_=rarity, boosters_=boosters
+            self,
+            questions=fitted,
+            version=content_hash(fitted, content),
+            rarity_=rarity,
+            boosters_=boosters,
+            abilities=replace(self.abilities, learnt=keep_learnt(texts)),
         )
 
     def score(self, posts: pl.DataFrame) -> Scores:

@@ -42,7 +42,13 @@ class LabelAnswers:
     def abilities(self) -> Abilities:
         """The scorer's, less its screen, which knows nothing of these questions."""
         known = self.scorer.abilities
-        return Abilities(known.batch_size, language_of=known.language_of, explains=known.explains, images=known.images)
+        return Abilities(
+            known.batch_size,
+            language_of=known.language_of,
+            explains=known.explains,
+            images=known.images,
+            learnt=known.learnt,
+        )
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the probability of yes: the likeliest label's where several may be true, their sum where one is."""

@@ -19,6 +19,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
+from davy.models.learnt_rows import keep_learnt
 from davy.models.model_name import ModelName
 from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
 
@@ -63,7 +64,15 @@ class Tfidf:
         fitted = tuple(question for question in self.questions if question.name in weights)
         content = {name: float(np.abs(block).sum()) for name, block in weights.items()}
         version = content_hash(fitted, {**content, "strength": self.strength, "posts": len(texts)})
-        return replace(self, questions=fitted, version=version, rarity_=rarity, weights_=weights, offsets_=offsets)
+        return replace(
+            self,
+            questions=fitted,
+            version=version,
+            rarity_=rarity,
+            weights_=weights,
+            offsets_=offsets,
+            abilities=replace(self.abilities, learnt=keep_learnt(texts)),
+        )
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the regressions' probabilities."""

@@ -19,6 +19,8 @@ from davy.core.errors import UserError
 from davy.core.gold import has_gold
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer
+from davy.files.atomic import make_folder
+from davy.models.learnt_rows import write_learnt
 from davy.models.network import columns_of
 from davy.models.transformer import TransformerScorer, heads_of
 from davy.train import targets
@@ -135,5 +137,7 @@ def distil(
         ),
     )
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
+    make_folder(folder / "model")
+    write_learnt(folder / "model", posts["text"])
     manifest = scorer.save(folder / "model")
     return TrainingResult(replace(scorer, version=manifest.version), history, folder / "model", seed)

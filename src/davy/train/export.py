@@ -20,6 +20,7 @@ from davy.files.atomic import make_folder
 from davy.measure.calibration import fit_temperature, probabilities
 from davy.measure.classification import macro_f1_of_tables
 from davy.models import folder as folders
+from davy.models.learnt_rows import FILE as LEARNT
 from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
 from davy.models.transformer import TransformerScorer, heads_of, parent_gates
@@ -70,8 +71,9 @@ def export_onnx(
     if posts:
         fix_ranges(out / "model.onnx", posts)
     _tokenizer(scorer, out / "tokenizer.json")
-    if (source / folders.CARD).is_file():
-        shutil.copy(source / folders.CARD, out / folders.CARD)
+    for name in (folders.CARD, LEARNT):
+        if (source / name).is_file():
+            shutil.copy(source / name, out / name)
     kept = ("max_length", "truncate", "prepare", folders.DATA)
     settings = {key: manifest.settings[key] for key in kept if key in manifest.settings}
     draft = folders.Manifest("onnx", manifest.name, scorer.questions, languages=manifest.languages, settings=settings)

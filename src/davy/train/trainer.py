@@ -18,9 +18,11 @@ import torch
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities
+from davy.files.atomic import make_folder
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
 from davy.models.encoder import TextTokenizer, encoder_error, load_encoder, load_tokenizer
+from davy.models.learnt_rows import write_learnt
 from davy.models.network import Network, columns_of
 from davy.models.transformer import TransformerScorer, heads_of
 from davy.train import emoji, targets
@@ -94,6 +96,8 @@ def train(
     if not us.leads:
         us.wait()
         return TrainingResult(scorer, history, folder / "model", seed)
+    make_folder(folder / "model")
+    write_learnt(folder / "model", posts["text"])
     manifest = scorer.save(folder / "model")
     us.wait()
     return TrainingResult(replace(scorer, version=manifest.version), history, folder / "model", seed)

@@ -86,7 +86,8 @@ def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]
         "unanswered": [{"case": out.case, "reason": out.note} for out in failed],
         "accuracy": _record(_of(cells)),
         "constant": constant and {"label": constant.label, "accuracy": round(constant.accuracy, DIGITS)},
-        "warning": metrics.constant_warning(run.model, _of(cells), constant),
+        "warning": _warning(suite, run, metrics.constant_warning(run.model, _of(cells), constant)),
+        "learnt_from": run.learnt,
         "tests": {test: _record(one) for (_, test), one in metrics.passed_by_test(suite, run).items()},
         "accuracy_after_change": _record(metrics.accuracy_after_change(suite, run)),
         "disputed": {
@@ -104,6 +105,15 @@ def _model(suite: Suite, run: SuiteRun, fair: Fairness | None) -> dict[str, Any]
         "worst": [case.id for case, _ in metrics.worst_cases(suite, run)[:100]],
         "outcomes": {o.case: [o.probability, None if o.correct is None else int(o.correct)] for o in run.outcomes},
     }
+
+
+def _warning(suite: Suite, run: SuiteRun, constant: str | None) -> str | None:
+    learnt = (
+        f"{run.model} learnt from {run.learnt:,} of the {len(suite.cases):,} texts; there it may remember."
+        if run.learnt
+        else None
+    )
+    return " ".join(filter(None, (learnt, constant))) or None
 
 
 def _functionalities(suite: Suite, run: SuiteRun, cells: dict[tuple[str, str, str, str], Cell]) -> dict[str, Any]:
