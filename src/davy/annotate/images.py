@@ -22,7 +22,7 @@ from davy.files.atomic import atomic_folder
 from davy.image.image_folder import ImageFolder
 from davy.image.picture import MAX_BYTES, read_picture
 from davy.image.picture_names import ENDINGS, last_part, match_names, picture_paths
-from davy.store import Connection, Store, images
+from davy.store import Connection, Store, images, picture_locks, posts
 from davy.store.images import StoredImage
 
 if TYPE_CHECKING:
@@ -217,6 +217,19 @@ def add_missing(
         wanted = missing_names(db, project)
     with storing_pictures(store, files, wanted, credit=credit, later=True) as stored, store.write() as db:
         return add_pictures(db, project, stored, by=by), missing_names(db, project)
+
+
+def lock_picture(store: Store, project: str, post_id: str, *, by: str) -> int:
+    """Lock the picture of a post as a suspected picture of child abuse, and return how many files that locked.
+
+    First in the database, so that nobody gets it from now on, then the files themselves.
+    """
+    with store.write() as db:
+        keys = picture_locks.lock(db, project, posts.find_key(db, project, post_id), by=by)
+    folder = folder_of(store)
+    for key in keys:
+        folder.lock(key)
+    return len(keys)
 
 
 def files_of(folder: ImageFolder, rows: Sequence[StoredImage]) -> Iterator[tuple[str, Path | bytes]]:

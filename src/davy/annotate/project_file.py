@@ -196,9 +196,9 @@ def _on_preset(own: YamlMap, problems: Problems) -> tuple[YamlMap, str | None]:
             own.line_of("preset"), f"There is no preset {str(name)!r}; Davy has {', '.join(preset_names())}.{hint}"
         )
         problems.raise_first()
-    base = yaml_objects.read_root(
-        yaml_objects.read_shipped_or_file(str(name), PACKAGE, "preset"), Problems(f"preset {name}"), KEYS
-    )
+    kept = yaml_objects.read_shipped_or_file(str(name), PACKAGE, "preset")
+    inner = Problems(f"preset {name}")
+    base, _ = _on_preset(yaml_objects.read_root(kept, inner, KEYS), inner)
     root = _joined(base, own)
     for key in _MERGED:
         theirs, ours = base.get(key), own.get(key)

@@ -5,6 +5,8 @@ harmless. "Nothing can flip it" says that the other side is hateful alone; "no r
 the meme, so its kind stays undetermined and it may only be trained on.
 """
 
+from dataclasses import dataclass
+
 MULTIMODAL_HATE = "multimodal hate"
 UNIMODAL_HATE = "unimodal hate"
 BENIGN_IMAGE = "benign image"
@@ -55,3 +57,44 @@ def meme_kind(hateful: bool, *, side: str | None = None, image: str | None = Non
     if side is not None:
         return UNDETERMINED if hateful else BENIGN_IMAGE if side == "image" else BENIGN_TEXT
     return hateful_kind(image, text) if hateful else RANDOM_NOT_HATEFUL
+
+
+# ---- what comes before: filtering source memes -----------------------------------------------------
+
+VIOLATIONS: tuple[str, ...] = (
+    "self-injury or suicide",
+    "child exploitation or nudity",
+    "calls to violence",
+    "adult nudity or sex",
+    "invitation to terrorism",
+    "human trafficking",
+)
+"""What a source meme must not contain."""
+
+PASSED = "passed"
+DISCARDS: tuple[str, ...] = ("language", "violating", "slur", "no replacement")
+"""Why a source meme is discarded, in the order in which it is asked; slurs are unimodal by definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterAnswers:
+    """What a person says of a source meme. `replacements` are the keys of pictures that may replace its own."""
+
+    language: bool
+    """Whether its text is in a language of the project."""
+    violations: tuple[str, ...] = ()
+    slurs: bool = False
+    replacements: tuple[str, ...] = ()
+    preserves: bool = False
+    """Whether the replacements, under the meme's text, preserve its meaning and intent."""
+
+    def __post_init__(self) -> None:
+        for violation in self.violations:
+            if violation not in VIOLATIONS:
+                raise ValueError(f"a meme violates by {', '.join(VIOLATIONS)}, not by {violation!r}")
+
+    @property
+    def result(self) -> str:
+        """`PASSED`, or why it is discarded: one of `DISCARDS`."""
+        found = (not self.language, bool(self.violations), self.slurs, not (self.replacements and self.preserves))
+        return next((why for why, holds in zip(DISCARDS, found, strict=True) if holds), PASSED)

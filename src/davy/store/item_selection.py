@@ -150,6 +150,13 @@ def find_in_hand(db: Connection, annotator: str, project_id: str, *, put_off: bo
     return None if found is None else get_held(db, found[0], lock=False)
 
 
+def find_in_phase(db: Connection, phase_id: str, annotator: str) -> HeldAssignment | None:
+    """Return what a person holds in one phase, or None."""
+    mine = (assignments.c.annotator == annotator, assignments.c.phase == phase_id)
+    row = db.execute(_ALL.where(*mine, text("assignments.state = 'held'")).limit(1)).one_or_none()
+    return None if row is None else _held(row)
+
+
 def find_left_over(db: Connection, phase_id: str, annotator: str, closed: Sequence[str]) -> HeldAssignment | None:
     """Return what a person skipped or let lapse and may have again, longest ago first."""
     values: dict[str, Any] = {"me": annotator, "phase": phase_id}

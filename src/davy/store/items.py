@@ -141,6 +141,12 @@ def set_state(db: Connection, item_id: str, state: str) -> None:
     (_DROP if state == "dropped" else _MARK).send(db, {"i": item_id, "to": state})
 
 
+def offer_again(db: Connection, phase_id: str, post_key: str) -> None:
+    """Open a post of a phase again for one more person."""
+    mine = (items.c.phase == phase_id, items.c.post == post_key, items.c.state != "dropped")
+    db.execute(update(items).where(*mine).values(state="open", room=1))
+
+
 def item_from(values: Sequence[Any]) -> Item:
     """Return the item of a row that has the columns of `COLUMNS`."""
     gold = values[-1]

@@ -74,6 +74,12 @@ def newest(db: Connection, post: str, step: str) -> MemeStep | None:
     return None if row is None else MemeStep(*row)
 
 
+def of_post(db: Connection, post: str) -> list[MemeStep]:
+    """Return the steps about a meme, oldest first."""
+    query = select(*_COLUMNS).where(meme_steps.c.post == post).order_by(meme_steps.c.id)
+    return [MemeStep(*row) for row in db.execute(query)]
+
+
 def of_project(db: Connection, project: str) -> list[MemeStep]:
     """Return all steps of a project, oldest first."""
     query = select(*_COLUMNS).where(meme_steps.c.project == project).order_by(meme_steps.c.id)
@@ -116,6 +122,23 @@ def hateful_without_item(
         .where(verdicts.c.labels == [positive], UNLOCKED, ~confounder.exists())
         .where(~select(other.c.id).where(other.c.post == item_table.c.post, other.c.phase == confounders.id).exists())
         .order_by(item_table.c.position)
+        .limit(MOST_AT_ONCE)
+    )
+    return list(db.scalars(query))
+
+
+def failed_parents(db: Connection, rating: Phase, confounders: Phase, *, question: str, harmless: str) -> list[str]:
+    """Return the memes that are done in the phase of confounders although a confounder was settled otherwise."""
+    made = item_table.alias("made")
+    label = and_(verdicts.c.post == made.c.post, verdicts.c.question == question, is_newest(rating.project))
+    query = (
+        select(meme_steps.c.post)
+        .join(made, and_(made.c.post == meme_steps.c.made, made.c.phase == rating.id))
+        .join(item_table, and_(item_table.c.post == meme_steps.c.post, item_table.c.phase == confounders.id))
+        .outerjoin(verdicts, label)
+        .where(meme_steps.c.phase == confounders.id, item_table.c.state == "settled")
+        .where((made.c.state == "dropped") | ((made.c.state == "settled") & (verdicts.c.labels != [harmless])))
+        .distinct()
         .limit(MOST_AT_ONCE)
     )
     return list(db.scalars(query))

@@ -21,7 +21,7 @@ from davy.core import Question, UserError
 if TYPE_CHECKING:
     import polars as pl
 
-_POST = ("id", "text", *POST_FIELDS, "sampler", "meta")
+_POST = ("id", "text", *POST_FIELDS, "sampler", "kind", "meta")
 
 
 def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
@@ -52,7 +52,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
 def _cells(row: AnsweredPost, questions: list[Question]) -> tuple[str | None, ...]:
     fields = [getattr(row, name) for name in POST_FIELDS]
-    cells = [row.id, row.text, *fields, row.meta.get("sampler"), meta_cell(row.meta)]
+    cells = [row.id, row.text, *fields, row.meta.get("sampler"), row.meta.get("kind"), meta_cell(row.meta)]
     for question in questions:
         settled = row.settled.get(question.name)
         answer = (None, None) if settled is None else (cell_of(question, settled.labels), settled.basis)

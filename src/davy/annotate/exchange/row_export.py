@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from davy.annotate import meme_families
 from davy.annotate.consensus import TOGETHER
 from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
 from davy.annotate.rules import applicable_verdicts
@@ -51,6 +52,7 @@ def gather_rows(
     """Yield the posts of the phases by id, with their current answers and their verdicts; keep `db` open meanwhile."""
     people = Pseudonyms.of_project(db, project.id)
     names = {phase.id: phase.name for phase in chosen}
+    memes = meme_families.meme_facts(db, project)
     for kept in export_rows.iter_posts(db, project, list(names)):
         post: dict[str, Any] = dict(kept.post)
         meta = json.loads(post.pop("meta") or "{}", parse_constant=lambda _: None)
@@ -59,10 +61,20 @@ def gather_rows(
         yield AnsweredPost(
             **post,
             text=text,
-            meta=people.without_ids(meta),
+            meta=people.without_ids({**meta, **_meme_facts(kept, memes)}),
             given=tuple(_given(it, scheme, people, names, comments) for it in kept.annotations),
             settled={name: SettledAnswer(it.labels, it.basis, it.reason) for name, it in settled.items()},
         )
+
+
+def _meme_facts(kept: export_rows.ExportedPost, memes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a meme's kind, and the minutes that people spent on it by phase; nothing for other posts."""
+    if kept.key not in memes:
+        return {}
+    facts = dict(memes[kept.key])
+    rated = [it.seconds for it in kept.annotations if it.seconds is not None]
+    minutes = {**facts.get("minutes", {}), **({"rating": round(sum(rated) / 60, 2)} if rated else {})}
+    return {**facts, "minutes": minutes}
 
 
 def _given(

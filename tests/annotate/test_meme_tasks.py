@@ -1,0 +1,180 @@
+"""Memes from source to kind: filtered, built, rated by others, confounded on both sides."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from davy.annotate import labelling, meme_families, meme_tasks
+from davy.annotate.exchange.row_export import choose_phases, gather_rows
+from davy.annotate.project_scheme import scheme_of
+from davy.core import UserError
+from davy.core.meme import (
+    BENIGN_IMAGE,
+    BENIGN_TEXT,
+    MULTIMODAL_HATE,
+    NOT_FOUND,
+    NOTHING_FLIPS,
+    RANDOM_NOT_HATEFUL,
+    UNDETERMINED,
+    UNIMODAL_HATE,
+    FilterAnswers,
+)
+from davy.core.meme_layout import MemeLayout
+from davy.store import meme_steps, posts
+from meme_project import HARMLESS, HATEFUL, make_memes
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path, monkeypatch):
+    monkeypatch.setenv("DAVY_IMAGES", str(tmp_path / "kept"))
+
+
+@pytest.fixture
+def bench(store):
+    return make_memes(store)
+
+
+def kinds(bench):
+    with bench.store.read() as db:
+        found = meme_families.kinds_of(db, bench.project)
+        ids = posts.public_ids(db, list(found))
+    return {ids[key]: kind for key, kind in found.items()}
+
+
+def hateful_meme(bench, builder="ada", raters=("bo", "cy")):
+    bench.filter(builder)
+    meme = bench.build(builder)
+    bench.rate(meme, raters, HATEFUL)
+    return meme
+
+
+def test_a_hateful_meme_whose_both_sides_flip_is_multimodal_and_its_confounders_are_benign(bench):
+    meme = hateful_meme(bench)
+    assert kinds(bench) == {meme.id: UNDETERMINED}
+    image = bench.confound("bo", "image")
+    text = bench.confound("bo", "text")
+    assert (image.parent, text.parent) == (meme.id, meme.id)
+    assert (image.text, text.text) == (meme.text, "lamps are fine")
+    assert kinds(bench) == {meme.id: UNDETERMINED}, "nobody has rated the confounders yet"
+    for confounder in (image, text):
+        bench.rate(confounder, ("ada", "cy"), HARMLESS)
+    assert kinds(bench) == {meme.id: MULTIMODAL_HATE, image.id: BENIGN_IMAGE, text.id: BENIGN_TEXT}
+    with bench.store.write() as db:
+        assert meme_tasks.next_task(db, bench.project, bench.people["cy"], "confounders") is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"), [(NOTHING_FLIPS, UNIMODAL_HATE), (NOT_FOUND, UNDETERMINED)], ids=["nothing", "not found"]
+)
+def test_nothing_can_flip_it_and_no_replacement_found_are_different_answers(bench, answer, kind):
+    meme = hateful_meme(bench)
+    with bench.store.write() as db:
+        task = meme_tasks.next_task(db, bench.project, bench.people["di"], "confounders")
+        meme_tasks.answer_side(db, task, "image", answer, seconds=10)
+    text = bench.confound("di", "text")
+    bench.rate(text, ("ada", "bo"), HARMLESS)
+    assert kinds(bench) == {meme.id: kind, text.id: BENIGN_TEXT}
+
+
+def test_a_confounder_that_people_still_call_hateful_flips_nothing_and_the_meme_waits_for_another(bench):
+    meme = hateful_meme(bench)
+    bad = bench.confound("bo", "image")
+    with bench.store.write() as db:
+        task = meme_tasks.next_task(db, bench.project, bench.people["bo"], "confounders")
+        meme_tasks.answer_side(db, task, "text", NOT_FOUND, seconds=1)
+    bench.rate(bad, ("ada", "cy"), HATEFUL)
+    assert kinds(bench) == {meme.id: UNDETERMINED, bad.id: UNDETERMINED}
+    better = bench.confound("cy", "image")
+    bench.rate(better, ("ada", "bo"), HARMLESS)
+    assert kinds(bench)[better.id] == BENIGN_IMAGE
+    with bench.store.write() as db:
+        assert meme_tasks.next_task(db, bench.project, bench.people["di"], "confounders") is None
+
+
+def test_a_harmless_meme_is_a_random_one_and_gets_no_confounders(bench):
+    bench.filter("ada")
+    meme = bench.build("ada")
+    bench.rate(meme, ("bo", "cy"), HARMLESS)
+    assert kinds(bench) == {meme.id: RANDOM_NOT_HATEFUL}
+    with bench.store.write() as db:
+        assert meme_tasks.next_task(db, bench.project, bench.people["bo"], "confounders") is None
+
+
+def test_nobody_rates_what_they_built(bench):
+    bench.filter("ada")
+    bench.build("ada")
+    with bench.store.write() as db:
+        assert labelling.next_sheet(db, bench.project, bench.people["ada"]) is None
+        assert labelling.next_sheet(db, bench.project, bench.people["bo"]) is not None
+
+
+@pytest.mark.parametrize(
+    ("answers", "result"),
+    [
+        (FilterAnswers(False), "language"),
+        (FilterAnswers(True, ("calls to violence",)), "violating"),
+        (FilterAnswers(True, (), slurs=True), "slur"),
+        (FilterAnswers(True), "no replacement"),
+        (FilterAnswers(True, replacements=("x",), preserves=False), "no replacement"),
+    ],
+)
+def test_a_source_meme_that_does_not_fit_is_discarded_with_its_reason_and_never_built(bench, answers, result):
+    post, became = bench.filter("ada", answers)
+    assert became == result
+    with bench.store.write() as db:
+        assert meme_tasks.next_task(db, bench.project, bench.people["ada"], "build") is None
+        following = meme_tasks.next_task(db, bench.project, bench.people["ada"], "filter")
+    assert following.post.id != post.id
+    with bench.store.read() as db:
+        assert meme_steps.count_results(db, "memes") == {("filter", result): 1}
+
+
+def test_two_people_never_have_the_same_meme_and_only_its_holder_may_save_it(bench):
+    with bench.store.write() as db:
+        mine = meme_tasks.next_task(db, bench.project, bench.people["ada"], "filter")
+        again = meme_tasks.next_task(db, bench.project, bench.people["ada"], "filter")
+        theirs = meme_tasks.next_task(db, bench.project, bench.people["bo"], "filter")
+    assert mine.id == again.id
+    assert mine.post.id != theirs.post.id
+    with bench.store.write() as db, pytest.raises(UserError, match="somebody else"):
+        meme_tasks.open_task(db, bench.project, bench.people["bo"], mine.id)
+    bench.filter("ada")
+    with bench.store.write() as db, pytest.raises(UserError, match="dealt with this meme already"):
+        meme_tasks.open_task(db, bench.project, bench.people["ada"], mine.id)
+
+
+def test_a_confounder_changes_one_side_alone(bench):
+    hateful_meme(bench)
+    with bench.store.write() as db:
+        task = meme_tasks.next_task(db, bench.project, bench.people["bo"], "confounders")
+    same = MemeLayout.from_dict(task.layout)
+    for side, reason in (("image", "same meme again"), ("text", "same meme again")):
+        with pytest.raises(UserError, match=reason):
+            bench.save("bo", task.id, same, side=side)
+    with pytest.raises(UserError, match="text is another one"):
+        bench.save("bo", task.id, same.with_texts([same.texts[0].__class__("other", 0, 0, 99, 99)]), side="image")
+
+
+def test_what_is_filtered_is_not_handed_out_for_labelling(bench):
+    with bench.store.write() as db:
+        meme_tasks.next_task(db, bench.project, bench.people["ada"], "filter")
+        assert labelling.next_sheet(db, bench.project, bench.people["ada"]) is None
+
+
+def test_an_export_has_kind_parent_builder_and_minutes_by_phase(bench):
+    meme = hateful_meme(bench)
+    image = bench.confound("bo", "image")
+    with bench.store.write() as db:
+        task = meme_tasks.next_task(db, bench.project, bench.people["bo"], "confounders")
+        meme_tasks.answer_side(db, task, "text", NOTHING_FLIPS, seconds=30)
+    bench.rate(image, ("ada", "cy"), HARMLESS)
+    with bench.store.read() as db:
+        scheme = scheme_of(db, bench.project)
+        rows = {it.id: it for it in gather_rows(db, bench.project, scheme, choose_phases(db, bench.project, None))}
+    assert {id: row.meta["kind"] for id, row in rows.items()} == {meme.id: UNIMODAL_HATE, image.id: BENIGN_IMAGE}
+    assert rows[image.id].parent == meme.id
+    assert rows[meme.id].meta["author"] == bench.people["ada"].pseudonym
+    assert rows[meme.id].meta["minutes"] == {"filter": 1.0, "build": 2.0, "confounders": 1.0, "rating": 0.67}
+    assert json.dumps(rows[meme.id].meta["layout"])
