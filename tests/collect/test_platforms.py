@@ -11,7 +11,7 @@ import zstandard
 
 from davy.collect import gather
 from davy.collect.platforms import reader, records_of, scrub
-from davy.collect.records import AccountHasher
+from davy.collect.records import AccountHasher, records_frame, records_to_posts
 from davy.collect.rule import FilterRule
 from davy.collect.strategies import EVERYTHING, Strategy
 from davy.core.errors import UserError
@@ -419,3 +419,12 @@ def test_a_bluesky_export_that_nests_too_deep_is_refused(tmp_path):
     archive.write_bytes(archive.read_bytes() + length + key + deep)
     with pytest.raises(UserError, match=r"repo\.car is cut off or damaged"):
         list(read_car(archive))
+
+
+def test_the_name_of_a_profile_and_of_who_is_passed_on_go_no_further_than_the_archive():
+    archives = (("reddit", {**COMMENT, "subreddit": "u_Ada"}), ("x", X_PAGE))
+    records = records_frame([record for platform, raw in archives for record in records_of(reader(platform), raw)])
+    kept = records_to_posts(records, found=pl.Series(["all"] * len(records)), collected_at="2026-01-01")
+    assert kept["community"].to_list() == [None, None, None]
+    assert "ada" not in kept["meta"].str.join(" ").item().lower()
+    assert kept["text"][-1] == "RT [USER]: hm"

@@ -184,6 +184,10 @@ def test_the_version_follows_the_weights_and_thresholds_but_not_the_card(tiny):
 
 def test_a_tampered_missing_or_outside_file_stops_the_load(tiny):
     folder, _ = tiny
+    (folder / "more.onnx").write_bytes(b"not listed")
+    with pytest.raises(UserError, match=r"more\.onnx, which its manifest does not list"):
+        load(str(folder))
+    (folder / "more.onnx").unlink()
     whole = (folder / "model.onnx").read_bytes()
     (folder / "model.onnx").write_bytes(whole[:-1] + b"x")
     with pytest.raises(UserError, match=r"model\.onnx has changed"):

@@ -128,6 +128,11 @@ def records_to_posts(
     source: str | None = None, licence: str | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """Return kept records as posts; `found` says how each was found. Names go no further than this."""
+    records = records.with_columns(
+        # Whose text was passed on, and whose profile it was posted on: both are an author's name.
+        pl.col("text").str.replace(r"(?i)^(\s*RT )@\w+", "${1}[USER]"),
+        pl.when(pl.col("community").str.starts_with("u_").not_()).then("community"),
+    )
     meta = [
         json.dumps({key: value for key, value in row.items() if value not in (None, False)}, ensure_ascii=False)
         for row in records.select(_KEPT).iter_rows(named=True)

@@ -24,6 +24,8 @@ from davy.models.learnt_rows import read_learnt
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+_LOADED = frozenset({".onnx", ".data", ".safetensors", ".npz", ".py"})
+"""Endings of what an engine loads; beside a manifest they have to be in it."""
 CARD = "card.md"
 DATA = "data"
 """The setting that holds the hash of the posts which a model learnt from."""
@@ -168,6 +170,11 @@ def _from_json(record: Mapping[str, Any]) -> Manifest:
 
 def _check_files(folder: Path, manifest: Manifest) -> None:
     root = folder.resolve()
+    unlisted = [path.name for path in sorted(folder.glob("*")) if path.suffix.lower() in _LOADED]
+    if unlisted := [name for name in unlisted if name not in manifest.files]:
+        raise UserError(
+            f"{folder} holds {unlisted[0]}, which its manifest does not list. Remove it or get the model again."
+        )
     for name, digest in manifest.files.items():
         path = folder / name
         if not path.resolve().is_relative_to(root):
