@@ -35,8 +35,8 @@ class Abilities:
     """Whether a screen may clear posts without reading them: scores then say which were read."""
     cascade: Callable[[], Scorer] | None = None
     """Returns the same scorer with its screen in front; None where it has no screen."""
-    one_by_one: Callable[[], Scorer] | None = None
-    """Returns the same scorer reading each post by itself; None where company never moves a post's score."""
+    one_by_one: Callable[[int | None], Scorer] | None = None
+    """Returns, for so many cores, the same scorer with no post moving another's score; None where none ever does."""
     language_of: Callable[[str], str] | None = None
     """Returns the language whose scorer reads a text; None where posts are not routed by language."""
     explains: bool = True
@@ -306,6 +306,9 @@ class Scores:
         """
         import numpy as np
 
+        there = self.has_answer(question)
+        if there is not None and not there.any():
+            return np.zeros(len(self), dtype=np.int64), [()]
         block = self.probabilities[question.name]
         if above is not None and any(label.under for label in question.labels):
             allowed = np.array([[label.fits_under(answer) for label in question.labels] for answer in above[1]])
@@ -314,7 +317,6 @@ class Scores:
         answers.append(())
         nothing = len(answers) - 1
         codes = np.where(block.max(axis=1) < 0, nothing, codes) if len(block) else codes
-        there = self.has_answer(question)
         return (codes if there is None else np.where(there, codes, nothing)), answers
 
 

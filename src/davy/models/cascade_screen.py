@@ -25,16 +25,20 @@ if TYPE_CHECKING:
 
 FILE = "screen.onnx"
 TOKENS = 2048
-"""How many tokens, padding included, the screen reads at once: what it makes of them stays in a core's cache."""
+"""What the screen makes of so many tokens stays in a core's cache."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """A screen: the network in `session`, and the mark of each question, in the order of the network's columns."""
+    """A screen: the network in `session`, and the mark of each question, in the order of the network's columns.
+
+    `tokens` is how many tokens, padding included, it reads at once; 1 is post by post.
+    """
 
     questions: tuple[str, ...]
     marks: Array
     session: Any
+    tokens: int = TOKENS
 
     @classmethod
     def open(cls, folder: Path, settings: Mapping[str, Any], session: Any) -> Screen | None:
@@ -55,7 +59,7 @@ class Screen:
 
         rows = rows if isinstance(rows, TokenRows) else TokenRows.of(rows)
         logits = np.empty((len(rows), len(self.marks)), dtype=np.float32)
-        for batch in rows.batches(np.arange(len(rows)), tokens=TOKENS):
+        for batch in rows.batches(np.arange(len(rows)), tokens=self.tokens):
             ids, mask = rows.padded(batch, 0)
             logits[batch] = self.session.run(["logits"], {"ids": ids, "mask": mask.astype(np.float32)})[0]
         read: Array = np.any(logits >= self.marks, axis=1)

@@ -95,8 +95,8 @@ class LanguageRouter:
             abstains=any(one.abstains for one in each),
         )
 
-    def _one_by_one(self) -> LanguageRouter:
-        return replace(self, scorers={lang: as_one_by_one(scorer) for lang, scorer in self.scorers.items()})
+    def _one_by_one(self, threads: int | None = None) -> LanguageRouter:
+        return replace(self, scorers={lang: as_one_by_one(it, threads) for lang, it in self.scorers.items()})
 
     def _data_hash(self) -> str | None:
         """Return the hashes of what the scorers learnt from, by language; None where none of them says."""
@@ -163,10 +163,10 @@ def _language_code(given: str | None) -> str:
     return "" if code in NO_LANGUAGE or (code.startswith("q") and len(code) == 3) else code
 
 
-def as_one_by_one(scorer: Scorer) -> Scorer:
-    """Return a scorer that reads each post by itself, or as it is where company never moves a post's score."""
+def as_one_by_one(scorer: Scorer, threads: int | None = None) -> Scorer:
+    """Return a scorer, on so many cores, in which no post moves another's score."""
     make = scorer.abilities.one_by_one
-    return scorer if make is None else make()
+    return scorer if make is None else make(threads)
 
 
 def load_embedded(asked: ModelName) -> Scorer:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,14 @@ if TYPE_CHECKING:
 
 PART = 256
 """How many posts a core takes at a time."""
+TOKENS_OF_STRANGERS = 128
+"""How many tokens a batch has at most where posts of one server share it: they differ in length more than a file's."""
+PROBES = (
+    "Good morning", "See you at the lake tomorrow, and bring the red kettle with you!", "😀 yes",
+    "They said the bus was late again, so we walked along the canal, past the mill and the two bridges, and were home "
+    "before the rain came; nobody minded, and the dog was pleased.", "I hate Mondays and so do you", "OK",
+)  # fmt: skip
+"""Posts of several lengths, which show whether company moves a score."""
 SMALL = 32_000_000
 """The bytes of a network from which on it reads tens of posts a second, not hundreds."""
 
@@ -99,15 +108,32 @@ class OnnxScorer:
             one_by_one=self.one_by_one,
         )
 
-    def one_by_one(self) -> OnnxScorer:
-        """Return this detector with each post in a batch of its own.
+    def one_by_one(self, threads: int | None = None) -> OnnxScorer:
+        """Return this detector as strangers' posts need it, on `threads` cores: no post moves another's score.
 
-        An int8 network scales the numbers of a batch together, so that posts of one batch move each other's scores a
-        little. Strangers' posts, as a server has them, must not.
+        A network that scales the numbers of a batch together, as screens do, reads each post by itself. One that gives
+        the same numbers in any company, bit by bit, reads batches.
         """
         twin = copy.copy(self)
-        twin._tokens, twin._part_size = 1, 1
+        twin._workers = threads or self._workers
+        if self._screen is not None:
+            twin._screen = replace(self._screen, tokens=1)
+        if twin._is_moved_by_company():
+            twin._tokens, twin._part_size = 1, 1
+        else:
+            twin._tokens, twin._part_size = TOKENS_OF_STRANGERS, PART if twin._workers == 1 else None
         return twin
+
+    def _is_moved_by_company(self) -> bool:
+        """Return whether a post's scores change in any bit with the posts that are read beside it."""
+        import numpy as np
+
+        together, _ = self._part(list(PROBES))
+        alone = [self._part([text])[0] for text in PROBES]
+        return any(
+            not np.array_equal(block, np.concatenate([blocks[name] for blocks in alone]))
+            for name, block in together.items()
+        )
 
     def cascade(self) -> OnnxScorer:
         """Return this detector with its screen in front, or itself where its folder has none."""
@@ -126,7 +152,7 @@ class OnnxScorer:
         """Return the probabilities for each post's text; a null text is read as an empty one."""
         import numpy as np
 
-        texts = posts["text"].fill_null("").to_list()
+        texts = [text or "" for text in posts["text"].to_list()]
         blocks = {q.name: np.zeros((len(texts), len(q.labels)), dtype=np.float32) for q in self.questions}
         read = np.ones(len(texts), dtype=bool)
         # Longest first, since what comes last is what one core does while others have nothing left.

@@ -30,13 +30,14 @@ def records(scores: Scores) -> list[dict[str, Any]]:
 
     `unsure` and `unsupported_language` are there where the detector says so.
     """
-    import numpy as np
-
     found: list[dict[str, Any]] = [{"verdict": verdict, "questions": {}} for verdict in scores.verdicts()]
     for question in scores.questions:
-        chosen = scores.chosen(question.name)
         there = scores.has_answer(question)
-        thresholds = np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(scores))
+        if there is not None and not there.any():
+            continue
+        chosen = scores.chosen(question.name)
+        cut = scores.thresholds.get(question.name, 0.5)
+        thresholds = [cut] * len(scores) if isinstance(cut, float | int) else cut.tolist()
         yes = scores.positive(question.name)
         for i, row in enumerate(scores.probabilities[question.name].astype("float64").round(6).tolist()):
             if there is not None and not there[i]:

@@ -35,6 +35,7 @@ from davy.serve.deciding import Decider
 from davy.serve.detector import Detector
 from davy.serve.detectors import Detectors
 from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
+from davy.serve.known_keys import KnownKeys
 from davy.serve.limits import Limiter
 from davy.serve.load_shedding import LoadShedding
 from davy.serve.metrics import Metrics
@@ -92,9 +93,9 @@ def _context(settings: ServerSettings) -> Context:
         return Batcher(scorer, largest=settings.largest_batch, most_seconds=settings.most_wait)
 
     def make(scorer: Scorer, **more: Any) -> Detector:
-        screened = as_cascade(scorer) if settings.screen else scorer
         # Strangers' posts share a batch, and must not move each other's scores.
-        return Detector(as_one_by_one(screened), queue=queue, **more)
+        alone = as_one_by_one(scorer, settings.threads)
+        return Detector(as_cascade(alone) if settings.screen else alone, queue=queue, **more)
 
     scorer = demo.scorer() if settings.model == demo.WORD_LIST else load(settings.model, images=pictures)
     shadow = load(settings.shadow) if settings.shadow else None
@@ -108,6 +109,7 @@ def _context(settings: ServerSettings) -> Context:
         templates=render.environment(),
         limiter=Limiter(shared=shared),
         metrics=Metrics(shared),
+        known_keys=KnownKeys(store),
         quotas=Quotas(store, shared),
         decider=Decider(store),
         attributes=attributes,

@@ -24,7 +24,6 @@ from davy.core.scorer import Scorer, Scores
 if TYPE_CHECKING:
     import polars as pl
 
-COLUMNS = ("text", "lang", "image")
 NEW_SHARE = 0.2
 """How much the last batch counts in the running mean of seconds a post."""
 
@@ -123,7 +122,7 @@ class Batcher:
         if counters.waiting and (counters.waiting + len(posts) > self._room or self.is_full):
             counters.refused += 1
             raise QueueFull(counters.waiting, self.expected_seconds)
-        request = _Request(posts.select(c for c in COLUMNS if c in posts.columns), asyncio.Future())
+        request = _Request(posts, asyncio.Future())
         counters.requests += 1
         counters.waiting += len(posts)
         self._queue.append(request)
@@ -240,7 +239,9 @@ def _score(scorer: Scorer, frames: list[Any]) -> tuple[list[Scores], float]:
     import polars as pl
 
     began = time.perf_counter()
-    posts = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
+    # Those with and without pictures have other columns; joining equal ones takes a fifth of the time.
+    alike = all(frame.schema == frames[0].schema for frame in frames)
+    posts = frames[0] if len(frames) == 1 else pl.concat(frames, how="vertical" if alike else "diagonal_relaxed")
     scores = scorer.score(posts)
     if len(scores) != len(posts):
         raise RuntimeError(f"{scorer.name} returned {len(scores)} rows for {len(posts)} posts")

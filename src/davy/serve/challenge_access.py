@@ -6,11 +6,12 @@ not see a challenge is answered as if there were none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import Header
 from starlette.requests import Request
 from starlette.responses import Response
@@ -99,17 +100,21 @@ def in_challenge(act: str) -> Callable[..., ChallengePlace]:
     return check
 
 
-def by_key(act: str, scope: str) -> Callable[..., ChallengePlace]:
+def by_key(act: str, scope: str) -> Callable[..., Awaitable[ChallengePlace]]:
     """Return the same for the API: a key with the scope, or a session."""
     assert act in CHALLENGE_MAY, act
     authorised = key_or_session(scope, "see projects")
 
-    def check(
+    async def check(
         request: Request, challenge_id: str, authorization: Annotated[str | None, Header()] = None
     ) -> ChallengePlace:
-        account = authorised(request, authorization)
-        with context_of(request).store.read() as db:
-            return require(find_place(db, challenge_id, account), act)
+        account = await authorised(request, authorization)
+
+        def place() -> ChallengePlace:
+            with context_of(request).store.read() as db:
+                return require(find_place(db, challenge_id, account), act)
+
+        return await to_thread.run_sync(place)
 
     return check
 

@@ -1,11 +1,12 @@
 """How much a key may do: requests a minute (a rate limit) and posts a day (a quota that survives a restart).
 
-What was used is counted in the server's shared file, so that all its processes see one sum, and added to the store
-every few seconds. A restart forgets at most those seconds.
+What a key with a quota used is counted in the server's shared file, so that all its processes see one sum; what others
+use, in memory. Both are added to the store every few seconds. A restart forgets at most those seconds.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -26,6 +27,9 @@ class Quotas:
         self._shared = shared
         self._clock = clock
         self._known: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+        self._without_quota: dict[tuple[str, str], tuple[int, int]] = {}
+        """Requests and posts of keys without a quota, by key and day."""
         with shared.transaction() as db:
             db.execute(
                 "CREATE TABLE IF NOT EXISTS used (key TEXT, day TEXT, posts INTEGER, new_posts INTEGER, "
@@ -36,19 +40,24 @@ class Quotas:
         """Count a request of so many posts; return 0 and what is left of today, or the seconds until there is more."""
         at = self._clock()
         day = f"{at:%Y-%m-%d}"
+        if key.per_day is None:
+            with self._lock:
+                before = self._without_quota.get((key.id, day), (0, 0))
+                self._without_quota[key.id, day] = (before[0] + 1, before[1] + posts)
+            return 0.0, None
         with self._shared.transaction() as db:
             row = db.execute("SELECT posts FROM used WHERE key = ? AND day = ?", (key.id, day)).fetchone()
             if row is None:  # midnight came after `know`
                 db.execute("INSERT INTO used VALUES (?, ?, 0, 0, 0)", (key.id, day))
             used = row[0] if row else 0
-            if key.per_day is not None and used + posts > key.per_day:
+            if used + posts > key.per_day:
                 return _until_tomorrow(at), max(0, key.per_day - used)
             db.execute(
                 "UPDATE used SET posts = posts + ?, new_posts = new_posts + ?, new_requests = new_requests + 1 "
                 "WHERE key = ? AND day = ?",
                 (posts, posts, key.id, day),
             )
-        return 0.0, None if key.per_day is None else key.per_day - used - posts
+        return 0.0, key.per_day - used - posts
 
     def flush(self) -> None:
         """Add what was counted to the store. What the store does not take now is kept for the next time."""
@@ -57,6 +66,9 @@ class Quotas:
             used = [KeyUsage(*row) for row in db.execute(query)]
             db.execute("UPDATE used SET new_requests = 0, new_posts = 0")
             db.execute("DELETE FROM used WHERE day < ?", (f"{self._clock():%Y-%m-%d}",))
+        with self._lock:
+            without_quota, self._without_quota = self._without_quota, {}
+        used += [KeyUsage(*name, *sums) for name, sums in without_quota.items()]
         if not used:
             return
         try:

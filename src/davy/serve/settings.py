@@ -47,6 +47,8 @@ class ServerSettings:
     """How many seconds a post may wait for its turn; what would wait longer is refused with 429."""
     largest_batch: int = 64
     """Posts that are scored together; 1 scores each request on its own."""
+    threads: int | None = None
+    """Cores that a detector uses in one process; None is all of them."""
     screen: bool = False
     """Whether a detector's screen clears plainly harmless posts without reading them to the end."""
     shadow: str | None = None

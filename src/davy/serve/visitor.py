@@ -3,16 +3,18 @@
 Routes state what they need in their signature: `Depends(allowed("invite people"))`
 for a permission, `Depends(form)` for a form that passed the CSRF check, and
 `Depends(key_or_session("score"))` for the API. All database work happens in
-worker threads: these are plain functions, which FastAPI runs off the event loop.
+worker threads: plain functions, which FastAPI runs off the event loop, and what
+the API's checks hand to a thread where a key is not known already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
+from anyio import to_thread
 from fastapi import Depends, Header, Query
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -148,15 +150,15 @@ def check_rate(request: Request, kind: str, name: str, cost: float = 1.0, *, rat
         raise LocalizedError("too_many", status=429, wait=wait, seconds=int(wait) + 1)
 
 
-def key_or_session(scope: str, act: str) -> Callable[..., User]:
+def key_or_session(scope: str, act: str) -> Callable[..., Awaitable[User]]:
     """Return a dependency for the API: a key with the scope, or a session whose role has the permission.
 
     A request that rides on the session cookie must prove its origin like a form, with the X-CSRF-Token header.
     """
 
-    def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
+    async def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
         if authorization is None:
-            who = find_visitor(request)
+            who = await to_thread.run_sync(find_visitor, request)
             if who.account is None:
                 raise SignInRequired
             if request.method not in ("GET", "HEAD"):
@@ -167,18 +169,18 @@ def key_or_session(scope: str, act: str) -> Callable[..., User]:
         kind, _, secret = authorization.partition(" ")
         if kind.lower() != "bearer" or not secret.strip():
             raise LocalizedError("bearer", status=401)
-        return _by_key(request, secret.strip(), scope, act)
+        return await _by_key(request, secret.strip(), scope, act)
 
     return check
 
 
-def key_only(scope: str, act: str) -> Callable[..., User]:
+def key_only(scope: str, act: str) -> Callable[..., Awaitable[User]]:
     """Return a dependency for the shapes of other services, whose clients send a key in one of three places.
 
     A session never counts, so a page of another site can't use a reader's.
     """
 
-    def check(
+    async def check(
         request: Request,
         key: Annotated[str | None, Query(description="An API key.")] = None,
         x_goog_api_key: Annotated[str | None, Header(include_in_schema=False)] = None,
@@ -188,26 +190,28 @@ def key_only(scope: str, act: str) -> Callable[..., User]:
         secret = key or x_goog_api_key or (bearer if kind.lower() == "bearer" else "")
         if not secret.strip():
             raise SignInRequired
-        return _by_key(request, secret.strip(), scope, act)
+        return await _by_key(request, secret.strip(), scope, act)
 
     return check
 
 
-def _by_key(request: Request, secret: str, scope: str, act: str) -> User:
+async def _by_key(request: Request, secret: str, scope: str, act: str) -> User:
     context = context_of(request)
+    known = context.known_keys.recall(secret)
     try:
-        with context.store.read() as db:
-            key, owner = keys.check(db, secret, scope)
+        if known is None:
+            key, owner = await to_thread.run_sync(context.known_keys.look_up, secret, scope)
+        else:
+            key, owner = known
+            keys.check_allowed(key, owner, scope)
     except UserError:
         # Only refusals count here, so that guessing keys is slow and using one is not.
         check_rate(request, "api refused", client_address(request))
         raise
     check_rate(request, "api key", key.id, rate=rate_of(key))
-    context.quotas.know(key)
+    if known is None:
+        await to_thread.run_sync(context.quotas.know, key)
     request.state.key = key
     if not may(owner.role, act):
         raise LocalizedError("not_allowed", status=403)
-    if keys.needs_touch(key):
-        with context.store.write() as db:
-            keys.touch(db, key.id)
     return owner

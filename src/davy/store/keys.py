@@ -105,8 +105,13 @@ def create(
 
 def check(db: Connection, secret: str, scope: str) -> tuple[ApiKey, users.User]:
     """Return the key and its owner if it may do what `scope` names. One indexed read; nothing is written."""
-    if scope not in SCOPES:
-        raise ValueError(f"unknown scope {scope!r}")
+    key, user = find(db, secret)
+    check_allowed(key, user, scope)
+    return key, user
+
+
+def find(db: Connection, secret: str) -> tuple[ApiKey, users.User]:
+    """Return the key with this secret and its owner, whatever it may do."""
     columns = [column.label(f"key_{column.name}") for column in api_keys.columns]
     row = db.execute(
         select(users_table, *columns)
@@ -115,7 +120,13 @@ def check(db: Connection, secret: str, scope: str) -> tuple[ApiKey, users.User]:
     ).one_or_none()
     if row is None:
         raise UserError("This API key is not known. Make one: davy key create", status=401)
-    user, key = users.user_of(row), _key(row, "key_")
+    return _key(row, "key_"), users.user_of(row)
+
+
+def check_allowed(key: ApiKey, user: users.User, scope: str) -> None:
+    """Refuse a key that has ended, whose owner is switched off, or that may not do what `scope` names."""
+    if scope not in SCOPES:
+        raise ValueError(f"unknown scope {scope!r}")
     if user.disabled:
         raise UserError("The owner of this API key is switched off. Ask an admin.", status=401)
     if key.state != "active":
@@ -123,7 +134,6 @@ def check(db: Connection, secret: str, scope: str) -> tuple[ApiKey, users.User]:
     # An admin who was demoted keeps no admin key.
     if not key.allows(scope) or (scope == "admin" and user.role != "admin"):
         raise UserError(f"This API key has no scope {scope!r}; it has {', '.join(key.scopes)}.", status=403)
-    return key, user
 
 
 def needs_touch(key: ApiKey) -> bool:

@@ -59,7 +59,10 @@ from davy.serve.pages import (
 from davy.serve.pages import static as static_files
 
 ROUTERS: tuple[APIRouter, ...] = (
-    label.router,  # first, because it is asked most
+    label.router,  # the first ones are asked most: a request is compared with route after route
+    api.router,
+    comments.router,
+    moderations.router,
     home.router,
     projects.router,
     project.router,
@@ -107,9 +110,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     score.router,
     posts.router,
     images.router,
-    api.router,
-    comments.router,
-    moderations.router,
     health.router,
     static_files.router,
 )

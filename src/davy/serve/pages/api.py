@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
@@ -56,13 +57,12 @@ class ScoreRequest(BaseModel):
     community: str | None = Field(default=None, max_length=200)
 
 
-@router.post("/v1/score")
+@router.post("/v1/score", response_model=dict[str, Any])
 async def score(
     request: Request,
-    response: Response,
     asked: ScoreRequest,
     who: Annotated[User, Depends(key_or_session("score", "score texts"))],
-) -> dict[str, Any]:
+) -> Response:
     """Return for each post its verdict and each question's label and probabilities, in the order of the posts."""
     sent = _sent(asked)
     if getattr(request.state, "key", None) is None:  # a key has limits of its own
@@ -81,8 +81,8 @@ async def score(
     if asked.explain:
         for result, explanation in zip(results, await explanations(request, scored), strict=True):
             result["explanation"] = explanation
-    response.headers.update(scored.headers)
-    return {"model": scored.detector.model, "results": results}
+    answer = msgspec.json.encode({"model": scored.detector.model, "results": results})
+    return Response(answer, headers=scored.headers, media_type="application/json")
 
 
 def _sent(asked: ScoreRequest) -> list[SentPost]:

@@ -116,6 +116,7 @@ def _make_key(request: Request, place: ChallengePlace) -> Response:
         _, secret = keys.create(
             db, name=name, owner=place.user.id, scopes=["submit"], by=place.user.id, lasts=KEY_LASTS
         )
+    context_of(request).known_keys.forget()
     return _team_page(request, place, secret=secret)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Header
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -51,12 +52,13 @@ def readyz(request: Request) -> Response:
 
 
 @router.get("/metrics")
-def metrics(request: Request, authorization: Annotated[str | None, Header()] = None) -> Response:
+async def metrics(request: Request, authorization: Annotated[str | None, Header()] = None) -> Response:
     """Return counters in Prometheus' text format: from this machine, or with an admin's key or session."""
     context = context_of(request)
     if not is_loopback(request.client.host if request.client else ""):
-        key_or_session("admin", "see the audit")(request, authorization)
-    text = context.metrics.text(context.detectors.loaded, context.detectors.queue_counters(), _gauges(context))
+        await key_or_session("admin", "see the audit")(request, authorization)
+    queues = context.detectors.queue_counters()
+    text = await to_thread.run_sync(context.metrics.text, context.detectors.loaded, queues, _gauges(context))
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 

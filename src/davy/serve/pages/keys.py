@@ -58,6 +58,7 @@ def revoke(request: Request, key_id: str, me: Maker, form: Form) -> Response:
         if key_id not in {key.id for key in keys.list_keys(db, owner=_owner(me))}:
             raise LocalizedError("no_such", status=404)
         keys.revoke(db, key_id, by=me.id)
+    context_of(request).known_keys.forget()
     return render.redirect(request, "/keys", "key_revoked")
 
 

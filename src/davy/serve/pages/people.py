@@ -69,6 +69,7 @@ def disable(request: Request, user_id: str, who: Disables, form: Form) -> Respon
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)
         users.disable(db, person.id, by=who.id)
+    context_of(request).known_keys.forget()
     return render.redirect(request, "/people", "disabled", undo=f"/people/{person.id}/enable", name=person.name)
 
 
