@@ -78,7 +78,7 @@ def test_a_baseline_is_trained_from_a_frame_and_measured_on_dev(tmp_path, posts)
     scorer = load(str(run.model))
     assert scorer.name == "plain"
     assert score_text("such a grumblefop", scorer).record["verdict"] == "hateful"
-    assert notes.lines == ["plain, seed 7: 40 posts, hate"]
+    assert notes.lines[-1] == "plain, seed 7: 40 posts, hate"
 
 
 def test_scorers_are_compared_under_the_callers_names(tmp_path, posts):

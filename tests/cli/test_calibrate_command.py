@@ -5,10 +5,10 @@ import json
 import polars as pl
 import pytest
 
+from davy.actions.scorers import load_scorer
 from davy.cli.app import run
 from davy.measure.thresholds import choose_threshold
 from davy.models import folder as folders
-from davy.models.load import load
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def trained(tmp_path, monkeypatch):
     texts = [f"{'you grumblefop' if i % 3 == 0 else 'nice one'} {i}" for i in range(60)]
     gold = ["hateful" if i % 3 == 0 else "not hateful" for i in range(60)]
     pl.DataFrame({"text": texts, "hate.gold": gold}).write_csv("posts.csv")
-    load("tfidf:posts.csv", read=lambda path: [pl.read_csv(path)]).save(tmp_path / "mine")
+    load_scorer("tfidf:posts.csv").save(tmp_path / "mine")
     return tmp_path / "mine"
 
 

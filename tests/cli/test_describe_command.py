@@ -29,7 +29,7 @@ def test_describe_writes_a_report_json_clouds_and_papers(here, capsys):
         assert (here / "about" / name).stat().st_size > 50, name
     assert len(list((here / "about" / "clouds").iterdir())) == 4
     found = json.loads((here / "about" / "description.json").read_text())
-    assert found["levels"][0]["labels"] == {"no": 20, "yes": 20}
+    assert found["levels"][0]["labels"] == {"not hateful": 20, "hateful": 20}
     assert "open" in capsys.readouterr().err
 
 

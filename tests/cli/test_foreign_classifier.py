@@ -54,6 +54,13 @@ def test_its_labels_answer_our_question_beside_our_detector(folder, capsys):
     assert len(pl.read_csv(folder / "taken.csv")) == 20
 
 
+def test_it_is_measured_by_its_own_labels_too(folder, capsys):
+    model = f"hf:{folder}/five"
+    found = printed(capsys, "evaluate", f"{folder}/posts.csv", "-m", model, "--resamples", "20")
+    assert list(found["questions"]) == ["label"]
+    assert found["questions"]["label"]["models"][model]["confusion"]["labels"] == LABELS
+
+
 def test_without_a_meaning_the_error_says_how_to_give_one(folder, capsys):
     model = f"hf:{folder}/five"
     for arguments in (
@@ -78,3 +85,7 @@ def test_a_label_is_found_by_its_spelling(tmp_path, capsys):
     make_tiny_classifier(tmp_path / "spelt", ["NOTHATE", "hateful"])
     record = printed(capsys, "score", "--text", "a", "-m", f"hf:{tmp_path}/spelt@hate")
     assert list(record["questions"]["hate"]["labels"]) == ["not hateful", "hateful"]
+    make_tiny_classifier(tmp_path / "bare", ["LABEL_0", "LABEL_1"])
+    pl.DataFrame({"text": ["a", "b"], "label.gold": ["0", "1"]}).write_csv(tmp_path / "posts.csv")
+    found = printed(capsys, "evaluate", f"{tmp_path}/posts.csv", "-m", f"hf:{tmp_path}/bare", "--resamples", "20")
+    assert found["questions"]["label"]["gold"] == {"LABEL_0": 1, "LABEL_1": 1}

@@ -6,8 +6,9 @@ import pytest
 from sklearn import metrics as reference
 
 from davy import schemes
+from davy.actions.settled import answer_columns
 from davy.compare.evaluate import evaluate
-from davy.compare.gold import guess_scheme, settled_answers
+from davy.compare.gold import settled_answers
 from davy.compare.metrics import NO_ANSWER, confusion_with_gaps, macro_averages, macro_precision, macro_recall
 from davy.compare.page import page
 from davy.compare.predictions import Predictions, align_predictions, read_predictions
@@ -207,12 +208,12 @@ def test_the_page_holds_curves_and_matrices_and_asks_the_network_for_nothing():
 
 
 def test_the_scheme_is_guessed_from_columns_and_labels():
-    assert guess_scheme(posts()) == "edos"
-    assert guess_scheme(pl.DataFrame({"hate.gold": ["hateful"]})) == "hate"
-    with pytest.raises(UserError, match="No scheme that ships"):
-        guess_scheme(pl.DataFrame({"hate.gold": ["grumpy"]}))
+    assert answer_columns(posts())[0].name == "edos"
+    assert answer_columns(pl.DataFrame({"hate.gold": ["hateful"]}))[0].name == "hate"
+    with pytest.raises(UserError, match="All answers to 'hate' are 'grumpy'"):
+        answer_columns(pl.DataFrame({"hate.gold": ["grumpy"]}))
     with pytest.raises(UserError, match="no column of settled answers"):
-        guess_scheme(pl.DataFrame({"text": ["a"]}))
+        answer_columns(pl.DataFrame({"text": ["a"]}))
 
 
 def test_a_label_outside_the_scheme_is_named_with_its_row():

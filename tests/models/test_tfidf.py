@@ -138,7 +138,7 @@ def test_an_untrained_one_says_what_to_do():
 
 def test_a_name_with_a_file_trains_on_it(tmp_path):
     made(100).write_parquet(tmp_path / "train.parquet")
-    scorer = load(f"tfidf:{tmp_path}/train.parquet", read=lambda path: [pl.read_parquet(path)])
+    scorer = load(f"tfidf:{tmp_path}/train.parquet", read=lambda path, _: ((HATE,), pl.read_parquet(path)))
     assert scorer.score(pl.DataFrame({"text": ["grumblethreat"]})).chosen("hate") == [("hateful",)]
 
 

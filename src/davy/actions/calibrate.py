@@ -6,13 +6,15 @@ not learn from: on those it did, it is surer than it should be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.settled import answer_columns, spell_gold, with_gold
 from davy.core.errors import UserError
 from davy.core.gold import targets
 from davy.core.scorer import Scorer
@@ -64,12 +66,21 @@ class Calibration:
 
 
 def calibrate(
-    scorer: Scorer, posts: pl.DataFrame, *, threshold: str | None = "macro-f1", temperature: bool = True
+    scorer: Scorer,
+    posts: pl.DataFrame,
+    *,
+    gold: Sequence[str] = (),
+    threshold: str | None = "macro-f1",
+    temperature: bool = True,
+    reporter: Reporter = SILENT,
 ) -> tuple[CalibratedScorer, Calibration]:
     """Return the scorer with temperatures and, for yes/no questions, thresholds that fit the settled answers.
 
-    `threshold` is a rule of `measure.thresholds`, or None to leave thresholds alone.
+    `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `threshold` is a rule of
+    `measure.thresholds`, or None to leave thresholds alone.
     """
+    rules, columns = answer_columns(posts, gold, among=scorer.questions, reporter=reporter)
+    posts = spell_gold(with_gold(posts, columns), rules.questions)
     scores = scorer.score(posts)
     temperatures, thresholds = {}, {}
     counts: dict[str, int] = {}
@@ -79,18 +90,18 @@ def calibrate(
         if question.kind == "many":
             continue
         counts[question.name] = len(rows)
-        gold, block = table.argmax(axis=1), scores.probabilities[question.name][rows]
+        answers, block = table.argmax(axis=1), scores.probabilities[question.name][rows]
         usual = np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(posts))[rows]
-        before[question.name] = _figures(question, block, gold, usual)
+        before[question.name] = _figures(question, block, answers, usual)
         if temperature:
             logits = np.log(np.clip(block, 1e-12, 1))
-            temperatures[question.name] = fit_temperature(logits, gold, lowest=1 / SHARPEST, highest=SHARPEST)
+            temperatures[question.name] = fit_temperature(logits, answers, lowest=1 / SHARPEST, highest=SHARPEST)
         tempered = temper(block, temperatures.get(question.name, 1.0), question)
         cut: Any = usual
         if threshold is not None and question.positive is not None and len(question.labels) == 2:
             yes = question.label_names.index(question.positive)
-            cut = thresholds[question.name] = choose_threshold(tempered[:, yes], gold == yes, threshold)
-        after[question.name] = _figures(question, tempered, gold, cut)
+            cut = thresholds[question.name] = choose_threshold(tempered[:, yes], answers == yes, threshold)
+        after[question.name] = _figures(question, tempered, answers, cut)
     if not before:
         raise UserError(
             f"{scorer.name} has no question of one answer to calibrate, or the posts have no answers to it."

@@ -14,13 +14,13 @@ from typing import Any
 
 import polars as pl
 
-from davy import schemes
 from davy.actions.posts import PostSource, load_posts, select_split
 from davy.actions.reporter import SILENT, Reporter
+from davy.actions.settled import answer_columns
 from davy.compare.board import rank_matrix
 from davy.compare.board_page import TaskComparison, comparison_page
 from davy.compare.error_analysis import analyse_errors
-from davy.compare.gold import ROW, guess_scheme, settled_answers
+from davy.compare.gold import ROW, settled_answers
 from davy.compare.pair_tests import choose_pairs, compare_pairs
 from davy.compare.prediction_matrix import PredictionMatrix
 from davy.compare.summary import ScoreSummary, summarise_scores
@@ -34,7 +34,6 @@ from davy.compare.system_files import (
     split_wide,
 )
 from davy.core.errors import UserError
-from davy.core.gold import gold_columns
 from davy.core.scheme import Scheme
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
@@ -106,8 +105,7 @@ def compare_systems(
     if "label" in frame.columns and not (scheme or known or columns):
         matrices, rules = [plain_matrix(_within(frame), systems, settings.metric, positive=settings.positive)], None
     else:
-        rules = _scheme(scheme or known, frame, columns, reporter)
-        gold_of = gold_columns([c for c in frame.columns if c != ROW], columns, rules.questions, questions)
+        rules, gold_of = answer_columns(frame, columns, scheme or known, asked=questions, file=name, reporter=reporter)
         frame = frame.with_columns(pl.col(column).alias(f"{q}.gold") for q, column in gold_of.items())
         golds = settled_answers(frame, rules, gold_of, file=name, questions=list(questions))
         every = whole["id"].to_list()
@@ -223,13 +221,6 @@ def _gold_frame(gold: PostSource | Path | str | pl.DataFrame) -> tuple[pl.DataFr
 
 def _within(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop_nulls("label")
-
-
-def _scheme(name: str | Scheme | None, frame: pl.DataFrame, given: Sequence[str], reporter: Reporter) -> Scheme:
-    if name is None:
-        name = guess_scheme(frame.drop(ROW), given)
-        reporter.note(f"Scheme: {name} (guessed from the answers; choose with --scheme).")
-    return schemes.load(name) if isinstance(name, str) else name
 
 
 def _system_frames(

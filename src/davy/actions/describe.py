@@ -14,10 +14,10 @@ from typing import Any
 
 import polars as pl
 
-from davy import schemes
 from davy.actions.posts import Posts, load_posts
+from davy.actions.reporter import SILENT, Reporter
+from davy.actions.settled import answer_columns, plain_column, spell_gold, with_gold
 from davy.core.errors import UserError
-from davy.core.gold import name_gold
 from davy.describe.describe import EN_DE, CorpusStatistics
 from davy.describe.describe import describe as measure
 from davy.describe.documents import CorpusDocuments, write_documents
@@ -46,15 +46,23 @@ def describe(
     about: Mapping[str, Any] | None = None,
     least: int = 5,
     langs: Sequence[str] = EN_DE,
+    reporter: Reporter = SILENT,
 ) -> DescribedCorpus:
     """Return a corpus's statistics and documents; `gold` are columns of answers `[Q=]COLUMN`.
 
     `about` answers what only people know, `least` leaves out words in fewer posts, `langs` their function words.
     """
     source = load_posts(posts, unique_ids=False)
+    rows, rules = source.posts, None
     named = scheme or source.scheme
-    rules = schemes.load(named) if named else None
-    rows = name_gold(source.posts, gold, rules.questions if rules else (), file=source.path)
+    if named or gold or plain_column(rows):
+        try:
+            rules, columns = answer_columns(rows, gold, named, file=source.path, reporter=reporter)
+            rows = spell_gold(with_gold(rows, columns), rules.questions)
+        except UserError as error:
+            if named or gold:
+                raise
+            reporter.note(f"Described without answers: {error.message}")
     statistics = measure(rows, name=name or source.name, scheme=rules, least=least, langs=tuple(langs))
     return DescribedCorpus(statistics, write_documents(statistics, rows.columns, about or {}))
 

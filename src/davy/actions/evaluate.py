@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from davy import schemes
 from davy.actions.posts import LoadedPosts, Posts, load_posts, select_split
 from davy.actions.reporter import SILENT, Reporter
-from davy.actions.scorers import Models, check_names, load_scorers, score_posts
+from davy.actions.scorers import Learning, Models, check_names, load_scorers, score_posts
+from davy.actions.settled import answer_columns
 from davy.compare import evaluate as comparison
-from davy.compare.gold import ROW, guess_scheme, settled_answers
+from davy.compare.gold import settled_answers
 from davy.compare.page import page
 from davy.compare.predictions import Predictions, align_predictions, read_predictions, shared_questions
 from davy.compare.results import figures_table, record
 from davy.core.errors import UserError
-from davy.core.gold import gold_columns
 from davy.core.scorer import label_advice
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
@@ -48,24 +47,30 @@ def evaluate(
     gold: Sequence[str] = (),
     everywhere: bool = False,
     unseen: bool = False,
+    texts: bool = True,
     bootstrap: Bootstrap | None = None,
     reporter: Reporter = SILENT,
 ) -> comparison.Evaluation:
     """Return every detector's figures on the settled answers of the posts, and paired tests between each two.
 
     `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `everywhere` measures yes/no
-    child questions on all posts, as no where they don't apply. Each model makes one scoring pass. Posts that a model
-    learnt from are counted beside its figures; with `unseen` they are left out for all models.
+    child questions on all posts, as no where they don't apply; `texts` keeps the posts' texts for the lists of errors.
+    Each model makes one scoring pass. Posts that a model learnt from are counted beside its figures; with `unseen` they
+    are left out for all models.
     """
     if not models and not predictions:
         raise UserError("Say what to measure: --model M (davy model list), or --predictions FILE.")
     check_names([*models, *predictions])
     source = load_posts(posts)
     chosen, part = select_split(source.frame, split, reporter)
-    rules, columns = _scheme_and_columns(scheme or source.scheme, chosen, gold, questions, reporter)
+    scorers = load_scorers(models, Learning(gold, questions))
+    among = tuple({q.name: q for scorer in reversed(scorers.values()) for q in scorer.questions}.values())
+    rules, columns = answer_columns(
+        chosen, gold, scheme or source.scheme, asked=questions, among=among, file=source.path, reporter=reporter
+    )
+    _check_models(scorers, rules)
     asked = partial(settled_answers, file=source.path, questions=list(questions), everywhere=everywhere)
     golds = asked(chosen, rules, columns)
-    scorers = _load_models(models, rules)
     if unseen:
         chosen = _unseen(chosen, scorers, reporter)
         golds = asked(chosen, rules, columns)
@@ -73,7 +78,7 @@ def evaluate(
         *_by_models(scorers, chosen, rules, reporter),
         *_by_files(predictions, chosen, source, rules),
     ]
-    return comparison.evaluate(
+    found = comparison.evaluate(
         golds,
         detectors,
         title=f"{source.name}, {part}" if part else source.name,
@@ -81,32 +86,38 @@ def evaluate(
         settings={"file": Path(source.path).name, "scheme": f"{rules.name} {rules.version}", "split": part},
         bootstrap=bootstrap or Bootstrap(),
     )
+    if not texts:
+        return found
+    return replace(found, ids=tuple(map(str, chosen["id"])), texts=tuple(chosen["text"].cast(pl.String)))
 
 
 def write_evaluation(evaluation: comparison.Evaluation, folder: Path, *, command: str = "") -> None:
-    """Write report.html, figures.csv and results.json into a folder, each whole or not at all."""
+    """Write report.html, figures.csv and results.json into a folder, and errors.csv where the texts are known."""
     make_folder(folder)
     write_json(folder / "results.json", record(evaluation))
     write_text(folder / "figures.csv", figures_table(evaluation).csv())
+    if evaluation.texts:
+        errors_frame(evaluation).write_csv(folder / "errors.csv")
     page(evaluation, command=command).write(folder / "report.html")
 
 
-def _scheme_and_columns(
-    name: str | Scheme | None, posts: pl.DataFrame, gold: Sequence[str], questions: Sequence[str], reporter: Reporter
-) -> tuple[Scheme, dict[str, str]]:
-    if name is None:
-        name = guess_scheme(posts.drop(ROW), gold)
-        reporter.note(f"Scheme: {name} (guessed from the answers; choose with --scheme).")
-    scheme = schemes.load(name) if isinstance(name, str) else name
-    return scheme, gold_columns([c for c in posts.columns if c != ROW], gold, scheme.questions, questions)
+def errors_frame(evaluation: comparison.Evaluation) -> pl.DataFrame:
+    """Return every wrong answer as a row, by question and detector, the most confident first; texts as they are."""
+    rows = [
+        (result.question.name, model.name, evaluation.ids[one.row], evaluation.texts[one.row], one.gold, one.predicted,
+         one.confidence)
+        for result in evaluation.results
+        for model in result.models
+        for one in evaluation.mistakes(result, model.name)
+    ]  # fmt: skip
+    names = ["question", "model", "id", "text", "gold", "predicted"]
+    return pl.DataFrame(rows, schema={**dict.fromkeys(names, pl.String), "confidence": pl.Float64}, orient="row")
 
 
-def _load_models(models: Models, scheme: Scheme) -> dict[str, Scorer]:
-    scorers = load_scorers(models)
+def _check_models(scorers: Mapping[str, Scorer], scheme: Scheme) -> None:
     for name, scorer in scorers.items():  # before the first of them reads all posts
         advice = label_advice(scorer, scheme.questions[0].name).removeprefix(". ")
         shared_questions(name, [question.name for question in scorer.questions], scheme, advice=advice)
-    return scorers
 
 
 def _unseen(posts: pl.DataFrame, scorers: Mapping[str, Scorer], reporter: Reporter) -> pl.DataFrame:

@@ -6,7 +6,7 @@ so that an error names the row of the file even after rows were left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,12 +104,6 @@ def refuse_answers(table: FileTable) -> None:
 def load_joined(sources: Sequence[Posts]) -> pl.DataFrame:
     """Return the posts of several sources in one frame; a column that one lacks is null there."""
     return pl.concat([load_posts(source).posts for source in sources], how="diagonal_relaxed")
-
-
-def read_model_posts(path: Path) -> Iterator[pl.DataFrame]:
-    """Yield a file's posts for a model that learns from it, its text under `text` whatever the file calls it."""
-    with tables.open_table(path) as table, translate_errors(table.name):
-        yield from post_columns.as_posts(table).frame.collect_batches(maintain_order=True, engine="streaming")
 
 
 def select_split(posts: pl.DataFrame, split: str | None, reporter: Reporter = SILENT) -> tuple[pl.DataFrame, str]:

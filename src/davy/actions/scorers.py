@@ -8,36 +8,55 @@ is an error at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from davy.actions.posts import read_model_posts
+from davy.actions.posts import load_posts
 from davy.actions.reporter import SILENT, Reporter
+from davy.actions.settled import answer_columns, with_gold
 from davy.core.errors import UserError
 from davy.image.picture_names import pictures_in
 from davy.models.load import load
 from davy.score.batch import ScoreSettings, added_columns, score_frames
 
 if TYPE_CHECKING:
+    from davy.core.scheme import Question
     from davy.core.scorer import Scorer
 
 Models = Sequence[str] | Mapping[str, "str | Scorer"]
 """Detectors by name; in a mapping the key is what reports call each."""
 
 
-def load_scorer(model: str | Scorer, *, images: Path | None = None) -> Scorer:
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What detectors that learn from a file (`tfidf:FILE`) learn: `gold` columns, and only these `questions`."""
+
+    gold: Sequence[str] = ()
+    questions: Sequence[str] = ()
+
+    def read(self, path: Path, scheme: str | None) -> tuple[tuple[Question, ...], pl.DataFrame]:
+        """Return the questions that a file of posts has settled answers to, and the posts."""
+        posts = load_posts(str(path), unique_ids=False).posts
+        entries = [entry for entry in self.gold if entry.rpartition("=")[2] in posts.columns]
+        rules, columns = answer_columns(posts, entries, scheme, asked=self.questions, file=str(path))
+        asked = [q for q in rules.questions if q.name in columns and (not self.questions or q.name in self.questions)]
+        return tuple(asked) or rules.questions, with_gold(posts, columns)
+
+
+def load_scorer(model: str | Scorer, *, images: Path | None = None, learning: Learning | None = None) -> Scorer:
     """Return the scorer that a name stands for; a scorer is returned as it is. `images` is the folder of pictures."""
     pictures = None if images is None else pictures_in(images)
-    return load(model, read=read_model_posts, images=pictures) if isinstance(model, str) else model
+    return load(model, read=(learning or Learning()).read, images=pictures) if isinstance(model, str) else model
 
 
-def load_scorers(models: Models) -> dict[str, Scorer]:
+def load_scorers(models: Models, learning: Learning | None = None) -> dict[str, Scorer]:
     """Return every detector under its name; one that is named twice is an error."""
     check_names(list(models))
     named = models if isinstance(models, Mapping) else {name: name for name in models}
-    return {name: load_scorer(model) for name, model in named.items()}
+    return {name: load_scorer(model, learning=learning) for name, model in named.items()}
 
 
 def check_names(names: Sequence[str]) -> None:

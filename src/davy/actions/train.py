@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from davy import schemes
 from davy.actions.posts import Posts, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
+from davy.actions.settled import answer_columns, with_gold
 from davy.core.errors import UserError, nearest
-from davy.core.gold import gold_questions, name_gold, targets
+from davy.core.gold import gold_questions, targets
 from davy.core.scheme import Question, Scheme
 from davy.files.atomic import check_folder, make_folder, write_text
 from davy.files.data_hash import data_hash
@@ -73,6 +73,7 @@ def train(
     changes: Mapping[str, str] | None = None,
     encoder: str | None = None,
     scheme: str | Scheme | None = None,
+    questions: Sequence[str] = (),
     name: str | None = None,
     seeds: Sequence[int] = (),
     dev: Posts | None = None,
@@ -85,7 +86,8 @@ def train(
 ) -> TrainingRun:
     """Train a detector for each seed (and each combination of the config's grid) in the folder `out`.
 
-    `posts` have settled answers in columns Q.gold, or where `gold` says (`Q=COLUMN`); several sources are joined.
+    `posts` have settled answers in columns Q.gold, where `gold` says (`Q=COLUMN`), or in a plain `label`; several
+    sources are joined. `questions` are learnt alone where they are named; without a scheme, it is found by the labels.
     `dev`, or the split `dev_split`, chooses the checkpoint. `changes` are fields of the config as text, `command` is
     what the record says was run. With `data_map`, each seed's folder also gets data-map.csv, data-map.html and
     ambiguous.csv.
@@ -98,17 +100,20 @@ def train(
         raise UserError(f"A data map needs epochs, which {kind} does not have. Train an encoder: --encoder NAME.")
     called = scheme if isinstance(scheme, str | None) else scheme.name
     chosen = make_config(config, changes, encoder=encoder, scheme=called, name=name, seeds=seeds)
+    chosen = replace(chosen, questions=tuple(questions) or chosen.questions)
     check_folder(out)
-    rules = scheme if isinstance(scheme, Scheme) else schemes.load(chosen.scheme)
-    every = name_gold(load_joined(as_list(posts)), gold, rules.questions, chosen.questions)
-    learn, judged = _parts(every, split, dev_split, reporter)
+    every = load_joined(as_list(posts))
+    named = scheme if isinstance(scheme, Scheme) else chosen.scheme or None
+    rules, columns = answer_columns(every, gold, named, asked=chosen.questions, reporter=reporter)
+    chosen = replace(chosen, scheme=rules.name)
+    learn, judged = _parts(with_gold(every, columns), split, dev_split, reporter)
     if dev is not None:
-        judged = name_gold(load_joined([dev]), gold, rules.questions, chosen.questions, file=str(dev))
+        judged = with_gold(load_joined([dev]), columns)
     if chosen.grid and (judged is None or kind != "transformer"):
         raise UserError("A grid needs an encoder, and posts to choose by: --dev F, or --dev-split NAME.")
     make_folder(out)
-    questions = questions_to_train(chosen, learn, rules)
-    return _Training(chosen, kind, questions, learn, judged, tuple(command), reporter, data_map).run(out)
+    learnt = questions_to_train(chosen, learn, rules)
+    return _Training(chosen, kind, learnt, learn, judged, tuple(command), reporter, data_map).run(out)
 
 
 def make_config(
@@ -142,9 +147,8 @@ def parse_changes(given: Sequence[str]) -> dict[str, str]:
     return changes
 
 
-def questions_to_train(config: Config, posts: pl.DataFrame, scheme: Scheme | None = None) -> tuple[Question, ...]:
+def questions_to_train(config: Config, posts: pl.DataFrame, scheme: Scheme) -> tuple[Question, ...]:
     """Return the scheme's questions that the posts have answers to, or those that the config names."""
-    scheme = scheme or schemes.load(config.scheme)
     known = [question.name for question in scheme.questions]
     for name in (*config.questions, *config.weights):
         if name not in known:

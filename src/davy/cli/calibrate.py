@@ -42,15 +42,15 @@ def calibrate(
     from davy.actions.calibrate import calibrate as run
     from davy.actions.posts import PostSource, load_posts, select_split
     from davy.actions.scorers import load_scorer
-    from davy.core.gold import name_gold
     from davy.files.atomic import check_folder
 
     check_folder(out)
     scorer = load_scorer(model)
     posts, _ = select_split(load_posts(PostSource(file, corpus, text_column)).frame, split)
-    calibrated, found = run(
-        scorer, name_gold(posts, gold or (), scorer.questions, file=file), threshold=threshold, temperature=temperature
-    )
+    with console.ShellReporter() as reporter:
+        calibrated, found = run(
+            scorer, posts, gold=gold or (), threshold=threshold, temperature=temperature, reporter=reporter
+        )
     calibrated.save(out)
     if json:
         console.json({**asdict(found), "model": str(out)})

@@ -68,6 +68,7 @@ def describe(
         about=answers,
         least=least,
         langs=tuple(lang) if lang else EN_DE,
+        reporter=console.ShellReporter(),
     )
     if out is not None:
         action.write_description(described, out, command=shlex.join(console.command_line()))

@@ -12,7 +12,16 @@ from davy.actions import evaluate as action
 from davy.actions.posts import PostSource
 from davy.cli import console
 from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, TextColumn
-from davy.compare.results import confusion_table, label_table, memory_note, overall_table, pair_table, record
+from davy.compare.mistakes import mistake_table
+from davy.compare.results import (
+    calibration_table,
+    confusion_table,
+    label_table,
+    memory_note,
+    overall_table,
+    pair_table,
+    record,
+)
 from davy.files.atomic import check_folder
 from davy.measure.intervals import Bootstrap
 
@@ -47,8 +56,12 @@ def evaluate(
     unseen: Annotated[
         bool, typer.Option("--unseen", help="Leave out posts that one of the models learnt from.")
     ] = False,
+    errors: Annotated[
+        int, typer.Option("--errors", metavar="N", min=0, help="List so many errors, the surest first; 0: no texts.")
+    ] = 5,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write results.json, figures.csv and report.html here.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Write report.html, results.json, figures.csv and errors.csv here."),
     ] = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
@@ -85,6 +98,7 @@ def evaluate(
             gold=gold or [],
             everywhere=everywhere,
             unseen=unseen,
+            texts=errors > 0,
             bootstrap=Bootstrap(resamples=resamples, seed=seed),
             reporter=reporter,
         )
@@ -93,16 +107,20 @@ def evaluate(
     if json:
         console.json(record(evaluation))
     else:
-        _print(evaluation)
+        _print(evaluation, errors)
     if out is not None:
-        console.note(f"Written: {out}/report.html, figures.csv, results.json")
+        more = ", errors.csv (texts in clear)" if errors else ""
+        console.note(f"Written: {out}/report.html, figures.csv, results.json{more}")
 
 
-def _print(evaluation: Evaluation) -> None:
+def _print(evaluation: Evaluation, errors: int) -> None:
 
     out = console.out()
     for result in evaluation.results:
         out.print(overall_table(result).rich())
+        probabilities = calibration_table(result)
+        if probabilities is not None:
+            out.print(probabilities.rich())
         for model in result.models:
             out.print(label_table(result, model).rich())
             matrix = confusion_table(result, model)
@@ -111,6 +129,12 @@ def _print(evaluation: Evaluation) -> None:
         pairs = pair_table(result)
         if pairs is not None:
             out.print(pairs.rich())
+        for model in result.models if errors else ():
+            mistakes = evaluation.mistakes(result, model.name)
+            title = f"{result.question.name}: errors of {model.name}, the surest first"
+            table = mistake_table(title, mistakes, evaluation.ids, evaluation.texts, most=errors)
+            if mistakes:
+                out.print(table.rich(plain=console.settings.plain))
     for warning in dict.fromkeys(filter(None, (memory_note(m) for it in evaluation.results for m in it.models))):
         console.note(f"Warning: {warning}. Leave those posts out with --unseen.")
     models = ", ".join(f"{name} {version}".strip() for name, version in evaluation.models.items())

@@ -13,7 +13,6 @@ from davy.annotate.project_scheme import scheme_of
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
-from davy.files import tables
 from davy.store import events, open_store, phases, projects
 
 Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]
@@ -148,6 +147,7 @@ def _phase(db: Any, project: str, name: str | None) -> Any:
 
 
 def _detector(name: str, store: Any) -> Any:
+    from davy.actions.scorers import Learning
     from davy.models.load import load
 
-    return load(name, read=tables.batches, images=lambda key: folder_of(store).read(key))
+    return load(name, read=Learning().read, images=lambda key: folder_of(store).read(key))

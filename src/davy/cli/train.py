@@ -10,7 +10,7 @@ import typer
 from davy.actions import train as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, GoldColumns
+from davy.cli.options import Corpus, GoldColumns, TextColumn
 
 if TYPE_CHECKING:
     from davy.actions.train import TrainingRun
@@ -34,7 +34,10 @@ def train(
         str | None, typer.Option(metavar="NAME", help="A folder or hub name, instead of the config's.")
     ] = None,
     dev: Annotated[str | None, typer.Option(metavar="F", help="Posts to choose the checkpoint by.")] = None,
-    scheme: Annotated[str | None, typer.Option(metavar="S", help="The scheme of the answers.")] = None,
+    scheme: Annotated[str | None, typer.Option(metavar="S", help="The scheme of the answers; else guessed.")] = None,
+    question: Annotated[
+        list[str] | None, typer.Option("--question", metavar="Q", help="Learn this question only; again for more.")
+    ] = None,
     corpus: Corpus = None,
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Train on this split of the posts, such as train.")
@@ -43,6 +46,7 @@ def train(
         str | None, typer.Option(metavar="NAME", help="Choose by this split of F, such as dev.")
     ] = None,
     gold: GoldColumns = None,
+    text_column: TextColumn = None,
     seed: Annotated[
         list[int] | None, typer.Option("--seed", help="A seed; again for more, with mean and spread.")
     ] = None,
@@ -65,22 +69,25 @@ def train(
 
       davy train edos/ --corpus edos --split train --dev-split dev --config edos-b5 --out runs/b5 --seed 1 --seed 2
 
-      davy train train.csv --kind tfidf --dev dev.csv --scheme edos --out runs/plain
+      davy train plain.csv --kind tfidf --out runs/plain
+
+      davy train train.csv --kind xgboost --gold sexist=label --text-column body --dev dev.csv --out runs/trees
 
       accelerate launch --num_processes 4 -m davy train train.csv --encoder ./minilm --out runs/on-four-gpus
     """
 
     with console.ShellReporter() as reporter:
         run = action.train(
-            [PostSource(file, corpus) for file in files],
+            [PostSource(file, corpus, text_column) for file in files],
             out,
             kind=kind,
             config=config,
             changes=action.parse_changes(set_ or ()),
             encoder=encoder,
             scheme=scheme,
+            questions=question or (),
             seeds=seed or (),
-            dev=dev,
+            dev=PostSource(dev, text=text_column) if dev else None,
             split=split,
             dev_split=dev_split,
             gold=gold or (),

@@ -16,15 +16,17 @@ import numpy as np
 
 from davy.compare.gold import Gold
 from davy.compare.metrics import NO_ANSWER, classification_metrics, confusion_with_gaps, macro_f1_of_labels
+from davy.compare.mistakes import Mistake, find_mistakes
 from davy.compare.predictions import Predictions
 from davy.core import Metric, Report, UserError
 from davy.core.answers import SEPARATOR
 from davy.core.scheme import Question
+from davy.measure.calibration import Bin, calibration_metrics, reliability
 from davy.measure.classification import Confusion
-from davy.measure.intervals import Bootstrap
+from davy.measure.intervals import Bootstrap, Floats
 from davy.measure.multilabel import indicator, multilabel
 from davy.measure.paired_tests import Comparison, holm, mcnemar, paired_bootstrap
-from davy.measure.ranking import ranking, roc_curve
+from davy.measure.ranking import precision_recall_curve, ranking, roc_curve
 
 CURVE_POINTS = 200
 
@@ -34,7 +36,10 @@ Curve = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class ModelMetrics:
-    """One detector on one question. `table` is missing for questions with several answers, `roc` where not yes/no."""
+    """One detector on one question. `table` is missing for questions with several answers, curves where not yes/no.
+
+    `reliability` is of the probability of yes; for other questions of one answer, of the likeliest label's.
+    """
 
     name: str
     version: str
@@ -44,6 +49,9 @@ class ModelMetrics:
     unanswered: int = 0
     seen: int | None = None
     """How many of the posts it learnt from; None where it does not know."""
+    precision_recall: Curve = ()
+    """Recalls and precisions, from strict to lenient."""
+    reliability: tuple[Bin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +92,18 @@ class Evaluation:
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     predictions: tuple[Predictions, ...] = field(default=(), repr=False)
     """What each detector said, post by post, in the posts' order."""
+    ids: tuple[str, ...] = field(default=(), repr=False)
+    texts: tuple[str | None, ...] = field(default=(), repr=False)
+    """The posts' ids and texts, for the lists of errors; none where nobody should read them."""
 
     @property
     def models(self) -> dict[str, str]:
         """Name → version of every detector that was measured."""
         return {model.name: model.version for result in self.results for model in result.models}
+
+    def mistakes(self, result: QuestionResult, model: str) -> list[Mistake]:
+        """Return the posts that a detector got wrong on a question, the most confident first."""
+        return find_mistakes(result.gold, next(known for known in self.predictions if known.name == model))
 
 
 def evaluate(
@@ -124,6 +139,8 @@ def _model_metrics(
     answers = _counted_predictions(gold, predictions)
     table: Confusion | None = None
     roc: Curve = ()
+    recalls: Curve = ()
+    bins: tuple[Bin, ...] = ()
     if question.kind == "many":
         labels = question.label_names
         metrics = multilabel(
@@ -133,8 +150,10 @@ def _model_metrics(
         table = confusion_with_gaps(gold.cells, answers, question.label_names)
         metrics = classification_metrics(table, positive=question.positive, bootstrap=bootstrap)
         if question.name in predictions.yes:
-            ranked, roc = _ranking_metrics(gold, predictions, bootstrap)
+            ranked, roc, recalls = _ranking_metrics(gold, predictions, bootstrap)
             metrics = [*metrics[:2], *ranked, *metrics[2:]]
+        calibrated, bins = _calibration(gold, predictions, bootstrap)
+        metrics = [*metrics, *calibrated]
     report = Report(
         f"{title}: {question.name}",
         tuple(metrics),
@@ -146,22 +165,50 @@ def _model_metrics(
     )
     unanswered = sum(answer is None for answer in answers)
     seen = None if predictions.seen is None else sum(bool(predictions.seen[row]) for row in gold.rows)
-    return ModelMetrics(predictions.name, predictions.version, report, table, roc, unanswered, seen)
+    return ModelMetrics(predictions.name, predictions.version, report, table, roc, unanswered, seen, recalls, bins)
 
 
-def _ranking_metrics(gold: Gold, predictions: Predictions, bootstrap: Bootstrap) -> tuple[list[Metric], Curve]:
-    """Return AUROC and average precision over the posts that have a score, and the ROC curve."""
+def scored_rows(gold: Gold, predictions: Predictions) -> tuple[list[bool], list[float]]:
+    """Return whether each post that has a probability of yes is a yes, and that probability."""
     scores = [predictions.yes[gold.question.name][row] for row in gold.rows]
     pairs = [(label == gold.question.positive, s) for label, s in zip(gold.cells, scores, strict=True) if s is not None]
-    yes, numbers = [flag for flag, _ in pairs], [number for _, number in pairs]
+    return [flag for flag, _ in pairs], [number for _, number in pairs]
+
+
+def _ranking_metrics(gold: Gold, predictions: Predictions, bootstrap: Bootstrap) -> tuple[list[Metric], Curve, Curve]:
+    """Return AUROC and average precision over the posts that have a score, the ROC and the precision–recall curve."""
+    yes, numbers = scored_rows(gold, predictions)
     metrics = ranking(yes, numbers, bootstrap=bootstrap)
     if not any(yes) or all(yes):
-        return metrics, ()
+        return metrics, (), ()
     false, true, _ = roc_curve(yes, numbers)
-    kept = np.unique(np.linspace(0, len(false) - 1, CURVE_POINTS).round().astype(int))
-    return metrics, tuple(
-        (round(float(x), 5), round(float(y), 5)) for x, y in zip(false[kept], true[kept], strict=True)
-    )
+    precision, recall, _ = precision_recall_curve(yes, numbers)
+    return metrics, _thinned(false, true), _thinned(recall, precision)
+
+
+def _thinned(xs: Floats, ys: Floats) -> Curve:
+    kept = np.unique(np.linspace(0, len(xs) - 1, CURVE_POINTS).round().astype(int))
+    return tuple((round(float(x), 5), round(float(y), 5)) for x, y in zip(xs[kept], ys[kept], strict=True))
+
+
+def _calibration(gold: Gold, predictions: Predictions, bootstrap: Bootstrap) -> tuple[list[Metric], tuple[Bin, ...]]:
+    """Return Brier score and calibration error over the posts that have probabilities, and the reliability bins."""
+    question = gold.question
+    if question.name in predictions.yes:
+        yes, numbers = scored_rows(gold, predictions)
+        bins = reliability(numbers, yes) if numbers else []
+        return calibration_metrics(numbers, yes, bootstrap=bootstrap), tuple(bins)
+    if question.name not in predictions.every:
+        return [], ()
+    names = question.label_names
+    cells = [(predictions.every[question.name][row], label) for row, label in zip(gold.rows, gold.cells, strict=True)]
+    known = [([chances.get(name, 0.0) for name in names], label) for chances, label in cells if chances is not None]
+    table = np.array([chances for chances, _ in known], dtype=np.float64).reshape(len(known), len(names))
+    right = np.array([[label == name for name in names] for _, label in known], dtype=bool).reshape(table.shape)
+    top = table.argmax(axis=1)
+    hits = right[np.arange(len(known)), top]
+    bins = reliability(np.clip(table.max(axis=1), 0, 1), hits) if known else []
+    return calibration_metrics(table, right, bootstrap=bootstrap), tuple(bins)
 
 
 def _pairs(gold: Gold, detectors: Sequence[Predictions], bootstrap: Bootstrap) -> tuple[PairedTest, ...]:

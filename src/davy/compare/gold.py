@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from davy import schemes
 from davy.core import answers
-from davy.core.answers import GOLD, SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no
+from davy.core.answers import SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no
 from davy.core.errors import UserError
-from davy.core.gold import check_questions, gold_columns, suggest_gold
+from davy.core.gold import check_questions, suggest_gold
 from davy.core.scheme import Question, Scheme
 
 if TYPE_CHECKING:
@@ -93,40 +92,6 @@ def settled_answers(
     return kept
 
 
-def guess_scheme(posts: pl.DataFrame, given: Sequence[str] = ()) -> str:
-    """Return the shipped scheme with the fewest questions that knows every column of answers and its labels.
-
-    Such columns are `Q.gold` and those that `--gold [Q=]COLUMN` names; one without a question is the scheme's first.
-    """
-    found = gold_columns(posts.columns, [*(n for n in posts.columns if n.endswith(GOLD)), *given], ())
-    bare = [entry for entry in given if entry in posts.columns]
-    named = {q: column for q, column in found.items() if column not in bare}
-    known = {name: schemes.load(name) for name in schemes.names()}
-    if not found:
-        hints = (suggest_gold(posts, scheme.questions) for scheme in known.values())
-        raise UserError(
-            f"There is no column of settled answers; the columns are {', '.join(posts.columns)}. "
-            + next(
-                filter(None, hints),
-                "Name the scheme and the column: --scheme hate --gold COLUMN, or read a public corpus with "
-                "--corpus NAME",
-            )
-        )
-    fitting = []
-    for name, scheme in known.items():
-        asked = {question.name: question for question in scheme.questions}
-        if all(q in asked and _fits(asked[q], posts[column]) for q, column in named.items()) and all(
-            _fits(scheme.questions[0], posts[column]) for column in bare
-        ):
-            fitting.append((len(scheme.questions), name))
-    if not fitting:
-        raise UserError(
-            f"No scheme that ships with Davy has the answers in {', '.join(found.values())}. "
-            "Name yours with --scheme FILE"
-        )
-    return min(fitting)[1]
-
-
 def parse_column(posts: pl.DataFrame, question: Question, column: str, file: str) -> list[Answer]:
     """Return each post's answer in the scheme's names; a label outside the scheme is an error with row and value."""
     import polars as pl
@@ -136,14 +101,6 @@ def parse_column(posts: pl.DataFrame, question: Question, column: str, file: str
     except UnknownLabel as error:
         row = posts[ROW][error.row] if ROW in posts.columns else error.row + 1
         raise UserError(f"{file}: row {row}, column {column!r} has {error}") from None
-
-
-def _fits(question: Question, cells: pl.Series) -> bool:
-    try:
-        answers.parse_column((str(value) for value in cells.unique().drop_nulls()), question)
-    except UnknownLabel:
-        return False
-    return True
 
 
 def _of(question: Question, parsed: Mapping[str, list[Answer]], scheme: Scheme, *, everywhere: bool) -> Gold:

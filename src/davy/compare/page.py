@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from davy.compare.evaluate import Evaluation, ModelMetrics, QuestionResult
-from davy.compare.results import confusion_table, label_table, overall_table, pair_table
+from davy.compare.mistakes import mistake_table
+from davy.compare.results import calibration_table, confusion_table, label_table, overall_table, pair_table
 from davy.core import Metric
 from davy.core.scheme import Question
 from davy.report import Column, Page, Provenance, Table
@@ -12,6 +13,7 @@ from davy.report.theme import Plot
 
 MAIN = ("macro-F1", "F1")
 SHORT = 34
+PAGE_MISTAKES = 50
 MATRIX_LABELS = 16
 """Above this many labels a picture of the matrix can't be read, and the table stands alone."""
 
@@ -29,6 +31,11 @@ def page(evaluation: Evaluation, *, command: str = "") -> Page:
     )
     for result in evaluation.results:
         _section(made, result)
+        for model in result.models if evaluation.texts else ():
+            mistakes = evaluation.mistakes(result, model.name)
+            if mistakes:
+                title = f"{result.question.name}: errors of {model.name}, the surest first"
+                made.table(mistake_table(title, mistakes, evaluation.ids, evaluation.texts, most=PAGE_MISTAKES))
     return made
 
 
@@ -40,6 +47,31 @@ def roc_plot(result: QuestionResult) -> Plot | None:
     return line(
         curves, title=f"{result.question.name}: ROC", x="false positive rate", y="true positive rate", diagonal=True
     )
+
+
+def precision_recall_plot(result: QuestionResult) -> Plot | None:
+    """Return the precision-recall curves of all detectors that gave probabilities, or None."""
+    curves = {model.name: model.precision_recall for model in result.models if model.precision_recall}
+    return (
+        line(curves, title=f"{result.question.name}: precision and recall", x="recall", y="precision")
+        if curves
+        else None
+    )
+
+
+def reliability_plot(result: QuestionResult) -> Plot | None:
+    """Return how often detectors were right by how sure they were, or None where none gave probabilities."""
+    found = {model.name: model.reliability for model in result.models if model.reliability}
+    if not found:
+        return None
+    curves = {name: [(one.confidence, one.right) for one in bins] for name, bins in found.items()}
+    bands = {name: [(one.confidence, one.right_low, one.right_high) for one in bins] for name, bins in found.items()}
+    yes = result.question.positive is not None
+    return line(
+        curves, title=f"{result.question.name}: reliability", bands=bands if len(found) == 1 else None, diagonal=True,
+        x="probability of yes" if yes else "probability of the likeliest label",
+        y="share of yes" if yes else "share right",
+    )  # fmt: skip
 
 
 def confusion_plot(result: QuestionResult, model: ModelMetrics) -> Plot | None:
@@ -61,6 +93,15 @@ def _section(made: Page, result: QuestionResult) -> None:
     curves = roc_plot(result)
     if curves is not None:
         made.plot(curves, "ROC curves: the further up and left, the better. The diagonal is chance.")
+    recalls = precision_recall_plot(result)
+    if recalls is not None:
+        made.plot(recalls, "Precision-recall curves: the further up and right, the better.")
+    probabilities = calibration_table(result)
+    if probabilities is not None:
+        made.table(_narrow(probabilities))
+    reliable = reliability_plot(result)
+    if reliable is not None:
+        made.plot(reliable, "Reliability: on the diagonal, 0.9 means nine in ten; below it, a detector is too sure.")
     pairs = pair_table(result)
     if pairs is not None:
         made.table(pairs)

@@ -6,6 +6,7 @@ one, in; answers in the scheme's names out, in the order of the posts.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -29,6 +30,19 @@ class Predictions:
     yes: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     seen: Sequence[bool] | None = None
     """For each post whether the detector learnt from it; None where it does not know."""
+    every: Mapping[str, Sequence[Mapping[str, float] | None]] = field(default_factory=dict)
+    """For questions that are no yes/no question: each label's probability a post, where the detector gave them."""
+
+    def confidence(self, question: Question, row: int) -> float | None:
+        """Return the probability of the labels that were chosen for a post; of several, the least sure one's."""
+        answer = self.labels[question.name][row]
+        yes = self.yes.get(question.name)
+        if answer is not None and yes is not None and (chance := yes[row]) is not None:
+            return chance if question.positive in answer else 1 - chance
+        every = self.every.get(question.name)
+        if answer is None or every is None or (chances := every[row]) is None:
+            return None
+        return min((chances[label] for label in answer if label in chances), default=1 - max(chances.values()))
 
 
 def read_predictions(name: str, version: str, scored: pl.DataFrame, scheme: Scheme, *, file: str = "") -> Predictions:
@@ -37,7 +51,13 @@ def read_predictions(name: str, version: str, scored: pl.DataFrame, scheme: Sche
     questions = shared_questions(name, answered, scheme, file=file)
     labels = {q.name: _labels(scored, q, file or f"What {name} said") for q in questions}
     yes = {q.name: _numbers(scored, q, file or name) for q in questions if q.positive and q.name in scored.columns}
-    return Predictions(name, version, labels, {name: column for name, column in yes.items() if column is not None})
+    every = {
+        q.name: _probabilities(scored[f"{q.name}.probabilities"], q, file or name)
+        for q in questions
+        if f"{q.name}.probabilities" in scored.columns
+    }
+    known = {name: column for name, column in yes.items() if column is not None}
+    return Predictions(name, version, labels, known, every=every)
 
 
 def shared_questions(
@@ -109,3 +129,20 @@ def _numbers(scored: pl.DataFrame, question: Question, file: str) -> list[float 
             f"Give numbers from 0 to 1, or leave the column out"
         )
     return numbers.to_list()
+
+
+def _probabilities(column: pl.Series, question: Question, file: str) -> list[dict[str, float] | None]:
+    """Return each label's probability a post, as `Q.probabilities` holds them; a cell that is none is an error."""
+    import polars as pl
+
+    found: list[dict[str, float] | None] = []
+    for row, cell in enumerate(column.cast(pl.String), 1):
+        try:
+            given = None if cell is None else json.loads(cell)
+            found.append(None if given is None else {question.label(k).name: float(v) for k, v in given.items()})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UserError(
+                f"{file}: row {row}, column {column.name!r} has {str(cell)[:40]!r}, which is no probability of each "
+                "label as JSON. Give an object of numbers, or leave the column out"
+            ) from None
+    return found

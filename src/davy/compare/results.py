@@ -6,6 +6,7 @@ made from the same records, so that they can't differ.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from davy.compare.evaluate import Evaluation, ModelMetrics, QuestionResult
@@ -69,6 +70,22 @@ def memory_note(model: ModelMetrics) -> str:
     n = next((metric.n for metric in model.report.metrics if metric.name in OVERALL), model.seen)
     what = "its figures are memory, not quality" if model.seen > n / 20 else "there it may remember"
     return f"{model.name} learnt from {model.seen:,} of these {n:,} posts: {what}"
+
+
+CALIBRATION: dict[str, str] = {"average_precision": "average precision", "brier": "Brier", "ece": "ECE"}
+
+
+def calibration_table(result: QuestionResult) -> Table | None:
+    """Return one row a detector: do its probabilities mean what they say? None where nobody gave probabilities."""
+    shown = [name for name in CALIBRATION if any(_has(model, name) for model in result.models)]
+    if "brier" not in shown:
+        return None
+    rows = [
+        (f"{i} {model.name}", *(_defined(model, name) for name in shown)) for i, model in enumerate(result.models, 1)
+    ]
+    best = {"average_precision": "high", "brier": "low", "ece": "low"}
+    columns = [Column("model"), *(Column(CALIBRATION[name], "metric", best=best[name]) for name in shown)]
+    return Table.of(columns, rows, title=f"{result.question.name}: probabilities")
 
 
 def label_table(result: QuestionResult, model: ModelMetrics) -> Table:
@@ -165,6 +182,8 @@ def _model(model: ModelMetrics) -> dict[str, Any]:
         "figures": {metric.name: metric.to_dict() for metric in model.report.metrics},
         "confusion": confusion,
         "roc": [list(point) for point in model.roc],
+        "precision_recall": [list(point) for point in model.precision_recall],
+        "reliability": [asdict(found) for found in model.reliability],
     }
 
 

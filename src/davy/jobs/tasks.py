@@ -201,6 +201,7 @@ def evaluate(context: JobContext) -> dict[str, Any]:
         wanted.models or ("embedded",),
         scheme=wanted.scheme or None,
         split=wanted.split or None,
+        texts=False,  # a report that lies on the server holds no text of a post
         reporter=JobReporter(context),
     )
     evaluate_action.write_evaluation(evaluation, Path(wanted.out))

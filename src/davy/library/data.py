@@ -157,12 +157,11 @@ def describe(
     Example:
         davy.describe(posts, gold={"hate": "label"}).to_dict()["posts"]
     """
-    from davy import schemes
-    from davy.describe.describe import describe as run
-    from davy.library.answers import with_gold
+    from davy.actions.describe import describe as run
+    from davy.library.frames import gold_entries
 
-    frame = with_gold(to_posts(posts, text), gold)
-    return run(frame, name=name, scheme=schemes.load(scheme) if scheme else None, least=least)
+    frame = to_posts(posts, text)
+    return run(frame, name=name, scheme=scheme, gold=gold_entries(gold), least=least).statistics
 
 
 @dataclass(frozen=True, slots=True)

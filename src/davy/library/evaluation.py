@@ -6,7 +6,7 @@ Detectors and posts, or a suite, in; results as frames, a page in a folder, and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,8 @@ import polars as pl
 
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
-from davy.library.answers import settled_posts
 from davy.library.detector import TextDetector
-from davy.library.frames import to_posts
+from davy.library.frames import gold_entries, to_posts
 from davy.library.scoring import as_detector
 from davy.suites.suite_editor import SuiteEditor
 
@@ -89,65 +88,64 @@ class EvaluationResult:
         Example:
             davy.evaluate({"mine": mine}, dev).reliability("hate")
         """
+        from davy.compare.evaluate import scored_rows
         from davy.measure.calibration import reliability
 
         result = self._result(question)
         rows = []
-        for said in self._answering(result):
-            yes = said.yes.get(result.question.name)
-            if yes is None:
+        for known in self._answering(result):
+            if result.question.name not in known.yes:
                 raise UserError(f"{result.question.name!r} is no yes/no question, so it has no probability of yes.")
-            pairs = [
-                (yes[row], result.question.positive in labels)
-                for row, labels in zip(result.gold.rows, result.gold.labels, strict=True)
+            yes, chances = scored_rows(result.gold, known)
+            rows += [
+                {
+                    "model": known.name,
+                    "from": one.low,
+                    "to": one.high,
+                    "n": one.n,
+                    "confidence": one.confidence,
+                    "share_of_yes": one.right,
+                    "low": one.right_low,
+                    "high": one.right_high,
+                }
+                for one in reliability(chances, yes, bins=bins)
             ]
-            known = [(chance, right) for chance, right in pairs if chance is not None]
-            for found in reliability([c for c, _ in known], [r for _, r in known], bins=bins):
-                rows.append(
-                    {
-                        "model": said.name,
-                        "from": found.low,
-                        "to": found.high,
-                        "n": found.n,
-                        "confidence": found.confidence,
-                        "share_of_yes": found.right,
-                        "low": found.right_low,
-                        "high": found.right_high,
-                    }
-                )
         return pl.DataFrame(rows)
 
+    def precision_recall(self, question: str | None = None) -> pl.DataFrame:
+        """Return precision and recall at every threshold: a row for each detector and distinct probability of yes.
+
+        Example:
+            davy.evaluate({"mine": mine}, dev).precision_recall("hate")
+        """
+        from davy.compare.evaluate import scored_rows
+        from davy.measure.ranking import precision_recall_curve
+
+        result = self._result(question)
+        parts = []
+        for known in self._answering(result):
+            if result.question.name not in known.yes:
+                raise UserError(f"{result.question.name!r} is no yes/no question, so it has no probability of yes.")
+            precision, recall, threshold = precision_recall_curve(*scored_rows(result.gold, known))
+            columns = {"threshold": threshold, "precision": precision, "recall": recall}
+            parts.append(pl.DataFrame({"model": [known.name] * len(recall), **columns}))
+        return pl.concat(parts)
+
     def errors(self, question: str | None = None, *, model: str | None = None) -> pl.DataFrame:
-        """Return the posts that a detector got wrong, with the settled answer, its own, and its probability of yes.
+        """Return the posts that a detector got wrong, the most confident first: gold, its answer, how sure it was.
 
         Example:
             davy.evaluate({"mine": mine}, dev).errors("hate", model="mine")
         """
+        from davy.actions.evaluate import errors_frame
+
         result = self._result(question)
-        name = result.question.name
-        parts = []
-        for said in self._answering(result, model):
-            answers, yes = said.labels[name], said.yes.get(name)
-            wrong = [
-                (row, "|".join(gold), None if answers[row] is None else "|".join(answers[row] or ()))
-                for row, gold in zip(result.gold.rows, result.gold.labels, strict=True)
-                if answers[row] is None or set(answers[row] or ()) != set(gold)
-            ]
-            rows = [row for row, _, _ in wrong]
-            parts.append(
-                self.posts[rows]
-                .select("id", "text")
-                .with_columns(
-                    pl.lit(said.name).alias("model"),
-                    pl.Series("gold", [gold for _, gold, _ in wrong], dtype=pl.String),
-                    pl.Series("said", [label for _, _, label in wrong], dtype=pl.String),
-                    pl.Series("probability", [yes[row] if yes else None for row in rows], dtype=pl.Float64),
-                )
-            )
-        return pl.concat(parts)
+        names = [known.name for known in self._answering(result, model)]
+        every = errors_frame(replace(self.evaluation, results=(result,)))
+        return every.filter(pl.col("model").is_in(names)).drop("question")
 
     def html(self, folder: str | Path) -> Path:
-        """Write report.html, figures.csv and results.json into a folder; return the page.
+        """Write report.html, figures.csv, results.json and errors.csv into a folder; return the page.
 
         Example:
             davy.evaluate({"mine": mine}, dev).html("report")
@@ -198,12 +196,11 @@ def evaluate(
     from davy.measure.intervals import Bootstrap
 
     detectors = _named(models)
-    asked = {question.name: question for d in reversed(detectors.values()) for question in d.scorer.questions}
-    frame, rules = settled_posts(to_posts(posts, text), gold, scheme, among=tuple(asked.values()))
     scorers = {name: detector.scorer for name, detector in detectors.items()}
-    columns = [f"{name}={name}.gold" for name in gold or ()]
     bootstrap = Bootstrap(resamples=resamples, seed=seed)
-    found = run(frame, scorers, scheme=rules, questions=list(gold or ()), gold=columns, bootstrap=bootstrap)
+    frame = to_posts(posts, text)
+    asked, entries = list(gold or ()), gold_entries(gold)
+    found = run(frame, scorers, scheme=scheme, questions=asked, gold=entries, bootstrap=bootstrap)
     return EvaluationResult(found, frame)
 
 

@@ -110,6 +110,11 @@ def visible_columns(data: Any, text: str | None = None) -> pl.DataFrame:
     return frame.select(pl.col(column).cast(pl.String).alias("text"), *(name for name in SEEN if name in frame.columns))
 
 
+def gold_entries(gold: Mapping[str, str] | None) -> list[str]:
+    """Return question → column as `--gold` takes them."""
+    return [f"{question}={column}" for question, column in (gold or {}).items()]
+
+
 def add_columns(data: Any, added: Callable[[Any], pl.DataFrame], schema: Mapping[str, Any]) -> Any:
     """Return data of the same kind with the columns of `added(data)` after its own; `schema` names their types.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from davy.actions.settled import answer_columns, with_gold
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
-from davy.library.answers import settled_posts
 from davy.library.detector import TextDetector
-from davy.library.frames import to_posts
+from davy.library.frames import gold_entries, to_posts
 
 KINDS = ("tfidf", "xgboost", "majority")
 
@@ -41,9 +42,12 @@ def train(
         detector = davy.train(posts, gold={"sexist": "label"}, kind="tfidf")
         detector = davy.train(posts, gold={"sexist": "label"}, encoder="distilbert-base-uncased", epochs=3)
     """
-    frame, rules = settled_posts(to_posts(posts, text), gold, scheme)
+    frame = to_posts(posts, text)
+    rules, columns = answer_columns(frame, gold_entries(gold), scheme, asked=list(gold or ()))
+    frame = with_gold(frame, columns)
+    rules = replace(rules, questions=tuple(q for q in rules.questions if q.name in (gold or columns)))
     if encoder is not None:
-        judged = None if dev is None else settled_posts(to_posts(dev, text), gold, rules)[0]
+        judged = None if dev is None else with_gold(to_posts(dev, text), columns)
         return _fine_tune(frame, judged, rules, encoder, name, out, seed, settings)
     if kind not in KINDS:
         raise UserError(
@@ -78,8 +82,8 @@ def calibrate(
     from davy.library.scoring import as_detector
 
     scorer = as_detector(model).scorer
-    frame, _ = settled_posts(to_posts(posts, text), gold, None, among=scorer.questions)
-    return TextDetector(*run(scorer, frame, threshold=threshold, temperature=temperature))
+    frame = to_posts(posts, text)
+    return TextDetector(*run(scorer, frame, gold=gold_entries(gold), threshold=threshold, temperature=temperature))
 
 
 def _baseline(kind: str, scheme: Scheme, name: str, settings: Mapping[str, Any]) -> Any:
@@ -120,6 +124,4 @@ def _fine_tune(
 
 def _without_folder(scorer: Any) -> Any:
     """Return a scorer that no longer names the folder it came from, which is about to go."""
-    from dataclasses import replace
-
     return replace(scorer, abilities=replace(scorer.abilities, folder=None))

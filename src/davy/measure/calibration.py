@@ -80,6 +80,28 @@ def brier(probability: ArrayLike, yes: ArrayLike) -> float:
     return float(((chance - answers) ** 2).mean())
 
 
+def calibration_metrics(
+    probability: ArrayLike, yes: ArrayLike, *, bins: int = 10, bootstrap: Bootstrap | None = None
+) -> list[Metric]:
+    """Return `brier` and `ece` with intervals, of probabilities of yes, or of every label (items × labels).
+
+    `yes` is the gold answer for a column, and a table of 0 and 1 for a table: the Brier score then sums over labels,
+    and the calibration error is that of the likeliest label.
+    """
+    bootstrap = bootstrap or Bootstrap()
+    chance, answers = np.asarray(probability, dtype=np.float64), np.asarray(yes, dtype=np.float64)
+    square = (chance - answers) ** 2
+    features = np.stack([square if square.ndim == 1 else square.sum(axis=1), np.ones(len(chance))], axis=1)
+    sure, right = chance, answers
+    if chance.ndim == 2 and len(chance):
+        top = chance.argmax(axis=1)
+        sure, right = chance.max(axis=1), answers[np.arange(len(answers)), top]
+    if not len(chance):
+        return [Metric(name, None, 0, level=bootstrap.level, note="not defined: no items") for name in ("brier", "ece")]
+    scored = bootstrap.metrics(["brier"], features, lambda sums: sums[..., :1] / sums[..., 1:])
+    return [*scored, calibration_error(np.clip(sure, 0, 1), right, bins=bins, bootstrap=bootstrap)[0]]
+
+
 def reliability(
     confidence: ArrayLike, right: ArrayLike, *, bins: int = 10, equal_mass: bool = False, level: float = 0.95
 ) -> list[Bin]:

@@ -123,10 +123,10 @@ class Uniform:
 
 def majority(asked: ModelName) -> Majority:
     """Return `majority`, fitted on a file where one is named."""
-    scorer = Majority(asked.questions(), name=asked.name)
     if not asked.argument:
-        return scorer
-    fitted = scorer.fit(asked.labelled_posts(), seed=0)
+        return Majority(asked.questions(), name=asked.name)
+    questions, posts = asked.labelled_posts()
+    fitted = Majority(questions, name=asked.name).fit(posts, seed=0)
     return Majority(fitted.questions, fitted.answers_, asked.name)
 
 

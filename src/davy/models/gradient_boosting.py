@@ -135,8 +135,10 @@ class GradientBoosting:
 
 def load_boosted(asked: ModelName) -> GradientBoosting:
     """Return the scorer, fitted on a file where one is named."""
-    scorer = GradientBoosting(asked.questions(), name=asked.name)
-    return scorer.fit(asked.labelled_posts(), seed=0) if asked.argument else scorer
+    if not asked.argument:
+        return GradientBoosting(asked.questions(), name=asked.name)
+    questions, posts = asked.labelled_posts()
+    return GradientBoosting(questions, name=asked.name).fit(posts, seed=0)
 
 
 def _binary(question: Question) -> bool:

@@ -80,8 +80,8 @@ NAMES: Mapping[str, str] = {
 def load(name: str = DEFAULT, *, read: Reader | None = None, images: Pictures | None = None) -> Scorer:
     """Return the scorer called `name`.
 
-    `read` turns a file into frames for names that learn from one; `images` gives the picture that a post's `image`
-    names to scorers that look at pictures: `pictures_in(FOLDER)`, or an `ImageFolder`'s `read`.
+    `read` gives the questions and posts of a file for names that learn from one; `images` gives the picture that a
+    post's `image` names to scorers that look at pictures: `pictures_in(FOLDER)`, or an `ImageFolder`'s `read`.
     """
     name = name.strip()
     asked = ModelName.parse(name, read=read, images=images)

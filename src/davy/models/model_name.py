@@ -6,7 +6,7 @@ posts of the file where the maker of the scorer wants them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
     from davy.image.picture_names import Pictures
 
-    Reader = Callable[[Path], Iterable[pl.DataFrame]]
+    Reader = Callable[[Path, str | None], tuple[tuple[Question, ...], pl.DataFrame]]
+    """Takes a file and the scheme's name where one was given; returns the questions and posts to learn from."""
 
 DEFAULT_SCHEME = "hate"
 
 
 @dataclass(frozen=True)
 class ModelName:
-    """What was asked for. `name` is the whole text as typed; `read` turns a file into frames of posts; `images` gives
-    the picture that a post names."""
+    """What was asked for. `name` is the whole text as typed; `read` turns a file into what is to be learnt; `images`
+    gives the picture that a post names."""
 
     name: str
     kind: str
@@ -63,16 +64,12 @@ class ModelName:
             raise UserError(f"There is no file {path} (asked for by model {self.name!r}).")
         return path
 
-    def labelled_posts(self) -> pl.DataFrame:
-        """Return all posts of the file that was named."""
-        import polars as pl
-
+    def labelled_posts(self) -> tuple[tuple[Question, ...], pl.DataFrame]:
+        """Return the questions and posts of the file that was named."""
         path = self.path()
         if self.read is None:
             raise UserError(
-                f"Model {self.name!r} learns from a file and can't be made here. Save it first: davy train."
+                f"Model {self.name!r} learns from a file and can't be made here. Save it first: "
+                f"davy train {path} --kind {self.kind} --out DIR, then name DIR/seed-1/model."
             )
-        posts = pl.concat(list(self.read(path)), how="diagonal_relaxed")
-        if "text" not in posts.columns:
-            raise UserError(f"{path} has no column 'text' to learn from; the columns are {', '.join(posts.columns)}.")
-        return posts
+        return self.read(path, self.scheme)

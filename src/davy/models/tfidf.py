@@ -135,8 +135,10 @@ class Tfidf:
 
 def tfidf(asked: ModelName) -> Tfidf:
     """Return the scorer, fitted on a file where one is named."""
-    scorer = Tfidf(asked.questions(), name=asked.name)
-    return scorer.fit(asked.labelled_posts(), seed=0) if asked.argument else scorer
+    if not asked.argument:
+        return Tfidf(asked.questions(), name=asked.name)
+    questions, posts = asked.labelled_posts()
+    return Tfidf(questions, name=asked.name).fit(posts, seed=0)
 
 
 def sparse_matrix(rows: Array, buckets: Array, values: Array, shape: tuple[int, int]) -> Any:

@@ -32,7 +32,7 @@ class Config:
     name: str = "mine"
     encoder: str = ""
     """A folder or a hub name."""
-    scheme: str = "hate"
+    scheme: str = ""
     questions: tuple[str, ...] = ()
     """Which questions to learn; all that have settled answers where empty."""
     max_length: int = 128
