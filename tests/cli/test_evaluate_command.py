@@ -67,7 +67,7 @@ def test_tables_in_the_shell_and_a_report_in_a_folder(folder, capsys):
     assert "gold ↓ predicted →" in shown.out
     assert "Scheme: hate (guessed" in shown.err
     made = sorted(path.name for path in (folder / "made/report").iterdir())
-    assert made == ["figures.csv", "report.html", "results.json"]
+    assert made == ["errors.csv", "figures.csv", "report.html", "results.json"]
     html = (folder / "made/report/report.html").read_text()
     assert html.count("<figure>") == 2
     assert "grumblefop" not in html
