@@ -89,6 +89,7 @@ def test_scorers_are_compared_under_the_callers_names(tmp_path, posts):
     assert figures["mine"] == 1.0 > figures["chance"]
     write_evaluation(result, tmp_path / "report", command="by hand")
     assert sorted(path.name for path in (tmp_path / "report").iterdir()) == [
+        "errors.csv",
         "figures.csv",
         "report.html",
         "results.json",

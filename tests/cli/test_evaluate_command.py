@@ -69,7 +69,7 @@ def test_tables_in_the_shell_and_a_report_in_a_folder(folder, capsys):
     made = sorted(path.name for path in (folder / "made/report").iterdir())
     assert made == ["errors.csv", "figures.csv", "report.html", "results.json"]
     html = (folder / "made/report/report.html").read_text()
-    assert html.count("<figure>") == 2
+    assert html.count("<figure>") == 4
     assert "grumblefop" not in html
 
 

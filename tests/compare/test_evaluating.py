@@ -199,7 +199,7 @@ def test_the_same_seed_gives_the_same_intervals():
 def test_the_page_holds_curves_and_matrices_and_asks_the_network_for_nothing():
     frame = posts()
     html = page(measured(frame, guesses(frame, 1), guesses(frame, 2))).html()
-    assert html.count("<figure>") == 1 + 3 * 2
+    assert html.count("<figure>") == 3 + 3 * 2  # three curves of the yes/no question, and the matrices
     assert "sexist: is one better?" in html
     assert 'src="http' not in html
     rows = figures_table(measured(frame, guesses(frame, 1))).csv().splitlines()

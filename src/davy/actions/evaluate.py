@@ -68,9 +68,9 @@ def evaluate(
     rules, columns = answer_columns(
         chosen, gold, scheme or source.scheme, asked=questions, among=among, file=source.path, reporter=reporter
     )
-    _check_models(scorers, rules)
     asked = partial(settled_answers, file=source.path, questions=list(questions), everywhere=everywhere)
     golds = asked(chosen, rules, columns)
+    _check_models(scorers, rules)
     if unseen:
         chosen = _unseen(chosen, scorers, reporter)
         golds = asked(chosen, rules, columns)
