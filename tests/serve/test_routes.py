@@ -164,6 +164,10 @@ GET  /projects/{project_id}/images                                          >---
 GET  /projects/{project_id}/images.zip                                      >---+---+
 POST /projects/{project_id}/images/upload                                   >---+---+
 GET  /projects/{project_id}/images/{key}                                    >-++++--+
+GET  /projects/{project_id}/library                                         >-++++--+
+GET  /projects/{project_id}/library/{key}/small.jpg                         >-++++--+
+POST /projects/{project_id}/memes/draw                                      >-++-----
+GET  /projects/{project_id}/memes/{post}/meme.svg                           >---+---+
 
 # a project: phases and guideline
 GET  /projects/{project_id}/guideline                                       >-++++--+

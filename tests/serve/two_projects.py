@@ -16,7 +16,8 @@ import challenge_case
 from davy.actions.challenge import take_submission
 from davy.annotate import images as pictures
 from davy.annotate import labelling, project_creation, project_file
-from davy.core import Entry, Verdict
+from davy.core import Entry, Post, Verdict
+from davy.core.meme_layout import stack
 from davy.jobs.kinds import EXPORT, TRAIN
 from davy.schemes import load
 from davy.store import (
@@ -104,6 +105,9 @@ def fill_rooms(site: Site) -> dict[str, str]:
             ids[f"picture of {project}"] = stored["a.png"].key
     with site.store.write() as db:
         annotator = site.people["annotator"].id
+        layout = stack([(ids["picture of p"], 320, 240)]).to_dict()
+        built = Post("built", "a caption", image=ids["picture of p"], meta={"layout": layout})
+        posts.add(db, built, project="p", by="shell")
         spare = users.add(db, login="spare", name="Spare", role="annotator", by="shell")
         project, member = projects.get(db, "p"), members.get(db, "p", annotator)
         members.add(db, "p", spare.id, ["annotator"], by="shell")
@@ -167,6 +171,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "community": forum.name,
         "key": ids["picture of p"],
         "/images/{key} key": ids["picture of None"],
+        "/projects/{project_id}/library/{key}/small.jpg key": ids["picture of None"],
+        "/projects/{project_id}/memes/{post}/meme.svg post": "built",
     }
 
 

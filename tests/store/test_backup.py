@@ -44,6 +44,7 @@ from davy.store import (
     detectors,
     entries,
     events,
+    image_library,
     images,
     invitations,
     items,
@@ -172,6 +173,7 @@ def fill_project(db: Connection, ada: str) -> None:
     fill_round(db, ada)
     picture = images.StoredImage("0" * 64, "lampe ß.png", 3, 2, 70, "image/png", "CC0-1.0", "Łu")
     images.add(db, "pilot", [picture], by=ada)
+    image_library.add(db, [image_library.LibraryImage(picture, "Lampe ü", "00ff")], by=ada)
 
 
 def fill_round(db, author: str) -> None:

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from davy.actions.memes import render_meme, render_memes
-from davy.cli import console
+from davy.cli import console, meme_library
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Memes: read source memes, keep licensed pictures, draw memes from layouts, make a benchmark.",
 )
+app.add_typer(meme_library.app, name="library")
 
 
 @app.callback()

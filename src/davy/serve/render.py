@@ -165,8 +165,10 @@ def _static_links() -> dict[str, str]:
 
 
 def static_files() -> dict[str, bytes]:
-    """Return the files that pages load, by name: ours, the shared tokens, and the vendored scripts."""
+    """Return the files that pages load, by name: ours, the shared tokens, the memes' fonts and the vendored scripts."""
     files = {"tokens.css": resources.files("davy.report").joinpath("tokens.css").read_bytes()}
+    artwork = resources.files("davy.image").joinpath("artwork")
+    files |= {f"fonts/{item.name}": item.read_bytes() for item in artwork.iterdir() if item.name.endswith(".ttf")}
     folder = resources.files("davy.serve").joinpath("static")
     for item in folder.iterdir():
         if item.is_file():

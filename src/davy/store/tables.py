@@ -575,6 +575,7 @@ coded = Table(
 
 from davy.store import challenge_tables as challenge_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import decision_tables as decision_tables  # noqa: E402 — after `metadata`, which they join
+from davy.store import image_library_tables as image_library_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import meme_tables as meme_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import round_tables as round_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import serving_tables as serving_tables  # noqa: E402 — after `metadata`, which they join

@@ -33,6 +33,8 @@ from davy.serve.pages import (
     jobs,
     keys,
     label,
+    library,
+    meme_drawing,
     moderations,
     my_data,
     password_reset,
@@ -110,6 +112,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     score.router,
     posts.router,
     images.router,
+    library.router,
+    meme_drawing.router,
     health.router,
     static_files.router,
 )
