@@ -5,6 +5,7 @@ import json
 import pytest
 
 from davy.cli.app import run
+from tiny_encoder import make_tiny_encoder
 
 VECTORS = {
     "2. derogation": "2.1 descriptive attacks",
@@ -70,7 +71,7 @@ def test_a_second_run_remembers_and_fresh_does_not_and_no_text_is_kept(folder, c
         assert ("fitting and scoring" in shown.err) == (len(results) != 2)
     assert results[0] == results[1] == results[2]
     kept = list((folder / "cache" / "reproduce").iterdir())
-    assert len(kept) == 4
+    assert len(kept) == 6
     assert not any(b"murrkopf" in path.read_bytes() for path in kept)
 
 
@@ -94,6 +95,31 @@ def test_a_model_folder_stands_for_a_transformer_row(folder, capsys):
     tuned = {line["task"]: line for line in lines if line["row"] == "GBERT-base" and line["figure"] == "recall.yes"}
     assert {task: line["ours"]["value"] for task, line in tuned.items()} == {"hate": 0, "misogynistic": 0}
     assert all("not_run" in line for line in lines if line["row"] == "GBERT-base, undersampling")
+
+
+def test_a_row_names_the_encoder_and_the_settings_that_were_run(folder, capsys):
+    make_tiny_encoder(folder / "tiny")
+    (folder / "a.csv").write_text("text\n" + "a quiet day\n" * 20)
+    (folder / "b.txt").write_text("another grumblefop\n" * 12)
+    command = ["reproduce", "edos", "--data", "edos", "--encoder", "B3=tiny", "--set", "epochs=1", "--set", "batch=8"]
+    assert run([*command, "--unlabelled", "a.csv", "--unlabelled", "b.txt", "--out", "made"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "B3 is not the paper's: ours is tiny, epochs=1, batch=8." in shown
+    lines = json.loads((folder / "made/results.json").read_text())["lines"]
+    ran = {line["row"]: line.get("ran_instead") for line in lines}
+    assert ran["B3"] == "tiny, epochs=1, batch=8"
+    assert ran["B4"] == "tiny, which read 32 posts first, epochs=1, batch=8"
+    assert ran["B0"] is None
+    assert "tiny, epochs=1, batch=8" in (folder / "made/table.csv").read_text()
+
+
+def test_unlabelled_posts_are_looked_for_before_anything_trains(folder, capsys):
+    (folder / "b.csv").write_text("text\na day\n")
+    files = ["--unlabelled", "gone.csv", "--unlabelled", "b.csv"]
+    assert run(["reproduce", "edos", "--data", "edos", *files]) == 2
+    shown = capsys.readouterr()
+    assert "gone.csv" in shown.err
+    assert "fitting" not in shown.err
 
 
 @pytest.mark.parametrize(

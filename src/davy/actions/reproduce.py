@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer, score_posts
 from davy.compare.papers.paper_table import NotRun, Reproduction, page, record, whole_table
 from davy.compare.score_cache import cached_scores
-from davy.core.errors import UserError
+from davy.core.errors import UserError, missing_extra
 from davy.files.atomic import make_folder, write_json, write_text
 from davy.files.data_hash import rows_hash
 from davy.measure.intervals import Bootstrap
@@ -46,8 +47,9 @@ def reproduce(
     *,
     encoders: Sequence[str] = (),
     changes: Mapping[str, str] | None = None,
-    unlabelled: Path | None = None,
+    unlabelled: Sequence[Path] = (),
     models: Sequence[str] = (),
+    likely: bool = False,
     fresh: bool = False,
     seed: int = 0,
     predictions: Path | None = None,
@@ -58,14 +60,18 @@ def reproduce(
     `predictions` is a folder for what each row answered, one file a row: `davy challenge` puts them on a board.
 
     `encoders` are `[ROW=]NAME` for the transformer rows, `changes` fields of their config as text, and `unlabelled`
-    posts that an encoder reads first where its row wants that.
+    posts that an encoder reads first where its row wants that. `likely` adds EDOS's B2 as the paper may have run it.
     """
     module = import_module(PAPERS[paper])
     posts = load_posts(PostSource(str(data), corpus=paper)).frame
-    rows = _PaperRows(_encoders(encoders, module.ENCODERS), changes or {}, unlabelled, reporter, fresh=fresh)
+    chosen = _encoders(encoders, module.ENCODERS)
+    rows = _PaperRows(chosen, module.ENCODERS, changes or {}, unlabelled, reporter, fresh=fresh)
     for name in models:
         rows.loaded(name)  # a wrong name is an error now, not after minutes of fitting
-    found: Reproduction = module.reproduce(posts, rows, seed=seed, models=list(models), bootstrap=Bootstrap(seed=seed))
+    more = {"likely": True} if likely else {}
+    found: Reproduction = module.reproduce(
+        posts, rows, seed=seed, models=list(models), bootstrap=Bootstrap(seed=seed), **more
+    )
     if predictions is not None:
         rows.write_answers(predictions)
     return found
@@ -85,14 +91,19 @@ class _PaperRows:
     def __init__(
         self,
         encoders: Mapping[str, str | None],
+        paper: Mapping[str, str | None],
         changes: Mapping[str, str],
-        unlabelled: Path | None,
+        unlabelled: Sequence[Path],
         reporter: Reporter,
         *,
         fresh: bool,
     ) -> None:
         with_changes(Config(), changes)  # a wrong field is said now, even where no row is fine-tuned
-        self._encoders, self._changes, self._unlabelled, self._fresh = encoders, changes, unlabelled, fresh
+        self._encoders, self._paper, self._changes, self._fresh = encoders, paper, changes, fresh
+        # Read now: a file that is not there is said before anything trains.
+        self._texts = load_joined(unlabelled)["text"].fill_null("").to_list() if unlabelled else []
+        if self._texts:
+            reporter.note(f"Unlabelled posts: {len(self._texts):,} of {len(unlabelled)} files.")
         self._reporter = reporter
         self._loaded: dict[str, Scorer] = {}
         self._answers: dict[str, pl.DataFrame] = {}
@@ -109,7 +120,8 @@ class _PaperRows:
 
         def score() -> pl.DataFrame:
             self._reporter.note(f"{key['row']}: fitting and scoring {len(posts):,} posts …")
-            return score_posts(posts, make(), self._reporter, task=f"Scoring with {key['row']}")
+            with _extras():
+                return score_posts(posts, make(), self._reporter, task=f"Scoring with {key['row']}")
 
         folder = cache_folder() / "reproduce"
         read = posts.select(name for name in ("text", "lang", "image") if name in posts.columns)
@@ -143,21 +155,29 @@ class _PaperRows:
         name = self._encoders.get(row)
         if name is not None and (Path(name) / "manifest.json").is_file():
             return self.loaded(name)
-        encoder = self._base(row, name, seed)
         config = f"{recipe}-{row.lower()}" if recipe == "edos" else recipe
-        return fine_tune(
-            row, config, encoder, train, choose, questions, seed=seed, changes=self._changes, reporter=self._reporter
-        )
+        with _extras():
+            given = (row, config, self._base(row, name, seed), train, choose, questions)
+            return fine_tune(*given, seed=seed, changes=self._changes, reporter=self._reporter)
+
+    def ran(self, row: str) -> str:
+        """Return what a row was made from where that is not the paper's: another encoder, changed fields."""
+        name = self._encoders.get(row)
+        if name is None:
+            base = self._encoders.get(_before(row)) or ""
+            parts = [f"{_short(base)}, which read {len(self._texts):,} posts first"]
+        else:
+            parts = [] if name == self._paper.get(row) else [_short(name)]
+        return ", ".join([*parts, *(f"{field}={value}" for field, value in self._changes.items())])
 
     def _base(self, row: str, name: str | None, seed: int) -> str:
         """Return the encoder that a row is fine-tuned from; a row whose encoder is not on this machine was not run."""
         if name is None:
-            before = f"B{int(row[1:]) - 1}"
-            if self._unlabelled is None:
+            before = _before(row)
+            if not self._texts:
                 raise NotRun(f"its encoder reads unlabelled posts first: --unlabelled FILE, or --encoder {_typed(row)}")
             base = self._base(before, self._encoders.get(before), seed)
-            texts = load_joined([self._unlabelled])["text"].fill_null("").to_list()
-            return pretrain_further(row, base, texts, seed=seed, changes=self._changes, reporter=self._reporter)
+            return pretrain_further(row, base, self._texts, seed=seed, changes=self._changes, reporter=self._reporter)
         if not _is_here(name):
             raise NotRun(f"{name} is not on this machine; name a folder or download it: --encoder {_typed(row)}")
         return name
@@ -172,6 +192,28 @@ def _encoders(given: Sequence[str], rows: Mapping[str, str | None]) -> dict[str,
             raise UserError(f"There is no transformer row {row!r} (--encoder); the rows are {', '.join(rows)}.")
         chosen.update({row: name} if row else {each: name for each, own in rows.items() if own is not None})
     return chosen
+
+
+def _before(row: str) -> str:
+    """Return the row whose encoder a row reads further with: B4's is B3's."""
+    return f"B{int(row[1:]) - 1}"
+
+
+def _short(name: str) -> str:
+    """Return an encoder's name, of a folder the last part: its path says nothing to others."""
+    return Path(name).name if Path(name).is_dir() else name
+
+
+@contextmanager
+def _extras() -> Iterator[None]:
+    """Turn a package that is not installed into a row that was not run."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        raise NotRun(missing.message) from None
 
 
 def _typed(row: str) -> str:

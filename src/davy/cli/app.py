@@ -17,7 +17,7 @@ import typer.main
 from typer.core import TyperGroup, TyperOption
 
 from davy.cli import console
-from davy.core.errors import UserError
+from davy.core.errors import UserError, missing_extra
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -227,6 +227,12 @@ def run(arguments: list[str]) -> int:
         result = app(args=arguments, prog_name="davy", standalone_mode=False)
     except UserError as error:
         console.error(error.message)
+        return 2
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        console.error(missing.message)
         return 2
     except typer.Abort:
         console.error("Stopped. Nothing was written.")

@@ -11,7 +11,6 @@ import typer
 from davy.actions import reproduce as action
 from davy.actions.train import parse_changes
 from davy.cli import console
-from davy.compare.papers.gmhp7k import SHORT
 from davy.compare.papers.paper_table import reasons, record, tables
 from davy.files.atomic import check_folder
 
@@ -37,7 +36,8 @@ Set = Annotated[
     typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the fine-tuning config, such as epochs=1."),
 ]
 Unlabelled = Annotated[
-    Path | None, typer.Option(metavar="F", help="Posts that B4's and B6's encoders read before they are fine-tuned.")
+    list[Path] | None,
+    typer.Option(metavar="F", help="Posts that B4's and B6's encoders read before fine-tuning; again for more."),
 ]
 Models = Annotated[
     list[str] | None, typer.Option("--model", "-m", metavar="M", help="One more detector as a row; again for more.")
@@ -59,6 +59,9 @@ def edos(
     unlabelled: Unlabelled = None,
     set_: Set = None,
     model: Models = None,
+    likely: Annotated[
+        bool, typer.Option("--likely", help="Add B2 as the paper may have run it: words numbered anew when scoring.")
+    ] = False,
     out: Out = None,
     predictions: PredictionsOut = None,
     fresh: Fresh = False,
@@ -77,7 +80,8 @@ def edos(
 
       davy reproduce edos --data edos/ --encoder B3=./minilm --unlabelled reddit.csv --set epochs=2
     """
-    _reproduce("edos", data, out, encoder, set_, unlabelled, model, fresh, seed, json=json, predictions=predictions)
+    given = (data, out, encoder, set_, unlabelled, model, fresh, seed)
+    _reproduce("edos", *given, json=json, predictions=predictions, likely=likely)
 
 
 @app.command()
@@ -93,8 +97,8 @@ def gmhp7k(
 ) -> None:
     """Print GMHP7k's two binary tasks beside Table 7, with and without undersampling.
 
-    Fitted on train, measured on test where DIR has it, else on val; each task has its own split column. The shell
-    shows four figures a row; --json and --out have all nine.
+    Fitted on train, measured on test where DIR has it, else on val; each task has its own split column. Val chooses
+    the checkpoint where test is measured. --json and --out have the intervals too.
 
     Examples:
 
@@ -102,7 +106,7 @@ def gmhp7k(
 
       davy reproduce gmhp7k --data gmhp7k/ --encoder deepset/gbert-base --json
     """
-    _reproduce("gmhp7k", data, out, encoder, set_, None, model, fresh, seed, json=json, short=True)
+    _reproduce("gmhp7k", data, out, encoder, set_, None, model, fresh, seed, json=json)
 
 
 def _reproduce(
@@ -111,17 +115,15 @@ def _reproduce(
     out: Path | None,
     encoders: list[str] | None,
     changes: list[str] | None,
-    unlabelled: Path | None,
+    unlabelled: list[Path] | None,
     models: list[str] | None,
     fresh: bool,
     seed: int,
     *,
     json: bool,
-    short: bool = False,
     predictions: Path | None = None,
+    likely: bool = False,
 ) -> None:
-    """Print a paper's table; `short` leaves out figures that only --json and --out have."""
-
     check_folder(out)
     with console.ShellReporter() as reporter:
         found = action.reproduce(
@@ -129,8 +131,9 @@ def _reproduce(
             data,
             encoders=encoders or [],
             changes=parse_changes(changes or ()),
-            unlabelled=unlabelled,
+            unlabelled=unlabelled or (),
             models=models or [],
+            likely=likely,
             fresh=fresh,
             seed=seed,
             predictions=predictions,
@@ -144,7 +147,7 @@ def _reproduce(
         return
     printed = console.out()
     printed.print(found.title, style="bold", markup=False)
-    for each in tables(found, SHORT if short else ()):
+    for each in found.layout or tables(found):
         printed.print(each.rich())
     for line in (*found.notes, *reasons(found), f"Beside {found.source}. Data {found.data}, seed {found.seed}."):
         printed.print(line, style="dim", markup=False)

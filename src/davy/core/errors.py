@@ -6,6 +6,17 @@ Anything else that is raised is our bug and shows its traceback in the log.
 
 from collections.abc import Iterable
 
+EXTRAS = {
+    "train": (
+        *("accelerate", "huggingface_hub", "ml_dtypes", "onnx", "peft", "safetensors", "scipy", "sklearn", "torch"),
+        *("transformers", "xgboost"),
+    ),
+    "memes": ("rapidocr", "resvg_py"),
+    "scale": ("pyarrow", "ray"),
+    "postgres": ("psycopg",),
+}
+"""The packages that come with each extra and not with the base install."""
+
 
 class UserError(Exception):
     """What is wrong, with which value, and what to do next, in one line.
@@ -26,3 +37,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     folded = {each.casefold(): each for each in reversed(list(known))}
     close = get_close_matches(word.casefold(), list(folded), n=1)
     return f" Did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def missing_extra(error: ModuleNotFoundError) -> UserError | None:
+    """Return what to install for a package that comes with an extra; None for any other package."""
+    root = (error.name or "").partition(".")[0]
+    extra = next((name for name, packages in EXTRAS.items() if root in packages), None)
+    if extra is None:
+        return None
+    return UserError(f"This needs {root!r}, which is not installed: pip install 'davy[{extra}]'", status=501)

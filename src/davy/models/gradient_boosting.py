@@ -19,7 +19,7 @@ from davy.models import folder as folders
 from davy.models.baselines import content_hash
 from davy.models.learnt_rows import keep_learnt
 from davy.models.model_name import ModelName
-from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
+from davy.models.ngrams import NgramHasher, NumberedWords, inverse_frequencies, weigh
 from davy.models.tfidf import sparse_matrix
 
 if TYPE_CHECKING:
@@ -39,12 +39,14 @@ class GradientBoosting:
     questions: tuple[Question, ...]
     trees: int = 200
     depth: int = 6
-    pieces: NgramHasher = WORDS
+    pieces: NgramHasher | NumberedWords = WORDS
     name: str = "xgboost"
     version: str = "unfitted"
     rarity_: Any = None
     boosters_: Mapping[str, Any] = field(default_factory=dict)
     abilities: Abilities = PLAIN
+    balanced: bool = True
+    """Whether each label counts alike, however rare, as in the linear baseline."""
 
     def fit(self, posts: pl.DataFrame, *, seed: int = 0) -> GradientBoosting:
         """Return a fitted scorer for the questions that the posts have answers to."""
@@ -126,8 +128,7 @@ class GradientBoosting:
         else:
             settings |= {"objective": "multi:softprob", "num_class": len(question.labels)}
         weights = None
-        if question.kind != "many":
-            # Each label counts alike, however rare, as in the linear baseline.
+        if question.kind != "many" and self.balanced:
             counts = np.bincount(labels, minlength=len(question.labels))
             weights = (len(labels) / (np.maximum(counts, 1) * (counts > 0).sum()))[labels]
         return xgboost.train(settings, xgboost.DMatrix(table, labels, weight=weights), num_boost_round=self.trees)

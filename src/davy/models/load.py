@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UserError, missing_extra, nearest
 from davy.models import folder as folders
 from davy.models.calibrated import SELF_CALIBRATED, CalibratedScorer
 from davy.models.model_name import ModelName
@@ -119,6 +119,4 @@ def _found(target: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
-        raise UserError(
-            f"This model needs {error.name!r}, which is not installed: pip install 'davy[train]'."
-        ) from error
+        raise missing_extra(error) or error from None

@@ -6,8 +6,8 @@ A line that could not be run says why, and is never left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,11 +23,20 @@ FIGURES: dict[str, str] = {
     "macro_f1": "macro-F1",
     "macro_precision": "macro precision",
     "macro_recall": "macro recall",
+    "auroc": "AUC",
 }
 
 
 class NotRun(Exception):
     """A row that this machine can't run; says why, and what would let it."""
+
+
+def refuse_learnt(scorer: Scorer, held: pl.DataFrame) -> None:
+    """Raise `NotRun` where a detector learnt from posts that it would be measured on: the figure would be memory."""
+    learnt = scorer.abilities.learnt
+    seen = 0 if learnt is None else int(learnt(held["text"].to_list()).sum())
+    if seen > len(held) / 100:
+        raise NotRun(f"it learnt from {seen:,} of the {len(held):,} posts; its card has figures on others")
 
 
 class PaperRunner(Protocol):
@@ -56,6 +65,10 @@ class PaperRunner(Protocol):
         """Return a detector by name; `NotRun` where it can't be loaded."""
         ...
 
+    def ran(self, row: str) -> str:
+        """Return what a transformer's row was made from where that is not the paper's: its encoder, changed fields."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
@@ -70,6 +83,8 @@ class PaperRow:
     split: str
     version: str = ""
     note: str = ""
+    ran: str = ""
+    """What was run where it is not what the paper ran: another encoder, changed settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +100,15 @@ class Reproduction:
     notes: tuple[str, ...] = ()
     digits: int = 3
     made_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    layout: tuple[Table, ...] = ()
+    """The same figures laid out as the paper prints them."""
 
 
-def tables(reproduction: Reproduction, figures: Sequence[str] = ()) -> list[Table]:
-    """Return a table a task: paper, ours, n, interval, split; some figures only, where they are named."""
+def tables(reproduction: Reproduction) -> list[Table]:
+    """Return a table a task: paper, ours, n, interval, split."""
     result = []
     for task in dict.fromkeys(line.task for line in reproduction.lines):
-        kept = [line for line in reproduction.lines if line.task == task and (not figures or line.figure in figures)]
+        kept = [line for line in reproduction.lines if line.task == task]
         several = len({line.figure for line in kept}) > 1
         rows = [
             [row_name(line), *([figure_title(line.figure)] if several else []), line.paper,
@@ -116,22 +133,38 @@ def tables(reproduction: Reproduction, figures: Sequence[str] = ()) -> list[Tabl
 def whole_table(reproduction: Reproduction) -> Table:
     """Return every line as one row, for spreadsheets."""
     rows = [
-        (line.row, line.what, line.task, line.figure, line.paper, line.ours, line.split, line.version, line.note)
+        (
+            line.row,
+            line.what,
+            line.ran,
+            line.task,
+            line.figure,
+            line.paper,
+            line.ours,
+            line.split,
+            line.version,
+            line.note,
+        )
         for line in reproduction.lines
     ]
-    names = ["row", "what", "task", "figure", "paper", "ours", "split", "version", "not run"]
+    names = ["row", "what", "ran instead", "task", "figure", "paper", "ours", "split", "version", "not run"]
     return Table.of([Column(name, "metric") if name == "ours" else Column(name) for name in names], rows)
 
 
 def reasons(reproduction: Reproduction) -> list[str]:
-    """Return why rows were not run, one line a row."""
+    """Return why rows were not run, and what was run in their place, one line a row."""
     why = {row_name(line): line.note for line in reproduction.lines if line.ours is None and line.note}
-    return [f"Not run: {name} ({note})." for name, note in why.items()]
+    ran = {line.row: line.ran for line in reproduction.lines if line.ours is not None and line.ran}
+    return [
+        *(f"{row} is not the paper's: ours is {it}." for row, it in ran.items()),
+        *(f"Not run: {name} ({note})." for name, note in why.items()),
+    ]
 
 
 def row_name(line: PaperRow) -> str:
-    """Return a row's name with what it is."""
-    return line.row if line.row == line.what else f"{line.row} {line.what}"
+    """Return a row's name with what it is, and with what was run in its place."""
+    name = line.row if line.row == line.what else f"{line.row} {line.what}"
+    return f"{name}; ours is {line.ran}" if line.ran and line.ours is not None else name
 
 
 def record(reproduction: Reproduction) -> dict[str, Any]:
@@ -148,6 +181,7 @@ def record(reproduction: Reproduction) -> dict[str, Any]:
             {
                 "row": line.row,
                 "what": line.what,
+                **({"ran_instead": line.ran} if line.ran else {}),
                 "task": line.task,
                 "figure": line.figure,
                 "paper": line.paper,
@@ -169,6 +203,9 @@ def page(reproduction: Reproduction, *, command: str = "") -> Page:
         lead=f"Beside {reproduction.source}.",
         provenance=Provenance(reproduction.data, models, reproduction.seed, command, reproduction.made_at),
     )
+    for table in reproduction.layout:
+        report.section(table.title)
+        report.table(replace(table, title=""))
     for task in dict.fromkeys(line.task for line in reproduction.lines):
         report.section(task)
         rows = [
