@@ -1,13 +1,18 @@
 """Emoji as drawings (Twemoji, CC BY 4.0), so that they are in colour and alike on every machine.
 
-An emoji in, the inside of an SVG out, on a square of 36 × 36 units.
+An emoji in, the inside of an SVG out, on a square of 36 × 36 units, or the emoji as an image.
 """
 
 from __future__ import annotations
 
+import io
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 ARTWORK = Path(__file__).parent / "artwork"
 SIDE = 36
@@ -39,3 +44,18 @@ def emoji_drawing(emoji: str) -> str | None:
         if drawing is not None:
             return drawing
     return next((drawings[f"{point:x}"] for point in without_selector if f"{point:x}" in drawings), None)
+
+
+@lru_cache(maxsize=256)
+def emoji_image(emoji: str, side: int) -> Image:
+    """Return an emoji as a square see-through image, `side` pixels wide; draw on a copy of it."""
+    import resvg_py
+    from PIL import Image as pillow
+
+    drawing = emoji_drawing(emoji)
+    if drawing is None:
+        raise ValueError(f"there is no drawing of {emoji!r}")
+    size = f'width="{side}" height="{side}" viewBox="0 0 {SIDE} {SIDE}"'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{drawing}</svg>'
+    with pillow.open(io.BytesIO(bytes(resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True)))) as drawn:
+        return drawn.convert("RGBA")

@@ -28,10 +28,14 @@ Reference = Callable[[PlacedImage], str]
 
 
 class MemeRenderer:
-    """Draws memes from pictures that `read_image` reads; the last `keep` that were drawn are kept in their sizes."""
+    """Draws memes from pictures that `read_image` reads; the last `keep` that were drawn are kept in their sizes.
 
-    def __init__(self, read_image: Pictures, keep: int = 64) -> None:
+    `keep_texts` is how many drawn texts are kept, for memes that share them.
+    """
+
+    def __init__(self, read_image: Pictures, keep: int = 64, keep_texts: int = 0) -> None:
         self._scaled = lru_cache(maxsize=keep)(partial(_scale, read_image))
+        self._text = lru_cache(maxsize=keep_texts)(_text_layer)
 
     def svg(self, layout: MemeLayout) -> str:
         """Return a meme as SVG: pictures inside the file, text as text."""
@@ -52,7 +56,7 @@ class MemeRenderer:
             picture = self._picture(placed)
             canvas.paste(picture, (round(placed.x), round(placed.y)), picture if picture.mode == "RGBA" else None)
         for box in layout.texts:
-            drawn = _text_layer(box, layout)
+            drawn = self._text(box, (layout.width, layout.height))
             if drawn is not None:
                 layer, corner = drawn
                 canvas.paste(layer, corner, layer)
@@ -86,13 +90,13 @@ def _scale(read_image: Pictures, name: str, width: int, height: int) -> Image:
     return image if image.size == (width, height) else image.resize((width, height), pillow.Resampling.LANCZOS)
 
 
-def _text_layer(box: TextBox, layout: MemeLayout) -> tuple[Image, tuple[int, int]] | None:
+def _text_layer(box: TextBox, canvas: tuple[int, int]) -> tuple[Image, tuple[int, int]] | None:
     """Return a box's text on a see-through piece of the canvas, and where the piece lies; None without text."""
     import resvg_py
     from PIL import Image as pillow
 
     fitted = fit_text(box)
-    left, top, right, bottom = _bounds(box, fitted, layout)
+    left, top, right, bottom = _bounds(box, fitted, canvas)
     if not fitted.lines or right <= left or bottom <= top:
         return None
     width, height = right - left, bottom - top
@@ -103,7 +107,7 @@ def _text_layer(box: TextBox, layout: MemeLayout) -> tuple[Image, tuple[int, int
         return layer.convert("RGBA"), (left, top)
 
 
-def _bounds(box: TextBox, fitted: FittedText, layout: MemeLayout) -> tuple[int, int, int, int]:
+def _bounds(box: TextBox, fitted: FittedText, canvas: tuple[int, int]) -> tuple[int, int, int, int]:
     """Return the pixels that text can reach, within the canvas: left, top, right, bottom."""
     runs = [run for line in fitted.lines for run in line.runs]
     if not runs:
@@ -112,8 +116,8 @@ def _bounds(box: TextBox, fitted: FittedText, layout: MemeLayout) -> tuple[int, 
     return (
         max(0, math.floor(min(run.x - run.width / 2 for run in runs) - around)),
         max(0, math.floor(fitted.lines[0].baseline - fitted.size - around)),
-        min(layout.width, math.ceil(max(run.x + run.width / 2 for run in runs) + around)),
-        min(layout.height, math.ceil(fitted.lines[-1].baseline + 0.3 * fitted.size + around)),
+        min(canvas[0], math.ceil(max(run.x + run.width / 2 for run in runs) + around)),
+        min(canvas[1], math.ceil(fitted.lines[-1].baseline + 0.3 * fitted.size + around)),
     )
 
 
