@@ -7,7 +7,7 @@ lies beside them is ever run: a pickle or a module would run a stranger's code.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,11 +107,16 @@ def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Modul
 
 def new_encoder(folder: Path) -> nn.Module:
     """Return the encoder whose shape a trained folder's config gives, without its weights."""
-    from transformers import AutoConfig, AutoModel
-
     given = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     # Before version 0.2 the config was the encoder's own.
-    config = AutoConfig.for_model(**(given["encoder"] if given.get("model_type") == MODEL_TYPE else given))
+    return encoder_from_config(given["encoder"] if given.get("model_type") == MODEL_TYPE else given)
+
+
+def encoder_from_config(values: Mapping[str, Any]) -> nn.Module:
+    """Return an encoder with the shape that a config's values give, without weights."""
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.for_model(**values)
     return AutoModel.from_config(config, trust_remote_code=False)  # type: ignore[no-any-return,no-untyped-call]
 
 
