@@ -14,7 +14,7 @@ from davy.actions.score_shards import MANIFEST, score_shards
 from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.engines.unit_work import result_of
-from davy.files.shards import hide_password, open_folder, read_slice, slices, subfolder
+from davy.files.shards import hide_password, subfolder
 
 
 @pytest.fixture
@@ -147,22 +147,3 @@ def test_a_worker_of_another_version_is_refused():
 def test_keys_in_urls_are_not_shown():
     assert hide_password("s3://KEY:SECRET@bucket/a?endpoint_override=x") == "s3://bucket/a"
     assert subfolder("s3://bucket/a/?scheme=http", "_scratch") == "s3://bucket/a/_scratch?scheme=http"
-
-
-def test_slices_of_an_object_store_are_the_rows_of_the_disk(tmp_path, posts):
-    """pyarrow's own local file system stands in for a store: the same code path as s3://."""
-    from pyarrow import fs
-
-    from davy.files.shards import StoreFolder
-
-    store = StoreFolder.__new__(StoreFolder)
-    store.url = "mock://in"
-    store._files, store._root = fs.LocalFileSystem(), str(tmp_path / "in")
-    disk = open_folder(tmp_path / "in")
-    names = [name for name in store.names() if name.endswith(".parquet")]
-    for piece in slices(store, names, 10):
-        assert read_slice(store, piece).equals(read_slice(disk, piece))
-    store.write("_note", b"x")
-    assert store.open("_note").read() == b"x"
-    store.remove("_note")
-    assert "_note" not in store.names()
