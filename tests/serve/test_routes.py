@@ -166,6 +166,14 @@ POST /projects/{project_id}/images/upload                                   >---
 GET  /projects/{project_id}/images/{key}                                    >-++++--+
 GET  /projects/{project_id}/library                                         >-++++--+
 GET  /projects/{project_id}/library/{key}/small.jpg                         >-++++--+
+GET  /projects/{project_id}/memes                                           >-++++--+
+POST /projects/{project_id}/memes/undo/{path}                               >-++-----
+GET  /projects/{project_id}/memes/filter                                    >-++-----
+POST /projects/{project_id}/memes/filter/{assignment_id}                    >-+------
+GET  /projects/{project_id}/report-picture/{assignment_id}                  >-+------
+POST /projects/{project_id}/report-picture/{assignment_id}                  >-+------
+GET  /projects/{project_id}/locked-pictures                                 >---+---+
+POST /projects/{project_id}/locked-pictures/{key}                           >---+---+
 POST /projects/{project_id}/memes/draw                                      >-++-----
 GET  /projects/{project_id}/memes/{post}/meme.svg                           >---+---+
 

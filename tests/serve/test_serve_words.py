@@ -19,6 +19,8 @@ DYNAMIC = (
     "posts.kind.", "keys.revoked", "keys.expired",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
     "project.step.", "preset.", "editor.align.", "editor.place.", "editor.side.",
+    "memes.step.", "memes.about.", "memes.counts.", "memes.do.", "memes.why.", "filter.violation.", "filter.missing.",
+    "report.then.",
     "rounds.refused.", "rounds.strategy.", "rounds.support.", "rounds.what.",
     "rounds.table.",
     "watch.coefficient.", "case.kind.", "case.why.", "basis.", "screening.state.", "screening.own.",

@@ -18,9 +18,11 @@ from davy.annotate import images as pictures
 from davy.annotate import labelling, project_creation, project_file
 from davy.core import Entry, Post, Verdict
 from davy.core.meme_layout import stack
+from davy.core.phase_kind import TASKS
 from davy.jobs.kinds import EXPORT, TRAIN
 from davy.schemes import load
 from davy.store import (
+    assignments,
     cases,
     check_ins,
     codes,
@@ -108,6 +110,7 @@ def fill_rooms(site: Site) -> dict[str, str]:
         layout = stack([(ids["picture of p"], 320, 240)]).to_dict()
         built = Post("built", "a caption", image=ids["picture of p"], meta={"layout": layout})
         posts.add(db, built, project="p", by="shell")
+        ids |= {f"{task} of p": meme_assignment(db, task, annotator) for task in TASKS}
         spare = users.add(db, login="spare", name="Spare", role="annotator", by="shell")
         project, member = projects.get(db, "p"), members.get(db, "p", annotator)
         members.add(db, "p", spare.id, ["annotator"], by="shell")
@@ -173,7 +176,19 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "/images/{key} key": ids["picture of None"],
         "/projects/{project_id}/library/{key}/small.jpg key": ids["picture of None"],
         "/projects/{project_id}/memes/{post}/meme.svg post": "built",
+        "/projects/{project_id}/memes/undo/{path} path": "filter",
+        "/projects/{project_id}/memes/filter/{assignment_id} assignment_id": ids["filter of p"],
     }
+
+
+def meme_assignment(db: Any, task: str, annotator: str) -> str:
+    """Add a phase of memes to `p` with one meme, before the annotator, and return the assignment."""
+    phase = phases.add(db, "p", name=task, kind=task, answers=1, in_corpus=False, settings={}, by="shell")
+    phases.open_phase(db, phase.id, by="shell")
+    items.add(db, phase, [("built", None, None)], by="shell")
+    held = assignments.take(db, phases.get(db, phase.id), annotator, lease=timedelta(hours=1), at=now())
+    assert held is not None
+    return held.assignment.id
 
 
 def fill_challenge(site: Site) -> dict[str, str]:

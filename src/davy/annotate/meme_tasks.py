@@ -17,12 +17,24 @@ from davy.annotate.meme_families import meme_phases
 from davy.core import Member, Phase, Post, Project, Source, UserError
 from davy.core.meme import FLIP_ANSWERS, FLIPPED, PASSED, SIDES, FilterAnswers
 from davy.core.meme_layout import MemeLayout
-from davy.store import Connection, assignments, images, item_selection, items, meme_steps, phases, posts
+from davy.store import (
+    Connection,
+    assignments,
+    images,
+    item_selection,
+    items,
+    meme_steps,
+    phases,
+    picture_locks,
+    posts,
+)
 from davy.store.columns import new_id, now
 from davy.store.item_selection import HeldAssignment
 
 LONGEST_STEP = 3 * 3600.0
 """No step counts for more seconds than this, whatever the browser says."""
+UNDONE = "undone"
+"""The result of a step that takes the one before it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,38 @@ def skip(db: Connection, task: MemeTask) -> None:
     assignments.skip(db, task.held, at=now())
 
 
+def undo(db: Connection, project: Project, member: Member, task: str) -> MemeTask:
+    """Put the meme that a person dealt with last in a phase before them again, while nobody has gone on from there."""
+    own = [it.id for it in phases.of_project(db, project.id) if it.behaviour.task == task and it.state == "open"]
+    last = assignments.last_assignment(db, member.user, own)
+    held = item_selection.get_held(db, last, lock=True) if last else None
+    if held is None or project.state != "open":
+        raise UserError("There is nothing of yours that could be taken back here.", status=409)
+    if held.assignment.state == "skipped":
+        return open_task(db, project, member, held.assignment.id)
+    if held.post.image and picture_locks.is_locked(db, held.post.image):
+        raise UserError("This picture is locked. That can't be taken back.", status=409)
+    done = meme_steps.newest(db, held.item.post, task) if task != "confounders" else None
+    following = {"filter": meme_phases(db, project).build, "build": meme_phases(db, project).rating}.get(task)
+    onward = None if done is None else done.made or held.item.post
+    if following is not None and onward is not None and not items.remove_untouched(db, following.id, onward):
+        raise UserError("Others have gone on with this meme already, so it stays as it is.", status=409)
+    if done is not None:
+        meme_steps.add(
+            db, held.phase, held.item.post, task, UNDONE, details=done.details, made=done.made, by=member.user
+        )
+    again = assignments.take_back(db, held, lease=eligibility.lease_of(held.phase), at=now())
+    return _task(db, project, member, again)
+
+
+def keep_answers(db: Connection, task: MemeTask) -> None:
+    """Leave both sides of a hateful meme as they were answered, after they were opened again."""
+    _need(task, "confounders")
+    if meme_families.family_of(db, task.project, task.key).open_sides:
+        raise UserError("A side of this meme has no answer yet. Answer it first.", status=422)
+    _finish(db, task, "settled", None)
+
+
 def save_filter(db: Connection, task: MemeTask, answers: FilterAnswers, *, seconds: float | None = None) -> str:
     """Keep what a person says of a source meme, and return its result; one that passes waits to be built."""
     _need(task, "filter")
@@ -182,6 +226,9 @@ def _answer(
     db: Connection, task: MemeTask, side: str, answer: str, *, made: str | None = None, seconds: float | None
 ) -> None:
     """Keep the answer for a side; when both have one, the meme is done."""
+    earlier, rating = meme_steps.newest(db, task.key, side), meme_phases(db, task.project).rating
+    if earlier is not None and earlier.made and rating is not None:
+        items.remove_untouched(db, rating.id, earlier.made)  # a second thought before anybody rated the first
     _step(db, task, side, answer, made=made, seconds=seconds)
     family = meme_families.family_of(db, task.project, task.key)
     if not family.open_sides:
@@ -218,8 +265,10 @@ def _licence(db: Connection, project: Project, layout: MemeLayout) -> str | None
 def _task(db: Connection, project: Project, member: Member, held: HeldAssignment) -> MemeTask:
     task = MemeTask(project, member, held)
     if task.task == "build":
-        filtered = meme_steps.newest(db, task.key, "filter")
-        return replace(task, images=tuple(filtered.details.get("replacements", ())) if filtered else ())
+        filtered, built = (meme_steps.newest(db, task.key, step) for step in ("filter", "build"))
+        before = posts.get(db, built.made).meta.get("layout") if built and built.made else None
+        chosen = tuple(filtered.details.get("replacements", ())) if filtered else ()
+        return replace(task, images=chosen, layout=before if isinstance(before, Mapping) else None)
     layout = held.post.meta.get("layout")
     if not isinstance(layout, Mapping):
         return task

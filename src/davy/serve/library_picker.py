@@ -36,9 +36,11 @@ def picker_of(
     """Return the values of `parts/library_picker.html`: what was searched for, and the pictures that fit.
 
     The choice is sent as `field` with the form of the page whose id is `form`. `like` is a picture to resemble; the
-    address of the page may name another one, and words (`?words=`, `?like=`).
+    address of the page may name another one, and words (`?words=`, `?like=`). What is `chosen`, here or in the
+    address, stays in sight whatever is searched for.
     """
     asked = request.query_params
+    chosen = [*dict.fromkeys([*chosen, *asked.getlist(field)])][:MOST]
     words, wanted = asked.get("words", "")[:200], asked.get("like") or like
     if not _NAME.fullmatch(field) or (form and not _NAME.fullmatch(form)):
         raise UserError("This form does not come from one of our pages. Open the page again.")
@@ -51,7 +53,7 @@ def picker_of(
         own = next((row.likeness for row in library if row.key == known.key), None)
         vector = unpack([own])[0] if own else describe(picture_folder(store).read(known.key).image)
     hits = search_library(library, words, like=vector)
-    held = [row for row in library if row.key in chosen and row not in hits]
+    held = [row for row in library if row.key in chosen]
     return {
         "address": f"{place.address}/library",
         "field": field,
@@ -60,7 +62,7 @@ def picker_of(
         "chosen": tuple(chosen),
         "words": words,
         "like": known.key if known else "",
-        "rows": [*held, *hits],
+        "rows": [*held, *(row for row in hits if row not in held)],
         "total": len(library),
         "most": MOST,
     }

@@ -7,7 +7,7 @@ whether it exists or not, so that addresses tell strangers nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core import Member, Project, Wording
+from davy.core.phase_kind import TASK_KINDS
 from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.visitor import find_visitor, set_visitor, touch
-from davy.store import Connection, check_ins, messages, requesters, rounds
+from davy.store import Connection, check_ins, messages, phases, picture_locks, requesters, rounds
 from davy.store.users import User
 
 PROJECT_MAY: dict[str, tuple[str, ...]] = {
@@ -62,6 +63,7 @@ ADMINS_MAY: tuple[str, ...] = (
 ROOMS: tuple[tuple[str, str], ...] = (
     ("", "see the project"),
     ("rounds", "see the project"),
+    ("memes", "see the project"),
     ("label", "label posts"),
     ("expert", "settle cases"),
     ("watch", "watch"),
@@ -152,6 +154,8 @@ def require_permission(place: Place, act: str, *, left: bool = False) -> Place:
 
 def project_page(request: Request, place: Place, template: str, *, status: int = 200, **values: Any) -> Response:
     """Return a page of a project: what `render.page` gives, with its navigation and its support contacts."""
+    without = _empty_rooms(request, place)
+    locked = _locked_pictures(request, place)
     lang = render.translator_of(request).lang
     return render.page(
         request,
@@ -159,8 +163,9 @@ def project_page(request: Request, place: Place, template: str, *, status: int =
         status=status,
         place=place,
         project=place.project,
-        rooms=navigation(place, with_rounds=_has_rounds(request, place)),
+        rooms=navigation(place, without=without),
         marks=unread_counts(request, place),
+        locked_pictures=locked,
         support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
         **values,
     )
@@ -179,21 +184,29 @@ def unread_counts(request: Request, place: Place) -> dict[str, int]:
     return {room: n for room, n in counts.items() if n}
 
 
-def navigation(place: Place, *, with_rounds: bool = True) -> list[tuple[str, str]]:
-    """Return the pages of the project that this person may open, as (name, address); `with_rounds` where it has any."""
+def navigation(place: Place, *, without: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Return the pages of the project that this person may open, as (name, address); none of those named."""
     return [
         (room or "overview", f"{place.address}/{room}" if room else place.address)
         for room, act in ROOMS
-        if place.may(act) and (with_rounds or room != "rounds")
+        if place.may(act) and room not in without
     ]
 
 
-def _has_rounds(request: Request, place: Place) -> bool:
-    """Return whether a project has rounds, or this person could open one."""
-    if place.may("manage"):
-        return True
+def _empty_rooms(request: Request, place: Place) -> set[str]:
+    """Return the rooms that a project has no use for: memes without such phases, rounds that nobody could open."""
     with context_of(request).store.read() as db:
-        return bool(rounds.of_project(db, place.project.id))
+        has_rounds = place.may("manage") or bool(rounds.of_project(db, place.project.id))
+        has_memes = phases.has_kind(db, place.project.id, TASK_KINDS)
+    return {room for room, used in (("rounds", has_rounds), ("memes", has_memes)) if not used}
+
+
+def _locked_pictures(request: Request, place: Place) -> int:
+    """Return how many locked pictures wait for this person, who runs the project, to deal with them."""
+    if not place.may("manage"):
+        return 0
+    with context_of(request).store.read() as db:
+        return picture_locks.waiting(db, place.project.id)
 
 
 def _contact(kept: dict[str, Any], lang: str) -> dict[str, str]:

@@ -221,6 +221,17 @@ def reopen(db: Connection, held: HeldAssignment) -> HeldAssignment:
     return replace(held, assignment=replace(was, state="again", leased_until=None))
 
 
+def take_back(db: Connection, held: HeldAssignment, *, lease: timedelta, at: datetime) -> HeldAssignment:
+    """Put finished work without an annotation before its person again, as if it were not done; its seconds stay."""
+    was = held.assignment
+    until = at + min(lease, LONGEST_LEASE)
+    _changed(_HOLD.run(db, {"i": was.id, "was": "done", "taken": at, "until": until}))
+    db.execute(update(items).where(items.c.id == was.item).values(given=items.c.given - 1, state="open", room=0))
+    tally = tallies.count(db, was.phase, was.annotator, at=at, given=-1, filled=-1)
+    again = replace(was, state="held", taken_at=at, leased_until=until, done_at=None)
+    return replace(held, assignment=again, tally=tally)
+
+
 def last_assignment(db: Connection, annotator: str, open_phases: Sequence[str]) -> str | None:
     """Return the assignment that a person dealt with last in these phases, or None."""
     mine = select(assignments.c.id, assignments.c.done_at).where(

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, text, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from davy.core import Item, Phase, UserError
 from davy.core.annotation import Answers
 from davy.store import events, phases, posts
 from davy.store.columns import new_id
 from davy.store.statements import PreparedStatement
-from davy.store.tables import items
+from davy.store.tables import assignments, items
 
 CHUNK = 5_000
 _MARK = PreparedStatement(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to")))
@@ -145,6 +145,18 @@ def offer_again(db: Connection, phase_id: str, post_key: str) -> None:
     """Open a post of a phase again for one more person."""
     mine = (items.c.phase == phase_id, items.c.post == post_key, items.c.state != "dropped")
     db.execute(update(items).where(*mine).values(state="open", room=1))
+
+
+def remove_untouched(db: Connection, phase_id: str, post_key: str) -> bool:
+    """Take a post out of a phase where nobody has had it yet; return whether it stands there no more."""
+    found = db.scalar(select(items.c.id).where(items.c.phase == phase_id, items.c.post == post_key))
+    if found is None:
+        return True
+    had = select(assignments.c.id).where(assignments.c.item == items.c.id)
+    gone = db.execute(delete(items).where(items.c.id == found, items.c.given == 0, ~had.exists())).rowcount
+    if gone:
+        phases.grow(db, phase_id, -1)
+    return bool(gone)
 
 
 def item_from(values: Sequence[Any]) -> Item:

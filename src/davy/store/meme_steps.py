@@ -93,8 +93,10 @@ def made_by(db: Connection, post: str) -> MemeStep | None:
 
 
 def count_results(db: Connection, project: str) -> dict[tuple[str, str], int]:
-    """Return how many steps a project has, by step and result."""
-    query = select(meme_steps.c.step, meme_steps.c.result, func.count()).where(meme_steps.c.project == project)
+    """Return how many memes a project has by step and the last result of it."""
+    last = select(func.max(meme_steps.c.id)).where(meme_steps.c.project == project)
+    last = last.group_by(meme_steps.c.post, meme_steps.c.step)
+    query = select(meme_steps.c.step, meme_steps.c.result, func.count()).where(meme_steps.c.id.in_(last))
     return {(step, result): int(n) for step, result, n in db.execute(query.group_by("step", "result"))}
 
 

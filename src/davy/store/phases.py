@@ -4,7 +4,7 @@ Whether a phase may open or close is a rule of the work (`annotate.phase_gates`)
 here it is only written down, with its event.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
@@ -136,6 +136,12 @@ def count(db: Connection, project_id: str) -> int:
     """Return how many phases a project has."""
     query = select(func.count()).select_from(phases).where(phases.c.project == project_id)
     return db.execute(query).scalar_one()
+
+
+def has_kind(db: Connection, project_id: str, kinds: Collection[str]) -> bool:
+    """Return whether a project has a phase of one of these kinds."""
+    query = select(phases.c.id).where(phases.c.project == project_id, phases.c.kind.in_(kinds)).limit(1)
+    return db.scalar(query) is not None
 
 
 def _set_state(db: Connection, phase_id: str, state: str, *, by: str) -> Phase:

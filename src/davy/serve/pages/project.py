@@ -158,7 +158,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
 
 def _mine(db: Connection, place: Place, rows: list[phase_gates.PhaseStatus]) -> dict[str, Any]:
     """Return what waits for this person: phases to label in, cases to settle, messages to read."""
-    waiting: dict[str, Any] = {"label": [], "cases": 0, "unread": 0, "talk": []}
+    waiting: dict[str, Any] = {"label": [], "memes": [], "cases": 0, "unread": 0, "talk": []}
     member = place.member
     if member is None or place.left:
         return waiting
@@ -166,7 +166,7 @@ def _mine(db: Connection, place: Place, rows: list[phase_gates.PhaseStatus]) -> 
     for phase in every:
         if "annotator" in member.roles and place.project.state == "open" and eligibility.may_work(member, phase, every):
             did = tallies.get(db, phase.id, member.user)
-            waiting["label"].append((phase, did.given + did.refused))
+            waiting["memes" if phase.behaviour.task else "label"].append((phase, did.given + did.refused))
         if phase.behaviour.shared and phase.state == "open":
             waiting["talk"].append(phase)
     if place.may("settle cases"):

@@ -216,14 +216,4 @@ const boxes = new Boxes(stage, form.dataset.textName, {
   place: (i, values, kind) => step(kind, () => Object.assign(layout.texts[i], values)),
 });
 
-let ticked = performance.now();
-let touched = ticked;
-for (const kind of ["keydown", "pointerdown", "pointermove"]) addEventListener(kind, () => { touched = performance.now(); }, { passive: true });
-setInterval(() => {
-  const now = performance.now();
-  const field = form.elements.seconds;
-  if (!document.hidden && now - touched < 60_000) field.value = (Number(field.value) + Math.min(now - ticked, 2_000) / 1000).toFixed(1);
-  ticked = now;
-}, 1_000);
-
 show();

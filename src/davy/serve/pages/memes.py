@@ -1,0 +1,63 @@
+"""A project's memes: what waits for whom in each phase, and what became of the source memes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import eligibility, meme_tasks
+from davy.annotate.meme_progress import PAPER_MINUTES, meme_progress
+from davy.core.errors import UserError
+from davy.serve import charts, render
+from davy.serve.context import context_of
+from davy.serve.errors import LocalizedError
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.meme_work import PATHS, task_path
+from davy.serve.pages.consent import member_of
+from davy.serve.visitor import Form
+from davy.store import phases
+
+router = APIRouter(include_in_schema=False)
+
+Here = Annotated[Place, Depends(in_project("see the project"))]
+Works = Annotated[Place, Depends(in_project("label posts"))]
+
+
+@router.get("/projects/{project_id}/memes")
+def overview(request: Request, place: Here) -> Response:
+    """Return the phases that memes go through, with what this person can do in each."""
+    words = render.translator_of(request)
+    with context_of(request).store.read() as db:
+        progress = meme_progress(db, place.project)
+        every = phases.of_project(db, place.project.id)
+    mine = place.member if place.may("label posts") and place.project.state == "open" else None
+    open_to = {it.phase.id for it in progress.phases if mine and eligibility.may_work(mine, it.phase, every)}
+    return project_page(
+        request,
+        place,
+        "memes.html",
+        progress=progress,
+        open_to=open_to,
+        paths={**PATHS, "rating": "../label"},
+        paper_minutes=PAPER_MINUTES,
+        decimal=lambda value, digits=1: charts.decimal_text(words, value, digits),
+    )
+
+
+@router.post("/projects/{project_id}/memes/undo/{path}")
+def undo(request: Request, place: Works, path: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
+    """Put the meme that this person dealt with last before them again."""
+    task = next((name for name, address in PATHS.items() if address == path), None)
+    if task is None:
+        raise LocalizedError("no_such", status=404)
+    try:
+        with context_of(request).store.write() as db:
+            meme_tasks.undo(db, place.project, member_of(place), task)
+    except UserError as error:
+        if error.status != 409:
+            raise
+        return render.redirect(request, task_path(place, task), "meme_stays")
+    return render.redirect(request, task_path(place, task), "meme_again")

@@ -1,0 +1,84 @@
+"""A suspected picture of child abuse: its own path, from the person who saw it to the person in charge.
+
+Confirmed once, it is locked at once: nobody sees, exports or learns from it any more, and the people who run the
+project are told on every page of it until they note what they did. Nothing here shows a picture.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotate import care, images
+from davy.core.errors import UserError
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.errors import LocalizedError
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.pages.consent import member_of
+from davy.serve.visitor import Form, field
+from davy.store import item_selection, members, picture_locks
+from davy.store.picture_locks import LONGEST_NOTE
+
+router = APIRouter(include_in_schema=False)
+
+Works = Annotated[Place, Depends(in_project("label posts"))]
+Manages = Annotated[Place, Depends(in_project("manage"))]
+
+
+@router.get("/projects/{project_id}/report-picture/{assignment_id}")
+def ask(request: Request, place: Works, assignment_id: str) -> Response:
+    """Return the page that says what will happen, with one button."""
+    _post_of(request, place, assignment_id)
+    return project_page(request, place, "picture_report.html", assignment=assignment_id, done=False)
+
+
+@router.post("/projects/{project_id}/report-picture/{assignment_id}")
+def lock(request: Request, place: Works, assignment_id: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
+    """Lock the picture, and say so."""
+    store = context_of(request).store
+    images.lock_picture(store, place.project.id, _post_of(request, place, assignment_id), by=place.account.id)
+    with store.write() as db:
+        care.after_save(db, place.project, member_of(place), hard=True)
+    return project_page(request, place, "picture_report.html", assignment=assignment_id, done=True)
+
+
+@router.get("/projects/{project_id}/locked-pictures")
+def locked(request: Request, place: Manages) -> Response:
+    """Return which pictures were locked, by whom and when, and what was done about each."""
+    return _list(request, place)
+
+
+@router.post("/projects/{project_id}/locked-pictures/{key}")
+def note(request: Request, place: Manages, key: str, form: Form) -> Response:
+    """Keep what the person in charge did about a locked picture."""
+    try:
+        with context_of(request).store.write() as db:
+            picture_locks.note_report(
+                db, place.project.id, key, field(form, "note", most=LONGEST_NOTE), by=place.account.id
+            )
+    except UserError as error:
+        if error.status == 404:
+            raise
+        return _list(request, place, wrong=render.error_text(request, error), status=error.status)
+    return render.redirect(request, f"{place.address}/locked-pictures", "saved")
+
+
+def _post_of(request: Request, place: Place, assignment_id: str) -> str:
+    """Return the post that a person has, or had, before them."""
+    with context_of(request).store.read() as db:
+        held = item_selection.get_held(db, assignment_id, lock=False)
+    if held is None or held.phase.project != place.project.id or held.assignment.annotator != place.account.id:
+        raise LocalizedError("no_such", status=404)
+    return held.post.id
+
+
+def _list(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        rows = picture_locks.of_project(db, place.project.id)
+        names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
+    values = {"rows": rows, "names": names, "wrong": wrong, "most": LONGEST_NOTE}
+    return project_page(request, place, "locked_pictures.html", status=status, **values)
