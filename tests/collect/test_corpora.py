@@ -227,3 +227,12 @@ def test_a_corpus_survives_a_file(tmp_path, ending):
     tables.copy(before.table, tmp_path / f"a.{ending}")
     after = tables.scan(tmp_path / f"a.{ending}").collect()
     assert after.cast(pl.String).rows() == before.posts.collect().rows()
+
+
+def test_seen_and_unseen_parts_of_hateful_memes_stay_apart(tmp_path):
+    for number, name in enumerate(("train", "dev_seen", "dev_unseen", "test_seen", "test_unseen")):
+        row = {"id": number, "img": f"img/{number}.png", "label": number % 2, "text": "tea", "kind": "benign text"}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    posts = corpora.load("hateful-memes", tmp_path).posts.collect()
+    assert set(posts["split"]) == {"train", "dev_seen", "dev_unseen", "test_seen", "test_unseen"}
+    assert posts["kind"].unique().to_list() == ["benign text"]

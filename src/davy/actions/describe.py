@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from davy.core.errors import UserError
 from davy.describe.describe import EN_DE, CorpusStatistics
 from davy.describe.describe import describe as measure
 from davy.describe.documents import CorpusDocuments, write_documents
+from davy.describe.memes import MemeStatistics, count_objects, describe_memes, objects_total
 from davy.describe.page import clouds, page
 from davy.files.atomic import write_text
+from davy.image.picture_names import Pictures, pictures_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,14 @@ class DescribedCorpus:
 
     statistics: CorpusStatistics
     documents: CorpusDocuments
+    memes: MemeStatistics | None = None
+    """What is particular to memes, where posts have pictures."""
+    pictures: Pictures | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        return self.statistics.to_dict() | {"open_questions": list(self.documents.open)}
+        memes = {} if self.memes is None else {"memes": self.memes.to_dict()}
+        return self.statistics.to_dict() | memes | {"open_questions": list(self.documents.open)}
 
 
 def describe(
@@ -46,11 +52,13 @@ def describe(
     about: Mapping[str, Any] | None = None,
     least: int = 5,
     langs: Sequence[str] = EN_DE,
+    images: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> DescribedCorpus:
     """Return a corpus's statistics and documents; `gold` are columns of answers `[Q=]COLUMN`.
 
     `about` answers what only people know, `least` leaves out words in fewer posts, `langs` their function words.
+    `images` is the folder of memes' pictures, for objects and examples.
     """
     source = load_posts(posts, unique_ids=False)
     rows, rules = source.posts, None
@@ -64,7 +72,31 @@ def describe(
                 raise
             reporter.note(f"Described without answers: {error.message}")
     statistics = measure(rows, name=name or source.name, scheme=rules, least=least, langs=tuple(langs))
-    return DescribedCorpus(statistics, write_documents(statistics, rows.columns, about or {}))
+    papers = write_documents(statistics, rows.columns, about or {})
+    if not statistics.images:
+        return DescribedCorpus(statistics, papers)
+    questions = [level.question for level in statistics.levels if level.answered]
+    memes = describe_memes(rows, questions, langs=tuple(langs))
+    pictures = pictures_in(images) if images is not None else None
+    return DescribedCorpus(statistics, papers, _with_objects(memes, rows, pictures, reporter), pictures)
+
+
+def _with_objects(
+    memes: MemeStatistics, posts: pl.DataFrame, pictures: Pictures | None, reporter: Reporter
+) -> MemeStatistics:
+    """Return the figures with the objects on the pictures, or with the reason why there are none."""
+    if pictures is None:
+        return replace(memes, objects_note="Objects are counted where the pictures' folder is named: --images DIR.")
+    try:
+        from davy.models.object_boxes import MIN_SCORE, ObjectDetector
+
+        detector = ObjectDetector()
+    except UserError as error:
+        return replace(memes, objects_note=error.message)
+    reporter.begin("Looking for objects", objects_total(posts))
+    found = count_objects(posts, memes, pictures, detector, min_score=MIN_SCORE, progress=reporter.advance)
+    reporter.end()
+    return replace(memes, objects=found)
 
 
 def write_description(corpus: DescribedCorpus, out: Path, *, command: str = "") -> None:
@@ -79,7 +111,7 @@ def write_description(corpus: DescribedCorpus, out: Path, *, command: str = "") 
         texts = {
             "data_statement.md": papers.statement, "datasheet.md": papers.datasheet, "harm.md": papers.harm,
             "README.md": papers.card,
-            "description.json": json.dumps(found.to_dict(), ensure_ascii=False, indent=1) + "\n",
+            "description.json": json.dumps(corpus.to_dict(), ensure_ascii=False, indent=1) + "\n",
         }  # fmt: skip
         for file, text in texts.items():
             write_text(out / file, text)
@@ -88,4 +120,5 @@ def write_description(corpus: DescribedCorpus, out: Path, *, command: str = "") 
             pl.concat(frames).select("question", pl.exclude("question")).write_csv(out / "words.csv")
     except OSError as error:
         raise UserError(f"Can't write in {out}: {error.strerror}.") from None
-    page(found, papers, command=command).write(out / "report.html")
+    shown = page(found, papers, memes=corpus.memes, pictures=corpus.pictures, command=command)
+    shown.write(out / "report.html")

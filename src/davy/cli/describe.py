@@ -15,11 +15,13 @@ from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, TextColumn
 from davy.core.errors import UserError
 from davy.describe.describe import EN_DE
 from davy.describe.documents import read_about
+from davy.describe.meme_page import answer_table, class_table
 from davy.describe.page import label_table, overview
 
 if TYPE_CHECKING:
     from davy.describe.describe import CorpusStatistics
     from davy.describe.documents import CorpusDocuments
+    from davy.describe.memes import MemeStatistics
 
 
 def describe(
@@ -40,6 +42,10 @@ def describe(
     lang: Annotated[
         list[str] | None, typer.Option("--lang", metavar="L", help="Leave out function words of this language; en, de.")
     ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder with memes' pictures; else F, where it is a folder of memes."),
+    ] = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: Format = None,
@@ -49,12 +55,15 @@ def describe(
 
     DIR gets report.html, description.json, words.csv, clouds/, data_statement.md, datasheet.md, harm.md and README.md
     (a Hugging Face dataset card). What only people can answer is marked OPEN; answer it in a file and give --about.
+    Memes are also described as in the Hateful Memes paper: kinds by split, words and objects by class.
 
     Examples:
 
       davy describe edos_labelled_aggregated.csv --corpus edos --out about-edos
 
       davy describe posts.csv --gold hate=label --about answers.yaml --out about
+
+      davy describe hateful_memes/ --corpus hateful-memes --out about-memes
     """
 
     answers = read_about(about) if about is not None else {}
@@ -68,6 +77,7 @@ def describe(
         about=answers,
         least=least,
         langs=tuple(lang) if lang else EN_DE,
+        images=images or (Path(file) if corpus is not None and Path(file).is_dir() else None),
         reporter=console.ShellReporter(),
     )
     if out is not None:
@@ -76,8 +86,23 @@ def describe(
         console.json(described.to_dict())
     else:
         _print(described.statistics, described.documents)
+        if described.memes is not None:
+            _print_memes(described.memes)
     if out is not None:
         console.note(f"Written: {out}/report.html, description.json, words.csv, clouds/ and four papers")
+
+
+def _print_memes(memes: MemeStatistics) -> None:
+    out = console.out()
+    out.print(class_table(memes).rich())
+    for question in memes.answers:
+        out.print(answer_table(memes, question).rich())
+    for name, frequent in (("word", memes.words), ("object", memes.objects)):
+        for each, ranked in frequent.items():
+            listed = ", ".join(f"{console.masked_text(one.name)} {one.share:.1%}" for one in ranked[:5])
+            out.print(f"{name}s of {each}: {listed or 'none'}", markup=False, highlight=False)
+    if memes.objects_note:
+        console.note(memes.objects_note)
 
 
 def _print(found: CorpusStatistics, papers: CorpusDocuments) -> None:

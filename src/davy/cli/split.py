@@ -18,10 +18,14 @@ from davy.files.atomic import refuse_input
 from davy.files.file_table import require_column, translate_errors
 from davy.files.formats import output_format
 from davy.files.yaml_objects import read_shipped_or_file
+from davy.image.perceptual_hash import NEAR
+from davy.image.picture_names import pictures_in
 from davy.report.tables import Column, Table
 from davy.split.groups import find_links
 from davy.split.leakage import find_leaks, leaking_posts
 from davy.split.plan import PACKAGE, load
+from davy.split.quality import read_picture_facts
+from davy.split.run import LOW_QUALITY
 from davy.split.run import split as run
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
     from davy.split.leakage import Leak
     from davy.split.plan import SplitPlan
+    from davy.split.quality import PictureFacts
     from davy.split.run import SplitResult
 
 
@@ -52,6 +57,16 @@ def split(
         float | None,
         typer.Option("--near-duplicates", metavar="T", help="Keep posts this alike together; 0.8 unless told, 0: off."),
     ] = None,
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder with memes' pictures: poor ones are left out.")
+    ] = None,
+    near_pictures: Annotated[
+        int | None,
+        typer.Option(metavar="BITS", help="Keep memes together whose pictures' hashes are this near; 31, 0: off."),
+    ] = None,
+    unseen: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="A second test set, test_unseen: 10%, or a number of posts.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Only report what straddles the parts in --column.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="With --check: exit 1 where something straddles.")] = False,
     gold: GoldColumns = None,
@@ -72,6 +87,8 @@ def split(
       davy split hatemojibuild/ --corpus hatemojibuild --plan hatemoji --column mine --out split.parquet
 
       davy split hatemojibuild/ --corpus hatemojibuild --check --out pairs.csv
+
+      davy split memes.jsonl --plan memes --images img/ --unseen 10% --out split.jsonl
     """
     if show:
         print(read_shipped_or_file(plan, PACKAGE, "plan").decode(errors="replace"), end="")
@@ -81,31 +98,46 @@ def split(
     if out is not None:
         refuse_input(out, file)
     if check:
-        raise typer.Exit(_check(file, corpus, column, group, 0.8 if near is None else near, out, json, strict))
+        alike = (0.8 if near is None else near, NEAR if near_pictures is None else near_pictures)
+        raise typer.Exit(_check(file, corpus, column, group, alike, images, out, json, strict))
     assert out is not None
 
     chosen = load(plan)
+    chosen = chosen if unseen is None else chosen.with_unseen(unseen)
     chosen = replace(
         chosen,
         seed=seed,
         stratify=tuple(stratify) if stratify else chosen.stratify,
         groups=tuple(group) if group else chosen.groups,
         near_duplicates=chosen.near_duplicates if near is None else near,
+        near_pictures=chosen.near_pictures if near_pictures is None else near_pictures,
     )
-    _split(file, corpus, column, chosen, out, replace_, json, gold or ())
+    _split(file, corpus, column, chosen, out, images, replace_, json, gold or ())
 
 
 def _split(
-    file: str, corpus: str | None, column: str, plan: SplitPlan, out: str, over: bool, json: bool, gold: Sequence[str]
+    file: str,
+    corpus: str | None,
+    column: str,
+    plan: SplitPlan,
+    out: str,
+    images: Path | None,
+    over: bool,
+    json: bool,
+    gold: Sequence[str],
 ) -> None:
+    import polars as pl
 
     output_format(out)
     posts, kinds = _posts(file, corpus)
     posts = name_gold(posts, gold, (), file=file)
     if column in posts.columns and not over:
         raise UserError(f"{file} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
-    done = run(posts, plan)
-    tables.write([posts.with_columns(done.parts.alias(column))], out, json=kinds)
+    done = run(posts, plan, _facts(posts, images, file))
+    posts = posts.with_columns(done.parts.alias(column))
+    if any(done.left_out):
+        posts = posts.with_columns(pl.Series(LOW_QUALITY, done.left_out, dtype=pl.String))
+    tables.write([posts], out, json=kinds)
     if json:
         console.json(done.to_dict())
     else:
@@ -118,7 +150,8 @@ def _check(
     corpus: str | None,
     column: str,
     group: Sequence[str] | None,
-    near: float,
+    alike: tuple[float, int],
+    images: Path | None,
     out: str | None,
     json: bool,
     strict: bool,
@@ -126,7 +159,7 @@ def _check(
 
     posts, _ = _posts(file, corpus)
     require_column(column, posts.columns, file, "--column")
-    found = find_links(posts, group or None, near)
+    found = find_links(posts, group or None, alike[0], _facts(posts, images, file), alike[1])
     report = find_leaks(posts[column], found)
     if out is not None:
         pairs = leaking_posts(posts, posts[column], found)
@@ -137,6 +170,21 @@ def _check(
     else:
         _print_leaks(report)
     return 1 if strict and any(leak.straddling for leak in report) else 0
+
+
+def _facts(posts: pl.DataFrame, images: Path | None, file: str) -> PictureFacts | None:
+    """Return what the posts' pictures show, where their folder is named."""
+    if images is None:
+        return None
+    require_column("image", posts.columns, file, "--images")
+    pictures = pictures_in(images)
+    with console.ShellReporter() as reporter:
+        reporter.begin("Looking at pictures", len(posts))
+        facts = read_picture_facts(posts["image"].to_list(), pictures, reporter.advance)
+        reporter.end()
+    if not any(facts.key):
+        raise UserError(f"None of the pictures that {file} names is in {images}. Name their folder: --images DIR.")
+    return facts
 
 
 def _posts(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]:
@@ -175,6 +223,10 @@ def _print(done: SplitResult) -> None:
     small = min((size for size in done.asked.values() if size), default=0)
     if done.largest > small:
         console.note(f"The largest group has more posts than the smallest part asked for ({small:,}), so sizes miss.")
+    for reason, left in done.left_out_counts().items():
+        console.note(f"Left out for low quality: {left:,} ({reason}).")
+    if done.plan.composition is not None:
+        _print_leaks(done.leaks)
     for short in done.shortfalls:
         console.note(f"Shortfall: {short.part} got {short.got:,} of {short.asked:,} posts of kind {short.kind!r}.")
 

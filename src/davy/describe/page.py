@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING
 
 from davy.describe.cloud import Cloud, cloud
 from davy.describe.counts import LabelLevel, LengthSpread
 from davy.describe.describe import CorpusStatistics
 from davy.describe.documents import CorpusDocuments
+from davy.describe.meme_page import add_memes
+from davy.describe.memes import MemeStatistics
 from davy.measure.intervals import proportion
 from davy.report import Column, Page, Provenance, Table
 from davy.report.plots import bars, heat, histogram
+
+if TYPE_CHECKING:
+    from davy.image.picture_names import Pictures
 
 SHOWN = 20
 """Topic words that are shown before the fold."""
 
 
-def page(statistics: CorpusStatistics, papers: CorpusDocuments, *, command: str = "") -> Page:
-    """Return the page of a description."""
+def page(
+    statistics: CorpusStatistics,
+    papers: CorpusDocuments,
+    *,
+    memes: MemeStatistics | None = None,
+    pictures: Pictures | None = None,
+    command: str = "",
+) -> Page:
+    """Return the page of a description; of memes too, where there are some, with blurred `pictures` of a few."""
     report = Page(
         statistics.name,
         lead=f"{statistics.posts:,} posts: what they are, where they come from, which words go with which label, and "
@@ -28,6 +41,8 @@ def page(statistics: CorpusStatistics, papers: CorpusDocuments, *, command: str 
     _overview(report, statistics)
     for level in statistics.levels:
         _level(report, statistics, level)
+    if memes is not None:
+        add_memes(report, memes, pictures)
     _texts(report, statistics)
     _words(report, statistics)
     _topics(report, statistics)

@@ -29,17 +29,25 @@ def _stem(name: str) -> str:
 _FORMS: tuple[Callable[[str], str], ...] = (str, last_part, _stem)
 
 
+class NameIndex:
+    """Files by the names that posts may use for them; made once, asked often."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._indexes: list[dict[str, str | None]] = [{} for _ in _FORMS]
+        for name in known:
+            for form, index in zip(_FORMS, self._indexes, strict=True):
+                index[form(name)] = None if form(name) in index else name
+
+    def find(self, name: str) -> str | None:
+        """Return the file that a name means; None where none does, or several could."""
+        matches = (index.get(form(name)) for form, index in zip(_FORMS, self._indexes, strict=True))
+        return next((source for source in matches if source is not None), None)
+
+
 def match_names(known: Iterable[str], wanted: Iterable[str]) -> dict[str, str | None]:
     """Return for each wanted name the file that it means, or None."""
-    indexes: list[dict[str, str | None]] = [{} for _ in _FORMS]
-    for name in known:
-        for form, index in zip(_FORMS, indexes, strict=True):
-            index[form(name)] = None if form(name) in index else name
-    found: dict[str, str | None] = {}
-    for name in wanted:
-        matches = (index.get(form(name)) for form, index in zip(_FORMS, indexes, strict=True))
-        found[name] = next((source for source in matches if source is not None), None)
-    return found
+    index = NameIndex(known)
+    return {name: index.find(name) for name in wanted}
 
 
 def picture_paths(folder: Path) -> dict[str, Path]:
@@ -53,9 +61,10 @@ def picture_paths(folder: Path) -> dict[str, Path]:
 def pictures_in(folder: Path) -> Pictures:
     """Return what reads the pictures of a folder by the names that posts use."""
     paths = picture_paths(folder)
+    index = NameIndex(paths)
 
     def read(name: str) -> Picture:
-        source = match_names(paths, [name])[name]
+        source = index.find(name)
         if source is None:
             raise UserError(f"There is no picture {name[:80]!r} in {folder}, or several could be meant.")
         return read_picture(paths[source], name=f"The picture {source!r}")

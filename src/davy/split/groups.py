@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from davy.core.errors import UserError, nearest
+from davy.image.perceptual_hash import BITS, near_pairs
 from davy.text import duplicates
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from davy.split.quality import PictureFacts
+
     Array = np.ndarray[Any, np.dtype[Any]]
 
 PARENT = "parent"
+TEXT_ALIKE = "near duplicate"
+PICTURE_ALIKE = "picture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +42,27 @@ class Links:
         return len(self.first)
 
 
-def find_links(posts: pl.DataFrame, columns: Sequence[str] | None, near: float) -> list[Links]:
-    """Return the links for each reason: the columns given (`parent` where None and there is one), near duplicates."""
+def find_links(
+    posts: pl.DataFrame,
+    columns: Sequence[str] | None,
+    near: float,
+    facts: PictureFacts | None = None,
+    near_pictures: int = 0,
+) -> list[Links]:
+    """Return the links for each reason: the columns given, near duplicates of the text, and of the picture.
+
+    Without columns it is `parent`, where there is one; `group?` is a column that may be missing.
+    """
     if columns is None:
-        columns = [PARENT] if PARENT in posts.columns and posts[PARENT].null_count() < len(posts) else []
+        columns = [f"{PARENT}?"]
+    columns = [_plain(name) for name in columns if not name.endswith("?") or _has_values(posts, _plain(name))]
     found = [_parents(posts) if column == PARENT else _equal(posts, column) for column in columns]
     if near:
         if not 0.3 <= near <= 1:
             raise UserError(f"Near duplicates are those alike by 0.3 to 1, not {near:g}; 0 turns them off.")
         found.append(_alike(posts, near))
+    if facts is not None and near_pictures:
+        found.append(_pictures_alike(facts, near_pictures))
     return found
 
 
@@ -84,6 +101,14 @@ def column_of(posts: pl.DataFrame, name: str) -> pl.Series:
     raise UserError(f"There is no column {name!r} to split by; there are {listed}.{nearest(name, known)}") from None
 
 
+def _plain(name: str) -> str:
+    return name.removesuffix("?")
+
+
+def _has_values(posts: pl.DataFrame, name: str) -> bool:
+    return name in posts.columns and posts[name].null_count() < len(posts)
+
+
 def _parents(posts: pl.DataFrame) -> Links:
     """Return the link of each post to its parent; two posts of one parent outside the file are linked too."""
     import polars as pl
@@ -119,4 +144,26 @@ def _alike(posts: pl.DataFrame, threshold: float) -> Links:
     there = np.flatnonzero(texts.str.contains(r"\S").fill_null(False).to_numpy())
     sketches = duplicates.sketch(texts.gather(there), threshold)
     pairs = duplicates.near_pairs(sketches.bands, sketches.bits, threshold)
-    return Links("near duplicate", there[pairs.first], there[pairs.second], pairs.similarity)
+    return Links(TEXT_ALIKE, there[pairs.first], there[pairs.second], pairs.similarity)
+
+
+def _pictures_alike(facts: PictureFacts, most: int) -> Links:
+    """Return links between posts whose pictures' hashes differ in at most `most` bits; equal pictures in any case."""
+    if not 1 <= most < BITS:
+        raise UserError(f"Pictures are alike by 1 to {BITS - 1} differing bits, not {most}; 0 turns it off.")
+    rows = facts.comparable
+    unique, which = np.unique(facts.hashes[rows], axis=0, return_inverse=True)
+    firsts = np.full(len(unique), -1, dtype=np.int64)
+    pairs: list[tuple[int, int]] = []
+    for row, code in zip(rows.tolist(), np.ravel(which).tolist(), strict=True):
+        if firsts[code] < 0:
+            firsts[code] = row
+        else:
+            pairs.append((int(firsts[code]), row))
+    pairs += [(int(firsts[one]), int(firsts[other])) for one, other in near_pairs(unique, most)]
+    by_key: dict[str, int] = {}
+    plain = set(range(len(facts.key))) - set(rows.tolist())
+    keyed = ((facts.key[row], row) for row in sorted(plain) if facts.key[row])
+    pairs += [(by_key[key], row) for key, row in keyed if by_key.setdefault(key, row) != row]
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Links(PICTURE_ALIKE, ends[:, 0], ends[:, 1])

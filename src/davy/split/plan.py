@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from davy.core.errors import UserError
 from davy.files import yaml_objects
 from davy.files.yaml_nodes import Problems, YamlMap
+from davy.image.perceptual_hash import NEAR
+from davy.split.quality import QualityRule
 
 PACKAGE = "davy.plans.splitting"
 ASIDE = "aside"
 """Where posts go that fit no part without breaking its composition."""
 REST = "rest"
-_KEYS = ("name", "version", "title", "source", "parts", "stratify", "groups", "near-duplicates", "composition")
+UNSEEN = "test_unseen"
+"""A second test set that is made with the first and looked at by nobody until the end."""
+_OPTIONS = ("stratify", "groups", "near-duplicates", "near-pictures")
+_KEYS = ("name", "version", "title", "source", "parts", "composition", "quality", *_OPTIONS)
 _NAMES: Mapping[int, tuple[str, ...]] = {2: ("train", "test"), 3: ("train", "dev", "test")}
 
 
@@ -43,11 +48,28 @@ class SplitPlan:
     stratify: tuple[str, ...] | None = None
     """Columns or questions to balance by; None means every settled answer and the source."""
     groups: tuple[str, ...] | None = None
-    """Columns whose equal values stay together; `parent` ties a post to the one it was derived from. None: parent."""
+    """Columns whose equal values stay together; `parent` ties a post to the one it was derived from. None: parent.
+
+    A name that ends in `?` is a column that may be missing.
+    """
     near_duplicates: float = 0.8
     """Posts this alike stay together; 0 turns it off."""
     composition: Composition | None = None
     seed: int = field(default=0)
+    near_pictures: int = NEAR
+    """Memes whose pictures' hashes differ in at most so many bits stay together; 0 turns it off."""
+    quality: QualityRule | None = None
+    """What a meme needs to be in any part."""
+
+    def with_unseen(self, size: str) -> SplitPlan:
+        """Return the plan with a second test set, composed as `test` is."""
+        if UNSEEN in self.parts:
+            raise UserError(f"The plan has a part {UNSEEN!r} already. Leave out --unseen.")
+        parts = _checked({**self.parts, UNSEEN: _size(size, "--unseen")}, "--unseen")
+        rule = self.composition
+        if rule is not None and "test" in rule.of:
+            rule = replace(rule, of=(*rule.of, UNSEEN))
+        return replace(self, parts=parts, composition=rule)
 
     def sizes(self, n: int) -> dict[str, int]:
         """Return how many of n posts each part gets."""
@@ -153,7 +175,11 @@ def parse(raw: bytes, file: str) -> SplitPlan:
         for name in composition.of if composition else ():
             if name not in parts:
                 problems.add(composed.line, f"composition names the part {name!r}; the parts are {', '.join(parts)}.")
-    options = YamlMap({key: root[key] for key in ("stratify", "groups", "near-duplicates") if key in root})
+    given = root.get("quality")
+    quality = None
+    if isinstance(given, YamlMap):
+        quality = yaml_objects.build(QualityRule, given, "quality", problems, given.line)
+    options = YamlMap({key: root[key] for key in _OPTIONS if key in root})
     made = yaml_objects.build(_Options, options, "the plan", problems, root.line)
     problems.raise_first()
     return SplitPlan(
@@ -163,6 +189,8 @@ def parse(raw: bytes, file: str) -> SplitPlan:
         made.groups,
         made.near_duplicates,
         composition,
+        near_pictures=made.near_pictures,
+        quality=quality,
     )
 
 
@@ -171,3 +199,4 @@ class _Options:
     stratify: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
     near_duplicates: float = 0.8
+    near_pictures: int = NEAR

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +11,19 @@ import numpy as np
 from davy.core.errors import UserError
 from davy.split.assign import assign
 from davy.split.compose import Shortfall, compose
-from davy.split.groups import Links, column_of, find_links, group_rows
+from davy.split.groups import PICTURE_ALIKE, TEXT_ALIKE, Links, column_of, find_links, group_rows
 from davy.split.leakage import Leak, find_leaks
-from davy.split.plan import REST, SplitPlan
+from davy.split.plan import ASIDE, REST, SplitPlan
+from davy.split.quality import low_quality
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from davy.split.quality import PictureFacts
+
 _MOST_VALUES = 1000
+LOW_QUALITY = "low_quality"
+"""The column that says why a meme was left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,13 @@ class SplitResult:
     """How many posts the largest group has."""
     shortfalls: tuple[Shortfall, ...]
     leaks: tuple[Leak, ...]
+    """First what was kept together, of which nothing straddles; then what was only looked at."""
+    left_out: tuple[str | None, ...] = ()
+    """Why a post is in no part, for plans with a rule of quality; None for the others."""
+
+    def left_out_counts(self) -> dict[str, int]:
+        """Return how many posts were left out for each reason, the most frequent first."""
+        return dict(Counter(reason for reason in self.left_out if reason).most_common())
 
     def sizes(self) -> dict[str, int]:
         """Return how many posts each part got, in the plan's order."""
@@ -54,6 +66,7 @@ class SplitResult:
             "largest group": self.largest,
             "shortfalls": [shortfall_dict(s) for s in self.shortfalls],
             "labels": counts,
+            "left out": self.left_out_counts(),
             "leakage": [leak.to_dict() for leak in self.leaks],
         }
 
@@ -70,11 +83,31 @@ def shortfall_dict(short: Shortfall) -> dict[str, Any]:
     return {"part": short.part, "kind": short.kind, "asked": short.asked, "got": short.got}
 
 
-def split(posts: pl.DataFrame, plan: SplitPlan) -> SplitResult:
-    """Return posts split by a plan; `posts` have `id` and `text`."""
+def split(posts: pl.DataFrame, plan: SplitPlan, facts: PictureFacts | None = None) -> SplitResult:
+    """Return posts split by a plan; `posts` have `id` and `text`. `facts` are those of their pictures, where they are.
+
+    A plan with a rule of quality leaves posts out first: they are in no part, and count for no size.
+    """
     import polars as pl
 
-    found = find_links(posts, plan.groups, plan.near_duplicates)
+    if plan.quality is None:
+        return _split(posts, plan, facts)
+    reasons = low_quality(posts, plan.quality, facts)
+    kept = [row for row, reason in enumerate(reasons) if reason is None]
+    if not kept:
+        raise UserError(f"All {len(posts):,} posts are of low quality, the first because: {reasons[0]}.")
+    done = _split(posts[kept], plan, facts.take(kept) if facts else None)
+    parts: list[str] = [ASIDE] * len(posts)
+    for row, part in zip(kept, done.parts.to_list(), strict=True):
+        parts[row] = part
+    strata = strata_of(posts, plan.stratify)
+    return replace(done, parts=pl.Series("split", parts, dtype=pl.String), strata=strata, left_out=tuple(reasons))
+
+
+def _split(posts: pl.DataFrame, plan: SplitPlan, facts: PictureFacts | None) -> SplitResult:
+    import polars as pl
+
+    found = find_links(posts, plan.groups, plan.near_duplicates, facts, plan.near_pictures)
     tied = group_rows(len(posts), found)
     strata = strata_of(posts, plan.stratify)
     sizes = plan.sizes(len(posts))
@@ -95,8 +128,24 @@ def split(posts: pl.DataFrame, plan: SplitPlan) -> SplitResult:
         int(counts[counts > 1].sum()),
         int(counts.max()),
         tuple(short),
-        tuple(_proved(column, found)),
+        (*_proved(column, found), *_watched(posts, column, plan, facts)),
     )
+
+
+def _watched(posts: pl.DataFrame, parts: pl.Series, plan: SplitPlan, facts: PictureFacts | None) -> list[Leak]:
+    """Return what straddles of the reasons that a plan of memes does not keep together: alike texts and pictures."""
+    if plan.composition is None:
+        return []
+    loose = SplitPlan(plan.parts)
+    links = find_links(
+        posts,
+        (),
+        0 if plan.near_duplicates else loose.near_duplicates,
+        facts,
+        0 if plan.near_pictures else loose.near_pictures,
+    )
+    names = {TEXT_ALIKE: "near duplicate, not kept together", PICTURE_ALIKE: "picture, not kept together"}
+    return [replace(leak, reason=names[leak.reason]) for leak in find_leaks(parts, links)]
 
 
 def strata_of(posts: pl.DataFrame, named: tuple[str, ...] | None) -> pl.DataFrame:
