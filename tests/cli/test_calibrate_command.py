@@ -1,14 +1,20 @@
 """`davy calibrate`: a detector's numbers set on posts, its figures before and after, and a folder that keeps them."""
 
 import json
+from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 import pytest
 
+from davy.actions.calibrate import calibrate
 from davy.actions.scorers import load_scorer
 from davy.cli.app import run
+from davy.core.scheme import Question
+from davy.core.scorer import Abilities, Scores
 from davy.measure.thresholds import choose_threshold
 from davy.models import folder as folders
+from davy.schemes import load as load_scheme
 
 
 @pytest.fixture
@@ -31,7 +37,10 @@ def test_the_new_folder_has_the_numbers_and_the_old_one_stays(trained, tmp_path,
     assert made.temperatures == pytest.approx(found["temperatures"])
     assert folders.read(trained) == before
     assert run(["calibrate", "mine", "posts.csv", "--out", "again", "--threshold", "precision=0.9"]) == 0
-    assert "temperature" in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert all(word in printed.out for word in ("temperature", "threshold", "precision", "recall"))
+    # All 60 posts were learnt by heart, so that they ask for certainty: the bound is told.
+    assert "stopped at its bound, 0.25" in printed.err
 
 
 def test_what_can_not_be_calibrated_is_one_line(trained, capsys):
@@ -51,3 +60,99 @@ def test_thresholds_follow_their_rule():
     assert choose_threshold(chances, yes, "cost=10") == pytest.approx(0.3)
     assert choose_threshold(chances, yes, "cost=0.1") == pytest.approx(0.65)
     assert choose_threshold(chances, yes) in (pytest.approx(0.3), pytest.approx(0.65))
+
+
+def noisy_detector(n=600):
+    """Return a detector that is too sure of itself, posts and gold: its logits are three times the honest ones."""
+    rng = np.random.default_rng(7)
+    honest = rng.normal(size=n) * 1.5
+    yes = rng.random(n) < 1 / (1 + np.exp(-honest))
+    chance = 1 / (1 + np.exp(-3 * honest))
+    question = load_scheme("hate").questions[0]
+    posts = pl.DataFrame({"text": [f"post {i}" for i in range(n)]}).with_columns(
+        pl.Series("hate.gold", np.where(yes, "hateful", "not hateful"))
+    )
+    return FixedScorer(question, chance), posts, chance, yes
+
+
+@dataclass(frozen=True)
+class FixedScorer:
+    question: Question
+    chance: np.ndarray
+    name: str = "fixed"
+    version: str = "1"
+    abilities: Abilities = field(default_factory=Abilities)
+
+    @property
+    def questions(self):
+        return (self.question,)
+
+    def score(self, posts):
+        chance = self.chance[: len(posts)]
+        return Scores(self.questions, {"hate": np.stack([1 - chance, chance], axis=1)})
+
+
+def test_temperature_and_figures_are_scipys_and_scikit_learns():
+    from scipy.optimize import minimize_scalar
+    from sklearn.metrics import brier_score_loss, f1_score, log_loss, precision_score, recall_score
+
+    scorer, posts, chance, yes = noisy_detector()
+    calibrated, found = calibrate(scorer, posts)
+    logits = np.log(chance / (1 - chance))
+
+    def tempered(t):
+        return 1 / (1 + np.exp(-logits / t))
+
+    best = minimize_scalar(lambda t: log_loss(yes, tempered(t)), bounds=(0.25, 4), method="bounded").x
+    assert found.temperatures["hate"] == pytest.approx(best, abs=1e-3)
+    assert 2.5 < best < 3.6
+    for figures, probability in ((found.before["hate"], chance), (found.after["hate"], tempered(best))):
+        said = probability >= figures["threshold"]
+        assert figures["log loss"] == pytest.approx(log_loss(yes, probability), abs=1e-4)
+        assert figures["Brier score"] == pytest.approx(brier_score_loss(yes, probability), abs=1e-4)
+        assert figures["macro-F1"] == pytest.approx(f1_score(yes, said, average="macro"), abs=1e-5)
+        assert figures["precision"] == pytest.approx(precision_score(yes, said), abs=1e-5)
+        assert figures["recall"] == pytest.approx(recall_score(yes, said), abs=1e-5)
+    assert found.after["hate"]["calibration error"] < found.before["hate"]["calibration error"] / 2
+    assert calibrated.score(posts).thresholds["hate"] == found.thresholds["hate"]
+    assert found.warnings == []
+
+
+def test_thresholds_are_those_that_scikit_learns_curves_give():
+    from sklearn.metrics import f1_score, precision_recall_curve
+
+    _, _, chance, yes = noisy_detector()
+    precision, recall, cuts = precision_recall_curve(yes, chance)
+
+    def reached(rule):
+        said = chance >= choose_threshold(chance, yes, rule)
+        return said, yes[said].mean(), said[yes].mean()
+
+    _, exact, caught = reached("precision=0.8")
+    assert exact >= 0.8
+    assert caught == pytest.approx(recall[:-1][precision[:-1] >= 0.8].max())
+    _, exact, caught = reached("recall=0.9")
+    assert caught >= 0.9
+    assert exact == pytest.approx(precision[:-1][recall[:-1] >= 0.9][-1])
+    said, *_ = reached("macro-f1")
+    assert f1_score(yes, said, average="macro") == pytest.approx(
+        max(f1_score(yes, chance >= cut, average="macro") for cut in cuts)
+    )
+    said, *_ = reached("cost=4")
+    costs = [(~yes & (chance >= cut)).sum() + 4 * (yes & (chance < cut)).sum() for cut in cuts]
+    assert (~yes & said).sum() + 4 * (yes & ~said).sum() == min(costs)
+
+
+def test_a_question_that_all_posts_answer_alike_keeps_its_threshold_and_says_so():
+    scorer, posts, _, _ = noisy_detector(50)
+    _, found = calibrate(scorer, posts.with_columns(pl.lit("not hateful").alias("hate.gold")))
+    assert found.thresholds == {}
+    assert any("one label" in warning for warning in found.warnings)
+
+
+def test_the_cost_is_told_where_it_rules():
+    scorer, posts, chance, yes = noisy_detector()
+    _, found = calibrate(scorer, posts, threshold="cost=5")
+    said = chance >= 0.5
+    assert found.before["hate"]["cost a post"] == pytest.approx(((~yes & said).sum() + 5 * (yes & ~said).sum()) / 600)
+    assert found.after["hate"]["cost a post"] <= found.before["hate"]["cost a post"]

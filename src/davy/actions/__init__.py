@@ -32,7 +32,8 @@ What a user can fix is a `UserError`. A killed call goes on when it is made agai
     davy.actions.exchange.import_file(store, request, file, *, by, progress=None, …) -> ImportSummary
     davy.actions.distil.distil(posts, teachers, encoder, out, *, dev=None, hard_share=0.3, seed=1, …) -> TrainingRun
     davy.actions.distil.pretrain(posts, encoder, out, *, hide=0.15, seed=1, …) -> dict, the run's record
-    davy.actions.export_model.export_model(model, out, *, dev=None, exact=False, table_bits=8, matrix_bits=8) -> dict
+    davy.actions.export_model.export_model(model, out, *, dev=None, gold=(), threshold="macro-f1", exact=False, …)
+                                           -> dict, Calibration | None
     davy.actions.reproduce.reproduce(paper, data, *, encoders=(), changes=None, unlabelled=None, models=(),
                                      fresh=False, seed=0, reporter=SILENT) -> Reproduction
     davy.actions.reproduce_hatemoji.reproduce_hatemoji(data, models=("embedded",), *, bootstrap=None, cached=True,

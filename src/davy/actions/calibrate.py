@@ -7,7 +7,7 @@ not learn from: on those it did, it is surer than it should be.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from davy.actions.settled import answer_columns, spell_gold, with_gold
 from davy.core.errors import UserError
 from davy.core.gold import targets
 from davy.core.scorer import Scorer
-from davy.measure.calibration import calibration_error, fit_temperature, log_loss
+from davy.measure.calibration import calibration_metrics, fit_temperature, log_loss
+from davy.measure.classification import macro_f1_of_tables
 from davy.measure.intervals import Bootstrap
-from davy.measure.thresholds import choose_threshold
+from davy.measure.thresholds import choose_threshold, cost_of_a_miss
 from davy.models.calibrated import CalibratedScorer, temper
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 SHARPEST = 4.0
 """Logits are multiplied or divided by so much at most: few posts that are all right would ask for certainty."""
-FIGURES = ("log loss", "calibration error", "macro-F1")
+TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,12 @@ class Calibration:
     after: Mapping[str, Mapping[str, float]]
     posts: Mapping[str, int]
     """How many posts have a settled answer to each question."""
+    one_label: tuple[str, ...] = ()
+    """The yes/no questions that all posts answer alike."""
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row a question and figure."""
+        """One row a question and figure, the temperature and the threshold among them."""
         rows = [
             {"question": name, "figure": figure, "before": figures[figure], "after": self.after[name][figure]}
             for name, figures in self.before.items()
@@ -54,15 +57,30 @@ class Calibration:
         ]
         return pl.DataFrame(rows)
 
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each temperature that stopped at a bound, and for each threshold that could not be set."""
+        one_label = [
+            f"{name}: all {self.posts[name]:,} posts have one label, so its threshold stays. Give posts of both."
+            for name in self.one_label
+        ]
+        return one_label + [
+            f"{name}: the temperature stopped at its bound, {value:.3g}. On these {self.posts[name]:,} posts the "
+            f"detector is {'nearly always' if value < 1 else 'no more than by chance'} right; use more or other posts."
+            for name, value in self.temperatures.items()
+            if abs(abs(np.log(value)) - np.log(SHARPEST)) < 1e-6
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**asdict(self), "warnings": self.warnings}
+
     def __str__(self) -> str:
         lines = []
         for name, figures in self.before.items():
-            numbers = [f"temperature {self.temperatures.get(name, 1.0):.3g}"]
-            if name in self.thresholds:
-                numbers.append(f"threshold {self.thresholds[name]:.3g}")
             moves = ", ".join(f"{f} {value:.3f} → {self.after[name][f]:.3f}" for f, value in figures.items())
-            lines.append(f"{name}: {', '.join(numbers)}; {moves} ({self.posts[name]:,} posts)")
-        return "\n".join(lines)
+            lines.append(f"{name}: {moves} ({self.posts[name]:,} posts)")
+        return "\n".join([*lines, *self.warnings])
 
 
 def calibrate(
@@ -82,7 +100,9 @@ def calibrate(
     rules, columns = answer_columns(posts, gold, among=scorer.questions, reporter=reporter)
     posts = spell_gold(with_gold(posts, columns), rules.questions)
     scores = scorer.score(posts)
-    temperatures, thresholds = {}, {}
+    temperatures: dict[str, float] = {}
+    thresholds: dict[str, float] = {}
+    one_label: list[str] = []
     counts: dict[str, int] = {}
     before: dict[str, dict[str, float]] = {}
     after: dict[str, dict[str, float]] = {}
@@ -92,41 +112,54 @@ def calibrate(
         counts[question.name] = len(rows)
         answers, block = table.argmax(axis=1), scores.probabilities[question.name][rows]
         usual = np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(posts))[rows]
-        before[question.name] = _figures(question, block, answers, usual)
+        before[question.name] = _figures(question, block, answers, 1.0, usual, threshold)
         if temperature:
-            logits = np.log(np.clip(block, 1e-12, 1))
+            logits = np.log(np.clip(block, TINY, 1))
             temperatures[question.name] = fit_temperature(logits, answers, lowest=1 / SHARPEST, highest=SHARPEST)
-        tempered = temper(block, temperatures.get(question.name, 1.0), question)
+        divisor = temperatures.get(question.name, 1.0)
+        tempered = temper(block, divisor, question)
         cut: Any = usual
-        if threshold is not None and question.positive is not None and len(question.labels) == 2:
-            yes = question.label_names.index(question.positive)
+        if threshold is not None and _is_yes_no(question) and len(np.unique(answers)) == 1:
+            one_label.append(question.name)
+        elif threshold is not None and _is_yes_no(question):
+            yes = question.label_names.index(str(question.positive))
             cut = thresholds[question.name] = choose_threshold(tempered[:, yes], answers == yes, threshold)
-        after[question.name] = _figures(question, tempered, answers, cut)
+        after[question.name] = _figures(question, tempered, answers, divisor, cut, threshold)
     if not before:
         raise UserError(
             f"{scorer.name} has no question of one answer to calibrate, or the posts have no answers to it."
         )
     return (
         CalibratedScorer(scorer, temperatures, thresholds),
-        Calibration(temperatures, thresholds, before, after, counts),
+        Calibration(temperatures, thresholds, before, after, counts, tuple(one_label)),
     )
 
 
-def _figures(question: Question, block: Array, gold: Array, threshold: Any) -> dict[str, float]:
-    chosen = block.argmax(axis=1)
-    if question.positive is not None and len(question.labels) == 2:
-        yes = question.label_names.index(question.positive)
+def _is_yes_no(question: Question) -> bool:
+    return question.positive is not None and len(question.labels) == 2
+
+
+def _figures(
+    question: Question, block: Array, gold: Array, temperature: float, threshold: Any, rule: str | None
+) -> dict[str, float]:
+    """Return the numbers of a question and what they give: `davy evaluate`'s figures, and the cost where that rules."""
+    found = {"temperature": temperature}
+    labels = np.arange(block.shape[1])
+    chosen, chance, truth = block.argmax(axis=1), block, (gold[:, None] == labels).astype(np.float64)
+    if _is_yes_no(question):
+        yes = question.label_names.index(str(question.positive))
         chosen = np.where(block[:, yes] >= threshold, yes, 1 - yes)
-    sure = block.max(axis=1)
-    error = calibration_error(np.clip(sure, 0, 1), block.argmax(axis=1) == gold, bootstrap=Bootstrap(0))[0].value
-    loss = log_loss(np.log(np.clip(block, 1e-12, 1)), gold)
-    values = (loss, float(error or 0.0), _macro_f1(gold, chosen))
-    return dict(zip(FIGURES, (round(value, 6) for value in values), strict=True))
-
-
-def _macro_f1(gold: Array, chosen: Array) -> float:
-    """Return the mean of F1 over the labels that occur in gold."""
-    labels = np.unique(gold)
-    both = [((gold == label) & (chosen == label)).sum() for label in labels]
-    sizes = [(gold == label).sum() + (chosen == label).sum() for label in labels]
-    return float(np.mean([2 * b / s for b, s in zip(both, sizes, strict=True)]))
+        chance, truth = block[:, yes], truth[:, yes]
+        found["threshold"] = float(np.mean(threshold))
+    found["log loss"] = log_loss(np.log(np.clip(block, TINY, 1)), gold)
+    brier, error = calibration_metrics(np.clip(chance, 0, 1), truth, bootstrap=Bootstrap(0))
+    found |= {"Brier score": float(brier.value or 0.0), "calibration error": float(error.value or 0.0)}
+    found["macro-F1"] = macro_f1_of_tables(gold[:, None] == labels, chosen[:, None] == labels)
+    if _is_yes_no(question):
+        said, is_yes = chosen == yes, gold == yes
+        found["precision"] = float((said & is_yes).sum() / max(1, said.sum()))
+        found["recall"] = float((said & is_yes).sum() / max(1, is_yes.sum()))
+        worth = cost_of_a_miss(rule)
+        if worth is not None:
+            found["cost a post"] = float(((said & ~is_yes).sum() + worth * (~said & is_yes).sum()) / len(gold))
+    return {name: round(value, 6) for name, value in found.items()}

@@ -1,12 +1,22 @@
-"""Export a model: a trained folder as an ONNX folder that runs without torch."""
+"""Export a model: a trained folder as an ONNX folder that runs without torch, calibrated on dev."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from davy.actions.calibrate import Calibration, calibrate
 from davy.actions.posts import Posts, load_joined
+from davy.actions.scorers import load_scorer
+from davy.actions.settled import answer_columns, plain_column, spell_gold, with_gold
 from davy.core.errors import UserError
+from davy.core.gold import targets
+from davy.core.scheme import Question
+from davy.models import folder as folders
 
 
 def export_model(
@@ -14,13 +24,16 @@ def export_model(
     out: Path,
     *,
     dev: Posts | None = None,
+    gold: Sequence[str] = (),
+    threshold: str = "macro-f1",
     exact: bool = False,
     table_bits: int = 8,
     matrix_bits: int = 8,
-) -> dict[str, Any]:
-    """Write a trained model as ONNX, rounded to int8 unless `exact`; return its size and, with dev, the gaps in scores.
+) -> tuple[dict[str, Any], Calibration | None]:
+    """Write a trained model as ONNX, rounded to int8 unless `exact`; return its size and, with dev, what changed.
 
-    The settled answers of `dev` also set thresholds and calibration.
+    With `dev`, the gaps in scores are in the record; its settled answers (columns `Q.gold`, or what `gold` names) also
+    set temperatures and thresholds by `threshold`, a rule of `measure.thresholds`.
     """
     from davy.train.export import export_onnx
 
@@ -29,5 +42,26 @@ def export_model(
             raise UserError(f"{option} is {bits}; it is 8 or 4.")
     if exact and (table_bits, matrix_bits) != (8, 8):
         raise UserError("--exact keeps 32 bits; leave it out, or --table-bits and --matrix-bits.")
-    posts = None if dev is None else load_joined([dev])
-    return export_onnx(model, out, dev=posts, int8=not exact, table_bits=table_bits, matrix_bits=matrix_bits)
+    if gold and dev is None:
+        raise UserError("--gold names a column of --dev F: give both.")
+    posts, settled = (None, False) if dev is None else _settled(load_joined([dev]), gold, folders.read(model).questions)
+    record = export_onnx(model, out, dev=posts, int8=not exact, table_bits=table_bits, matrix_bits=matrix_bits)
+    if posts is None or not settled:
+        return record, None
+    _, found = calibrate(load_scorer(str(out)), posts, threshold=threshold)
+    written = folders.write(
+        out, replace(folders.read(out), temperatures=found.temperatures, thresholds=found.thresholds)
+    )
+    return {**record, "version": written.version}, found
+
+
+def _settled(posts: pl.DataFrame, gold: Sequence[str], questions: tuple[Question, ...]) -> tuple[pl.DataFrame, bool]:
+    """Return the posts with their answers as `Q.gold`, and whether they have any; a label that is none is an error."""
+    has_answers = any(f"{question.name}.gold" in posts.columns for question in questions)
+    if not (gold or has_answers or plain_column(posts)):
+        return posts, False
+    if gold or not has_answers:
+        rules, columns = answer_columns(posts, gold, among=questions)
+        posts = spell_gold(with_gold(posts, columns), rules.questions)
+    list(targets(questions, posts))
+    return posts, True

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from davy.cli import console
 from davy.cli.options import Corpus, GoldColumns, TextColumn
+
+if TYPE_CHECKING:
+    from davy.actions.calibrate import Calibration
 
 
 def calibrate(
@@ -53,10 +55,18 @@ def calibrate(
         )
     calibrated.save(out)
     if json:
-        console.json({**asdict(found), "model": str(out)})
+        console.json({**found.to_dict(), "model": str(out)})
         return
-    console.table(["question", "figure", "before", "after"], found.frame.rows(), right=["before", "after"])
-    for name, value in found.temperatures.items():
-        cut = f", threshold {found.thresholds[name]:.3g}" if name in found.thresholds else ""
-        console.note(f"{name}: temperature {value:.3g}{cut} ({found.posts[name]:,} posts)")
+    show_calibration(found)
     console.note(f"Written: {out}. Use it: davy score posts.csv --model {out}")
+
+
+def show_calibration(found: Calibration) -> None:
+    """Print each question's numbers and figures before and after, and what to be wary of."""
+    rows = [
+        (question, figure, f"{before:.3f}", f"{after:.3f}", f"{found.posts[question]:,}")
+        for question, figure, before, after in found.frame.iter_rows()
+    ]
+    console.table(["question", "figure", "before", "after", "posts"], rows, right=["before", "after", "posts"])
+    for warning in found.warnings:
+        console.note(f"Warning: {warning}")

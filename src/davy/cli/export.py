@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from davy.actions.export_model import export_model
+from davy.actions.posts import PostSource
 from davy.cli import console
+from davy.cli.calibrate import show_calibration
+from davy.cli.options import GoldColumns, TextColumn
 
 
 def export(
@@ -17,6 +20,12 @@ def export(
     dev: Annotated[
         str | None, typer.Option(metavar="F", help="Posts to compare on; their answers set thresholds and calibration.")
     ] = None,
+    gold: GoldColumns = None,
+    text_column: TextColumn = None,
+    threshold: Annotated[
+        str,
+        typer.Option(metavar="RULE", help="How --dev sets thresholds: macro-f1, precision=0.9, recall=0.9, cost=5."),
+    ] = "macro-f1",
     exact: Annotated[bool, typer.Option("--exact", help="Keep 32 bits instead of rounding to int8.")] = False,
     table_bits: Annotated[int, typer.Option(help="Bits of the word vectors in int8 models: 8 or 4.")] = 8,
     matrix_bits: Annotated[
@@ -26,7 +35,8 @@ def export(
 ) -> None:
     """Export a trained model: ONNX, int8, with tokenizer, thresholds, calibration and card in one folder.
 
-    With --dev, scores before and after are compared and the difference is printed.
+    With --dev, scores before and after are compared, and temperatures and thresholds are set as davy calibrate sets
+    them; all of it is printed before and after.
 
     Examples:
 
@@ -35,12 +45,23 @@ def export(
       davy score posts.csv --model my-model --out scored.csv
     """
 
-    found = export_model(model, out, dev=dev, exact=exact, table_bits=table_bits, matrix_bits=matrix_bits)
+    found, calibration = export_model(
+        model,
+        out,
+        dev=PostSource(dev, text=text_column) if dev else None,
+        gold=gold or (),
+        threshold=threshold,
+        exact=exact,
+        table_bits=table_bits,
+        matrix_bits=matrix_bits,
+    )
     if json:
-        console.json(found)
+        console.json({**found, **(calibration.to_dict() if calibration else {})})
         return
     if "gaps" in found:
         rows = [(name, it["mean"], it["largest"], it["labels moved"]) for name, it in found["gaps"].items()]
         title = f"Scores before and after, {found['posts']} posts"
         console.table(["question", "mean gap", "largest gap", "labels moved"], rows, title=title, right=["mean gap"])
+    if calibration is not None:
+        show_calibration(calibration)
     console.note(f"Written: {out}, {found['bytes'] / 1e6:.1f} MB. Use it: davy score posts.csv --model {out}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -107,13 +108,19 @@ def _show(run: TrainingRun, out: Path) -> None:
     from davy.train.run_record import figure_name
 
     if run.trials:
-        scores = [(name, score["mean"], score["sd"]) for name, score in run.trials]
-        console.table(["trial", "score on dev", "sd"], scores, right=["score on dev", "sd"])
+        _table("trial", "score on dev", [(name, score) for name, score in run.trials])
         console.note(f"The best on dev is {run.folder.name}; all are in {out}/search.json.")
     figures = [(figure_name(name), it) for name, it in run.record["summary"].items() if name != "score"]
     if figures:
-        rows = [(name, it["mean"], it["sd"], it["n"]) for name, it in figures]
-        console.table(["figure on dev", "mean", "sd", "seeds"], rows, right=["mean", "sd", "seeds"])
+        _table("figure on dev", "mean" if "sd" in figures[0][1] else "value", figures)
     console.note(f"Written: {run.folder}/run.json, curves.svg, and the models in seed-N/model")
     if (run.model.parent / "data-map.html").is_file():
         console.note(f"Data map: {run.model.parent}/data-map.html, data-map.csv, ambiguous.csv")
+
+
+def _table(first: str, value: str, figures: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Print figures; of several seeds with their standard deviation, which one seed does not have."""
+    spread = any("sd" in it for _, it in figures)
+    names = [first, value, *(["sd", "seeds"] if spread else [])]
+    rows = [(name, it["mean"], *((it["sd"], it["n"]) if spread else ())) for name, it in figures]
+    console.table(names, rows, right=names[1:])

@@ -34,6 +34,12 @@ def choose_threshold(probability: ArrayLike, yes: ArrayLike, rule: str = "macro-
     return float(np.clip(round(float(cuts[place]), 6), 1e-6, 1.0))
 
 
+def cost_of_a_miss(rule: str | None) -> float | None:
+    """Return how many false alarms a miss is worth where a rule goes by cost."""
+    name, _, number = (rule or "").lower().partition("=")
+    return float(number) if name == "cost" else None
+
+
 def _best(rule: str, true: np.ndarray, false: np.ndarray, yes: float, no: float) -> int:
     name, _, number = rule.lower().partition("=")
     try:

@@ -1,4 +1,4 @@
-"""A trained model as an ONNX folder that loads without torch, with thresholds and temperatures from dev.
+"""A trained model as an ONNX folder that loads without torch.
 
 A `transformer` folder in; an `onnx` folder out, and a comparison of the scores before
 and after on posts that the user gives.
@@ -7,18 +7,14 @@ and after on posts that the user gives.
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from davy.core.errors import UserError
-from davy.core.gold import has_gold, targets
 from davy.core.scheme import Question
 from davy.files.atomic import make_folder
-from davy.measure.calibration import fit_temperature, probabilities
-from davy.measure.classification import macro_f1_of_tables
 from davy.models import folder as folders
 from davy.models.learnt_rows import FILE as LEARNT
 from davy.models.network import columns_of
@@ -48,7 +44,6 @@ def export_onnx(
     manifest = folders.read(source)
     if manifest.engine != "transformer":
         raise UserError(f"{source} is a {manifest.engine!r} model; `davy export` takes what `davy train` made.")
-    answered = _answers(manifest.questions, dev) if dev is not None else []
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is not an empty folder. Name a new one.")
     make_folder(out)
@@ -80,7 +75,9 @@ def export_onnx(
     folders.write(out, draft)
     if dev is None:
         return {"model": str(out), "bytes": folder_bytes(out)}
-    return _tuned(scorer, draft, out, dev, answered)
+    before, after = scorer.score(dev), OnnxScorer(out, folders.read(out)).score(dev)
+    gaps = {q.name: _gap(q, before.probabilities[q.name], after.probabilities[q.name]) for q in scorer.questions}
+    return {"model": str(out), "bytes": folder_bytes(out), "posts": len(dev), "gaps": gaps}
 
 
 def _posts(scorer: TransformerScorer, dev: pl.DataFrame) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -101,46 +98,6 @@ def _tokenizer(scorer: TransformerScorer, path: Path) -> None:
     tokenizer.no_padding()
 
 
-def _answers(questions: tuple[Question, ...], dev: pl.DataFrame) -> list[tuple[Question, np.ndarray, np.ndarray]]:
-    """Return dev's settled answers; posts without any are only compared on. A label that is none is an error."""
-    settled = any(has_gold(question, dev) for question in questions)
-    return list(targets(questions, dev)) if settled else []
-
-
-def _tuned(
-    scorer: TransformerScorer,
-    draft: folders.Manifest,
-    out: Path,
-    dev: pl.DataFrame,
-    answered: list[tuple[Question, np.ndarray, np.ndarray]],
-) -> dict[str, Any]:
-    """Set temperatures and thresholds on dev and return the comparison."""
-    before = scorer.score(dev)
-    after = OnnxScorer(out, folders.read(out)).score(dev)
-    gaps = {q.name: _gap(q, before.probabilities[q.name], after.probabilities[q.name]) for q in scorer.questions}
-    temperatures, thresholds = {}, {}
-    for question, rows, table in answered:
-        block = after.probabilities[question.name][rows]
-        if question.kind != "many" and len(rows):
-            gold = table.argmax(axis=1)
-            logits = np.log(np.clip(block, 1e-9, 1))
-            temperatures[question.name] = round(fit_temperature(logits, gold, lowest=0.5, highest=4.0), 3)
-            if question.positive is not None and len(question.labels) == 2:
-                yes = question.label_names.index(question.positive)
-                cooled = probabilities(logits, temperatures[question.name])[:, yes]
-                thresholds[question.name] = choose_threshold(cooled, gold == yes)
-    full = folders.write(out, replace(draft, temperatures=temperatures, thresholds=thresholds))
-    return {
-        "model": str(out),
-        "version": full.version,
-        "bytes": folder_bytes(out),
-        "posts": len(dev),
-        "gaps": gaps,
-        "temperatures": temperatures,
-        "thresholds": thresholds,
-    }
-
-
 def _gap(question: Question, before: np.ndarray, after: np.ndarray) -> dict[str, float]:
     """Return how far scores moved and how many labels with them."""
     difference = np.abs(before - after)
@@ -150,15 +107,6 @@ def _gap(question: Question, before: np.ndarray, after: np.ndarray) -> dict[str,
         "largest": round(float(difference.max()), 5),
         "labels moved": round(float(moved.mean()), 5),
     }
-
-
-def choose_threshold(yes: np.ndarray, gold: np.ndarray) -> float:
-    """Return a threshold half-way between 0.5 and the one with the best macro-F1: the curve is flat near its top."""
-    grid = np.round(np.arange(0.2, 0.81, 0.01), 2)
-    sides = np.stack([gold, ~gold], axis=1)
-    scores = np.array([macro_f1_of_tables(sides, np.stack([yes >= cut, yes < cut], axis=1)) for cut in grid])
-    smooth = np.convolve(np.pad(scores, 3, mode="edge"), np.ones(7) / 7, mode="valid")
-    return round(0.5 + (float(grid[int(smooth.argmax())]) - 0.5) / 2, 3)
 
 
 def folder_bytes(folder: Path) -> int:

@@ -77,14 +77,15 @@ def write_run(
 
 
 def summary(histories: Sequence[History]) -> dict[str, dict[str, float]]:
-    """Return mean and standard deviation over seeds of each figure at its best checkpoint."""
+    """Return each figure's mean at the seeds' best checkpoints and, of several seeds, the standard deviation."""
     bests = [history.records[history.best] for history in histories if history.best >= 0]
     names = [name for name in (bests[0] if bests else {}) if name not in ("epoch", "seconds", "loss")]
     found = {}
     for name in names:
         values = [float(best[name]) for best in bests]
-        spread = statistics.stdev(values) if len(values) > 1 else 0.0
-        found[name] = {"mean": round(statistics.fmean(values), 4), "sd": round(spread, 4), "n": len(values)}
+        found[name] = {"mean": round(statistics.fmean(values), 4), "n": len(values)}
+        if len(values) > 1:
+            found[name]["sd"] = round(statistics.stdev(values), 4)
     return found
 
 
@@ -126,12 +127,13 @@ def model_card(
     lines = [f"# {config.name}", "", f"A {base} for {', '.join(labels)}.", "", "## Data", ""]
     lines += [f"- {name}: {value}" for name, value in data.items()]
     lines += ["", "## Labels", "", *[f"- {name}: {', '.join(names)}" for name, names in labels.items()], ""]
-    lines += ["## Figures on dev", "", "| figure | mean | sd | seeds |", "| --- | --- | --- | --- |"]
-    lines += [
-        f"| {figure_name(name)} | {it['mean']} | {it['sd']} | {int(it['n'])} |"
-        for name, it in found.items()
-        if name != "score"
-    ]
+    figures = {name: it for name, it in found.items() if name != "score"}
+    if any("sd" in it for it in figures.values()):
+        lines += ["## Figures on dev", "", "| figure | mean | sd | seeds |", "| --- | --- | --- | --- |"]
+        lines += [f"| {figure_name(name)} | {it['mean']} | {it['sd']} | {it['n']} |" for name, it in figures.items()]
+    elif figures:
+        lines += ["## Figures on dev (one seed)", "", "| figure | value |", "| --- | --- |"]
+        lines += [f"| {figure_name(name)} | {it['mean']} |" for name, it in figures.items()]
     chosen = {name: value for name, value in config.as_json().items() if name in SETTINGS and value}
     lines += ["", "## Settings", "", *[f"- {name}: {value}" for name, value in chosen.items()]]
     lines += [
