@@ -3,6 +3,7 @@
 import pytest
 from adjudication_case import make
 
+from davy.actions.exchange import ImportRequest, import_file
 from davy.annotate.annotator_pools import compare, pools_of
 from davy.schemes import load
 from davy.store import members
@@ -56,6 +57,22 @@ def test_a_tie_is_not_right_and_who_was_not_asked_votes_for_that():
     assert found == {"sexist": 1.0, "category": 1.0, "vector": 0.0}
     unasked = [("x", "a", "p", VECTORS["2.1"]), ("x", "b", "p", NOT), ("x", "c", "p", NOT)]
     assert all(it.right.value == 0 for it in compare(SCHEME, gold, unasked))
+
+
+def test_a_crowd_that_came_with_a_file_is_a_pool(store, tmp_path):
+    case = make(store, SCHEME, kind="screening")
+    with store.write() as db:
+        case.put(db, "p0", [VECTORS["2.1"], VECTORS["2.1"], NOT], gold=VECTORS["2.1"])
+    table = tmp_path / "crowd.csv"
+    table.write_text(
+        "unit_id,who,label_sexist,channel\np0,w1,not sexist,crowd\np0,w2,not sexist,crowd\np0,w3,sexist,\n"
+    )
+    columns = {"item": "unit_id", "annotator": "who", "pool": "channel"}
+    import_file(store, ImportRequest("pilot", "long", phase=case.phase.name, columns=columns), table, by="shell")
+    with store.read() as db:
+        found = {(it.pool, it.question, it.among): it for it in pools_of(db, case.project, SCHEME)}
+    assert (found["crowd", "sexist", None].right.value, found["crowd", "sexist", None].people) == (0.0, 2)
+    assert (found["imported", "sexist", None].right.value, found["imported", "sexist", None].people) == (1.0, 1)
 
 
 def test_a_projects_pools_are_read_from_its_roster_and_gold(store):

@@ -1,6 +1,8 @@
 """Recipes as data, and whole runs of them: the funnel adds up, and several processes do what one does."""
 
+import os
 import random
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -8,7 +10,10 @@ import pytest
 from davy.clean import recipe as recipes
 from davy.clean.funnel import Funnel, FunnelRow
 from davy.clean.run import clean
+from davy.collect import corpora
 from davy.core.errors import UserError
+
+GMHP7K = Path(os.environ.get("DAVY_CORPORA", "/nowhere")) / "gmhp7k" / "misogynistic_hatespeech_phase3.csv"
 
 MIXED = """
 steps:
@@ -76,25 +81,37 @@ def test_the_edos_recipe_takes_the_papers_steps_in_the_papers_order(tmp_path):
     }
 
 
-def test_the_gmhp7k_recipe_takes_the_papers_steps_in_the_papers_order(tmp_path):
-    texts = [
-        "@eine Lass dich von diesen #Grumblefops nicht beeinflussen. https://a.example/b",
-        "Guten Morgen zusammen",
-        "Guten Morgen zusammen",
-        "@a @b #c !!",
-        "Danke!",
-        "Alles FREE hier für euch",
-        "Das ist die Freiheit, die wir meinen",
-        "mit\x07 Zeichen\tdarin",
-    ]
-    left, funnel = run(pl.DataFrame({"id": list("abcdefgh"), "text": texts}), recipes.load("gmhp7k"), tmp_path)
-    assert left["text"].to_list() == [
-        "@TwitterUser Lass dich von diesen nicht beeinflussen.",
-        "Guten Morgen zusammen",
-        "Das ist die Freiheit, die wir meinen",
-        "mit Zeichen darin",
-    ]
-    assert [row.dropped for row in funnel.rows][:4] == [1, 1, 1, 1]
+def test_the_gmhp7k_recipe_drops_what_the_published_corpus_does_not_have(tmp_path):
+    texts = {
+        "@eine Lass dich von diesen #Grumblefops nicht beeinflussen. https://a.example/b": (
+            "@TwitterUser Lass dich von diesen nicht beeinflussen."
+        ),
+        "@anna Guten Morgen zusammen": "@TwitterUser Guten Morgen zusammen",
+        "@otto Guten Morgen zusammen": None,
+        "@a @b #c !!": None,
+        "@TwitterUser": None,
+        "Danke!": None,
+        "@anna @otto Danke": None,
+        "@anna Danke #schön": None,
+        "Alles FREE hier für euch": None,
+        "Das ist ein nasses Tuch": None,
+        "Berlin-Marzahn": "Berlin-Marzahn",
+        "@anna Meinung @otto ?": "@TwitterUser Meinung @TwitterUser ?",
+        "Das ist die Freiheit, die wir meinen": "Das ist die Freiheit, die wir meinen",
+        "mit\x07 Zeichen\tdarin": "mit Zeichen darin",
+    }
+    posts = pl.DataFrame({"id": [str(n) for n in range(len(texts))], "text": list(texts)})
+    left, funnel = run(posts, recipes.load("gmhp7k"), tmp_path)
+    assert left["text"].to_list() == [kept for kept in texts.values() if kept is not None]
+    dropped = {row.step: row.dropped for row in funnel.rows if row.dropped}
+    assert dropped == {"drop-only": 2, "drop-one-word": 3, "drop-words": 2, "drop-duplicates": 1}
+
+
+@pytest.mark.skipif(not GMHP7K.exists(), reason="the published corpus is not on this machine")
+def test_the_gmhp7k_recipe_keeps_every_post_of_the_published_corpus(tmp_path):
+    posts = corpora.load("gmhp7k", GMHP7K).posts.select("id", "text").collect()
+    left, _ = run(posts, recipes.load("gmhp7k"), tmp_path, size=1000)
+    assert len(left) == len(posts)
 
 
 def test_rows_of_a_funnel_add_up_and_other_columns_come_along(tmp_path):

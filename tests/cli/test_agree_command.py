@@ -287,3 +287,15 @@ def test_with_a_scheme_an_unasked_yes_or_no_question_counts_as_no(davy, tmp_path
     assert ours[0]["answers"] == 36
     alone = json.loads(davy("agree", asked, *line[:4], "--json")[1])["studies"][0]
     assert alone["answers"] < 36
+
+
+@pytest.mark.parametrize("ending", ["html", "svg", "png"])
+def test_every_combination_of_annotators_is_drawn(davy, long_file, tmp_path, ending):
+    out = tmp_path / f"figure.{ending}"
+    given = ("agree", long_file, "--label", "hs", "--by", "phase", "--resamples", "0")
+    code, printed, _ = davy(*given, "--subsets", "--out", out)
+    assert code == 0
+    assert out.stat().st_size > 2_000
+    assert ["2.2", "43", "258", "6", "43"] in [row.split() for row in printed.splitlines()]  # as in GMHP7k's Table 5
+    code, _, err = davy(*given, "--out", tmp_path / f"other.{ending}")
+    assert (code, "Add --subsets" in err) == (2, True)

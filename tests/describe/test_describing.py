@@ -9,12 +9,13 @@ import pytest
 import yaml
 from sklearn.metrics import mutual_info_score
 
+from davy import schemes
 from davy.core.errors import UserError
 from davy.describe import counts, documents, word_counts
 from davy.describe.cloud import cloud
 from davy.describe.describe import describe
 from davy.describe.npmi import npmi, pmi
-from davy.describe.page import clouds, page
+from davy.describe.page import clouds, label_table, page
 from davy.describe.topic_words import binomial_tail, topic_words
 
 # Eight posts, worked out by hand: "butter" is in 4, "brot" in 3, both in 2; four are in class A.
@@ -198,3 +199,40 @@ def test_posts_without_answers_or_texts_are_described_too():
     found = describe(bare, name="bare")
     assert (found.posts, found.texts, found.empty, found.levels) == (2, 1, 2, [])
     assert "Nothing" in page(found, documents.write_documents(found, ["id"])).html()
+
+
+def test_shares_of_all_posts_count_the_noes_that_follow_and_add_up_to_a_hundred():
+    posts = pl.DataFrame(
+        {
+            "id": [str(n) for n in range(7)],
+            "text": ["mild words"] * 7,
+            "hate.gold": ["not hateful"] * 4 + ["hateful"] * 3,
+            "misogynistic.gold": [None] * 4 + ["misogynistic", "not misogynistic", "not misogynistic"],
+            "split_hs": ["train"] * 6 + ["val"],
+            "split_m_hs": ["train"] * 5 + ["val"] * 2,
+            "origin": ["one", "two"] * 3 + ["one"],
+        }
+    )
+    own = {"hate": "split_hs", "misogynistic": "split_m_hs"}
+    found = describe(posts, name="mild", scheme=schemes.load("gmhp7k"), least=1, split_of=own)
+    rows = label_table(found, found.levels[1]).rows
+    assert [row[:2] for row in rows] == [("not misogynistic", 2), ("misogynistic", 1)]
+    assert [row[3] for row in rows] == [0.8571, 0.1429]  # 6 and 1 of 7
+    assert found.across["misogynistic by split_m_hs"][-1] == ("val", "not misogynistic", 2)
+    assert "hate by split_hs" in found.across
+    assert found.origins["origin"] == [("one", 4), ("two", 3)]
+    assert counts.rounded_shares([12_116, 3_884], 16_000) == [0.7573, 0.2427]
+    assert sum(counts.rounded_shares([1, 1, 1], 3)) == pytest.approx(1)
+
+
+def test_words_of_a_cloud_are_sized_by_npmi_or_by_how_many_posts_hold_them():
+    texts = ["tea tea rain"] * 6 + ["rain wind"] * 6 + ["wind"] * 6
+    labels = ["hateful"] * 6 + ["not hateful"] * 12
+    posts = pl.DataFrame({"id": [str(n) for n in range(18)], "text": texts, "hate.gold": labels})
+    found = describe(posts, name="mild", least=1)
+    largest = {size: clouds(found, size)["hate", "not hateful"].words[0].word for size in ("npmi", "frequency")}
+    assert largest["frequency"] == "wind"
+    assert {word.word: word.weight for word in clouds(found, "frequency")["hate", "hateful"].words} == {
+        "tea": 6,
+        "rain": 6,
+    }

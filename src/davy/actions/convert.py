@@ -13,12 +13,19 @@ from davy.files.formats import names_format, output_format
 from davy.files.tables import Conversion
 
 
-def convert_file(file: PostSource | Path | str, out: Path | str, *, reporter: Reporter = SILENT) -> Conversion:
-    """Write the posts of a file or a public corpus to `out`; a name without a format has the source's."""
+def convert_file(
+    file: PostSource | Path | str, out: Path | str, *, answers: bool = False, reporter: Reporter = SILENT
+) -> Conversion:
+    """Write the posts of a file or a public corpus to `out`; a name without a format has the source's.
+
+    With `answers`, a public corpus is written with a row for each person's answer.
+    """
     source, target = as_source(file), str(out)
     out_format = None if names_format(target) else source.format
     in_format = source.format if names_format(target) or not names_format(source.path) else None
     output_format(target, out_format)
+    if answers and not source.corpus:
+        raise UserError("--answers needs --corpus: which of its columns are answers, only a corpus's description says.")
     reporter.begin(f"Converting {Path(source.path).name}")
     if source.corpus:
         for option, value in (
@@ -28,7 +35,7 @@ def convert_file(file: PostSource | Path | str, out: Path | str, *, reporter: Re
         ):
             if value is not None:
                 raise UserError(f"--corpus knows the file's columns and encoding: leave out {option}.")
-        table = corpora.load(source.corpus, source.path).table
+        table = corpora.load(source.corpus, source.path, answers=answers).table
         done = tables.copy(table, target, source=source.path, format=out_format, progress=reporter.advance)
     else:
         done = tables.convert(

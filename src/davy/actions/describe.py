@@ -71,7 +71,9 @@ def describe(
             if named or gold:
                 raise
             reporter.note(f"Described without answers: {error.message}")
-    statistics = measure(rows, name=name or source.name, scheme=rules, least=least, langs=tuple(langs))
+    statistics = measure(
+        rows, name=name or source.name, scheme=rules, least=least, langs=tuple(langs), split_of=source.split_of
+    )
     papers = write_documents(statistics, rows.columns, about or {})
     if not statistics.images:
         return DescribedCorpus(statistics, papers)
@@ -99,12 +101,15 @@ def _with_objects(
     return replace(memes, objects=found)
 
 
-def write_description(corpus: DescribedCorpus, out: Path, *, command: str = "") -> None:
-    """Write everything into a folder, each file whole; the report last, since its presence means all is there."""
+def write_description(corpus: DescribedCorpus, out: Path, *, cloud_size: str = "npmi", command: str = "") -> None:
+    """Write everything into a folder, each file whole; the report last, since its presence means all is there.
+
+    Words of the clouds are sized by `npmi`, or by `frequency` in the class.
+    """
     found, papers = corpus.statistics, corpus.documents
     try:
         (out / "clouds").mkdir(parents=True, exist_ok=True)
-        for (question, label), picture in clouds(found).items():
+        for (question, label), picture in clouds(found, cloud_size).items():
             stem = "".join(c if c.isalnum() else "-" for c in f"{question}-{label}").strip("-").lower()[:80]
             picture.write(out / "clouds" / f"{stem}.svg")
             picture.write(out / "clouds" / f"{stem}.png")
@@ -120,5 +125,5 @@ def write_description(corpus: DescribedCorpus, out: Path, *, command: str = "") 
             pl.concat(frames).select("question", pl.exclude("question")).write_csv(out / "words.csv")
     except OSError as error:
         raise UserError(f"Can't write in {out}: {error.strerror}.") from None
-    shown = page(found, papers, memes=corpus.memes, pictures=corpus.pictures, command=command)
+    shown = page(found, papers, cloud_size=cloud_size, memes=corpus.memes, pictures=corpus.pictures, command=command)
     shown.write(out / "report.html")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,10 @@ class ImportRequest:
     prefix: str = ""
     posts_only: bool = False
     raw: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What is where in a long table that has its own names: `item` → `tweet_id`."""
+    corpus: str | None = None
+    """The public corpus that the file of answers belongs to; it knows the columns."""
 
 
 Progress = Callable[[int, int], object]
@@ -144,7 +148,9 @@ def import_file(
     from davy.annotate.exchange.row_import import check_rows, place_rows
 
     format = find_format(wish.format)
-    with _unpacked(format, file) as source:
+    if (wish.columns or wish.corpus) and format.name != "long":
+        raise UserError(f"--column and --corpus are for long tables; {format.name} knows its own columns.")
+    with _answers_of(wish.corpus, file) as file, _unpacked(format, file) as source:
         with store.read() as db:
             plan, about = _plan(db, wish, format, file)
         total = check_rows(format.read(source, about), plan, progress)
@@ -170,8 +176,25 @@ def _plan(
         raise UserError(f"Project {project.id!r} has no phases yet. Add one first.", status=409)
     chosen = None if wish.phase is None else phases.by_name(db, project.id, wish.phase)
     kind = None if format.folder or file.is_dir() or file.suffix.lower() == ".zip" else ending_of(format, file)
-    about = ExchangeContext(scheme, project=project.id, question=wish.question, raw=wish.raw, kind=kind)
+    about = ExchangeContext(
+        scheme, project=project.id, question=wish.question, raw=wish.raw, kind=kind, columns=wish.columns
+    )
     return ImportPlan(project, scheme, every, chosen, wish.prefix, wish.posts_only), about
+
+
+@contextmanager
+def _answers_of(corpus: str | None, file: Path) -> Iterator[Path]:
+    """Yield the file, or of a public corpus its answers as a long table."""
+    if corpus is None:
+        yield file
+        return
+    from davy.collect import corpora
+    from davy.files import tables
+
+    with tempfile.TemporaryDirectory(prefix="davy-import-", ignore_cleanup_errors=True) as folder:
+        made = Path(folder) / f"{corpus}.parquet"
+        tables.write(corpora.load(corpus, file, answers=True).posts, made)
+        yield made
 
 
 @contextmanager

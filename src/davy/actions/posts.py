@@ -6,8 +6,8 @@ so that an error names the row of the file even after rows were left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,8 @@ class LoadedPosts:
     """The scheme that the corpus names."""
     json: frozenset[str] = frozenset()
     """The columns that hold JSON."""
+    split_of: Mapping[str, str] = field(default_factory=dict)
+    """Question → its own column of splits, where the corpus has several."""
 
     @property
     def posts(self) -> pl.DataFrame:
@@ -73,7 +75,8 @@ def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
             raise UserError("--corpus knows the file: leave out --text-column, --id-column, --format and --encoding.")
         corpus = corpora.load(source.corpus, source.path)
         frame = corpus.posts.collect().with_row_index(ROW, offset=1)
-        return LoadedPosts(frame, source.path, source.corpus, corpus.scheme, corpus.table.json)
+        own = corpora.describe(source.corpus).split_of
+        return LoadedPosts(frame, source.path, source.corpus, corpus.scheme, corpus.table.json, own)
     with tables.open_table(source.path, format=source.format, encoding=source.encoding) as table:
         refuse_answers(table)
         made = post_columns.as_posts(table, text=source.text, id=source.id)

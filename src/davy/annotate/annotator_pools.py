@@ -13,6 +13,7 @@ from davy.annotate.agreement import answer_labels
 from davy.core import Metric, Project, Question, Scheme
 from davy.core.annotation import Answers
 from davy.store import Connection, members, phase_answers, phases
+from davy.store.export_rows import IMPORTED
 
 NO_POOL = ""
 """People of the roster who are in no pool."""
@@ -59,11 +60,19 @@ def pools_of(db: Connection, project: Project, scheme: Scheme) -> list[PoolFigur
             continue
         gold |= {f"{phase.id} {post}": answers for post, answers in known.items()}
         rows += [
-            (pools[it.annotator], it.annotator, f"{phase.id} {it.post}", it.answers)
+            (pool, it.annotator, f"{phase.id} {it.post}", it.answers)
             for it in phase_answers.iter_answers(db, phase.id)
-            if it.annotator in pools and it.post in known
+            if it.post in known and (pool := _pool(it.annotator, pools)) is not None
         ]
     return compare(scheme, gold, rows)
+
+
+def _pool(annotator: str, pools: Mapping[str, str]) -> str | None:
+    """Return a person's pool: the roster's, or of people who came with a file `POOL/NAME` or else `imported`."""
+    if annotator.startswith(IMPORTED):
+        pool, parted, _ = annotator.removeprefix(IMPORTED).partition("/")
+        return pool if parted else "imported"
+    return pools.get(annotator)
 
 
 def _figures(

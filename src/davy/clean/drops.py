@@ -42,11 +42,26 @@ class DropEmpty(DropStep):
 
 @dataclass(frozen=True)
 class DropOneWord(DropStep):
-    """Posts of one word; an emoji next to it does not make it two."""
+    """Posts of one word; an emoji next to it does not make it two.
+
+    `hyphens: part` counts `a-b` as two words; `reply-names: skip` does not count the names that a reply starts with.
+    """
+
+    hyphens: str = "join"
+    reply_names: str = "count"
+
+    def __post_init__(self) -> None:
+        require_known((self.hyphens,), ("join", "part"), "choice for hyphens")
+        require_known((self.reply_names,), ("count", "skip"), "choice for reply-names")
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
         """Return which posts have exactly one word."""
-        return (count_words(posts["text"]) == 1).fill_null(False)
+        texts = posts["text"]
+        if self.reply_names == "skip":
+            texts = texts.str.replace(r"^\s*(?:@[\p{L}\p{M}\p{N}_]+[\s:,]*)+", "")
+        if self.hyphens == "part":
+            texts = texts.str.replace_all("-", " ", literal=True)
+        return (count_words(texts) == 1).fill_null(False)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from davy import schemes
 from davy.cli import console
+from davy.cli.agreement_pictures import PICTURES, write_pictures
 from davy.cli.agreement_tables import show
 from davy.core.answers import SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no, parse_cell, split_cell
 from davy.core.errors import UserError, nearest
@@ -74,7 +76,10 @@ def agree(
     format: Annotated[str | None, typer.Option("--format", help="Format, where the name does not say it.")] = None,
     encoding: Annotated[str | None, typer.Option("--encoding", help="Encoding, where it is not UTF-8.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write all figures: .json, or rows as .csv, .jsonl, .parquet.")
+        Path | None,
+        typer.Option(
+            "--out", help="All figures: .json, or rows as .csv, .jsonl, .parquet. With --subsets .html, .svg, .png too."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -89,6 +94,8 @@ def agree(
 
         davy agree gmhp7k.csv --item tweet_id --annotator annotator_name --label hs --label m_hs --by phase
 
+        davy agree answers.csv --scheme gmhp7k --by phase --subsets --out figure2.html
+
         davy agree edos.csv --scheme edos --label label_sexist=sexist --label label_category=category
 
         davy agree ratings.csv --wide --item id --annotator ann --annotator ben --annotator cay --json
@@ -97,7 +104,7 @@ def agree(
     _one_of("--coefficient", coefficient, FROM_COUNTS)
     _one_of("--repeats", repeats, REPEATS)
     if out is not None:
-        _writable(out)
+        _writable(out, subsets)
     bootstrap = Bootstrap(resamples, seed, method=interval)
     known = _scheme(scheme)
     names = [_parse_named(text) for text in label or []]
@@ -117,8 +124,16 @@ def agree(
             progress=step,
         )
     settings = {"by": by, "resamples": resamples, "seed": seed, "interval": interval, "level": bootstrap.level}
-    result = {"file": file, "data": rows_hash(rows), "settings": settings, "studies": [s.to_dict() for s in found]}
-    if out is not None:
+    result: dict[str, Any] = {
+        "file": file,
+        "data": rows_hash(rows),
+        "settings": settings,
+        "studies": [s.to_dict() for s in found],
+    }
+    if out is not None and out.suffix in PICTURES:
+        write_pictures(found, out, coefficient, data=result["data"], command=shlex.join(console.command_line()))
+        console.note(f"Wrote {out}")
+    elif out is not None:
         _write(result, out)
     if json:
         console.json(result)
@@ -140,9 +155,11 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
         )
 
 
-def _writable(out: Path) -> None:
+def _writable(out: Path, subsets: bool) -> None:
 
-    if out.suffix != ".json":
+    if out.suffix in PICTURES and not subsets:
+        raise UserError(f"{out.name} would be a picture of every combination of annotators. Add --subsets.")
+    if out.suffix != ".json" and out.suffix not in PICTURES:
         output_format(out)
     require_folder_of(out)
 

@@ -21,6 +21,8 @@ MOST_IN_A_LIST = 50
 def show(found: list[AgreementStudy], by: str | None, coefficient: str, pairs: bool, bootstrap: Bootstrap) -> None:
     """Print every study's coefficients, then what they are without each annotator, for each label and each pair."""
 
+    if by is not None:
+        _print_sizes(found, by)
     for study in found:
         _print_coefficients(study)
     measured = [study for study in found if study["percent"].n]
@@ -39,6 +41,18 @@ def show(found: list[AgreementStudy], by: str | None, coefficient: str, pairs: b
             f"Intervals: 95 %, {bootstrap.method} bootstrap over items, {bootstrap.resamples} resamples, "
             f"seed {bootstrap.seed}. Words: Landis & Koch 1977, McHugh 2012."
         )
+
+
+def _print_sizes(found: list[AgreementStudy], by: str) -> None:
+    """Print each group's items and answers, in all and per annotator, as GMHP7k's Table 5."""
+    first = [study for study in found if study.question == found[0].question]
+    rows = [
+        (study.group or "", f"{study.items:,}", f"{len(study.ratings):,}", f"{len(study.ratings.annotators):,}",
+         f"{len(study.ratings) / max(1, len(study.ratings.annotators)):,.0f}")
+        for study in first
+    ]  # fmt: skip
+    heads = [by, "items", "answers", "annotators", "per annotator"]
+    console.table(heads, rows, title=f"Answers to {found[0].question}", right=heads[1:])
 
 
 def _print_coefficients(study: AgreementStudy) -> None:

@@ -20,6 +20,9 @@ def convert(
     ],
     out: Annotated[str, typer.Option("--out", metavar="F2", help="The file to write; '-' is stdout.")],
     corpus: Corpus = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="With --corpus: a row for each person's answer, of every phase.")
+    ] = False,
     format: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The format where a name does not say it: csv, tsv, jsonl, parquet."),
@@ -43,6 +46,8 @@ def convert(
 
       davy convert edos_labelled_aggregated.csv --corpus edos --out edos.parquet
 
+      davy convert gmhp7k/ --corpus gmhp7k --answers --out answers.parquet
+
       xzcat posts.jsonl.xz | davy convert - --format jsonl --out posts.csv
     """
 
@@ -50,7 +55,7 @@ def convert(
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     with console.ShellReporter() as reporter:
         source = PostSource(file, corpus, text_column, id_column, format, encoding)
-        done = convert_file(source, out, reporter=reporter)
+        done = convert_file(source, out, answers=answers, reporter=reporter)
     if json:
         value = {"rows": done.rows, "columns": done.columns, "seconds": round(done.seconds, 3), "out": done.out}
         console.json(value)

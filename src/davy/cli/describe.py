@@ -12,11 +12,11 @@ from davy.actions import describe as action
 from davy.actions.posts import PostSource
 from davy.cli import console
 from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, TextColumn
-from davy.core.errors import UserError
+from davy.core.errors import UserError, nearest
 from davy.describe.describe import EN_DE
 from davy.describe.documents import read_about
 from davy.describe.meme_page import answer_table, class_table
-from davy.describe.page import label_table, overview
+from davy.describe.page import CLOUD_SIZES, label_table, overview
 
 if TYPE_CHECKING:
     from davy.describe.describe import CorpusStatistics
@@ -46,6 +46,9 @@ def describe(
         Path | None,
         typer.Option(metavar="DIR", help="The folder with memes' pictures; else F, where it is a folder of memes."),
     ] = None,
+    cloud_size: Annotated[
+        str, typer.Option("--clouds", metavar="BY", help="Size of words in clouds: npmi, or frequency in the class.")
+    ] = "npmi",
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: Format = None,
@@ -69,6 +72,10 @@ def describe(
     answers = read_about(about) if about is not None else {}
     if out is not None and out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file. Name a folder for the report.")
+    if cloud_size not in CLOUD_SIZES:
+        raise UserError(
+            f"--clouds {cloud_size!r} is not known. Use npmi or frequency.{nearest(cloud_size, CLOUD_SIZES)}"
+        )
     described = action.describe(
         PostSource(file, corpus, text_column, id_column, format),
         name=name,
@@ -81,7 +88,7 @@ def describe(
         reporter=console.ShellReporter(),
     )
     if out is not None:
-        action.write_description(described, out, command=shlex.join(console.command_line()))
+        action.write_description(described, out, cloud_size=cloud_size, command=shlex.join(console.command_line()))
     if json:
         console.json(described.to_dict())
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from davy.actions.exchange import export_project as write
 from davy.annotate.images import add_missing, pictures_in_folder
 from davy.cli import console
 from davy.cli.database import Database, Json
+from davy.core.errors import UserError
 from davy.store import events, open_store
 
 Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]
@@ -112,6 +113,15 @@ def import_(
         str | None, typer.Option("--question", help="What a crowd table without the column asks.")
     ] = None,
     prefix: Annotated[str, typer.Option("--prefix", help="Put before every post's id.")] = "",
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column", metavar="NAME=COLUMN", help="What is where: item, annotator, phase, text, a question."
+        ),
+    ] = None,
+    corpus: Annotated[
+        str | None, typer.Option("--corpus", metavar="C", help="A public corpus whose answers these are: gmhp7k, edos.")
+    ] = None,
     posts_only: Annotated[bool, typer.Option("--posts-only", help="Take posts, and leave the answers.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Don't take the apostrophe before a formula away.")] = False,
     images: Annotated[
@@ -129,6 +139,10 @@ def import_(
 
         davy project import pilot answers.csv
 
+        davy project import pilot misogynistic_hatespeech_phase2.csv --corpus gmhp7k
+
+        davy project import pilot crowd.csv --column item=unit --column hate=is_hate --column pool=channel
+
         davy project import pilot tasks.json --format label-studio --phase 3
 
         davy project import pilot votes.csv --format crowd --question hate --phase 3
@@ -140,7 +154,7 @@ def import_(
 
     pictures = pictures_in_folder(images) if images is not None else None
 
-    wish = ImportRequest(project, format, phase, question, prefix, posts_only, raw)
+    wish = ImportRequest(project, format, phase, question, prefix, posts_only, raw, _columns(column or ()), corpus)
     with open_store(database) as store, console.progress("Importing") as step:
         came = import_file(store, wish, file, by=events.SHELL, progress=_steps(step))
         figures = {"posts": came.posts, "known": came.known, "answers": came.answers, "verdicts": came.settled}
@@ -156,6 +170,15 @@ def import_(
     )
     if pictures is not None:
         console.note(f"{figures['images']:,} pictures ← {images}; {figures['missing_images']:,} are still missing.")
+
+
+def _columns(given: Iterable[str]) -> dict[str, str]:
+    """Return what is in which column, from NAME=COLUMN entries."""
+    pairs = [entry.partition("=") for entry in given]
+    for name, parted, column in pairs:
+        if not (name and parted and column):
+            raise UserError(f"--column wants NAME=COLUMN, such as item=tweet_id; got {name + parted + column!r}.")
+    return {name: column for name, _, column in pairs}
 
 
 def _steps(step: Any) -> Callable[[int, int], None]:

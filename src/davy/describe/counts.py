@@ -11,23 +11,29 @@ from typing import Any
 
 import polars as pl
 
+from davy.core.gold import fill_implied_no
 from davy.core.scheme import Scheme
 from davy.text import emoji
 
-ORIGINS: tuple[str, ...] = ("source", "platform", "community", "lang", "sampler", "split", "licence")
+ORIGINS: tuple[str, ...] = ("source", "origin", "platform", "community", "lang", "sampler", "split", "licence")
 MOST = 25
 """Values of a column that are listed; the others are counted together."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelLevel:
-    """One question's answers: label → posts. `depth` is how many questions stand above it."""
+    """One question's answers: label → posts. `depth` is how many questions stand above it.
+
+    `implied` posts have no answer of their own, since the one above leads past the question to its `no`.
+    """
 
     question: str
     labels: dict[str, int]
     answered: int
     depth: int = 0
     under: str = ""
+    no: str = ""
+    implied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +79,20 @@ def levels(posts: pl.DataFrame, scheme: Scheme | None = None) -> list[LabelLevel
         name = column.removesuffix(".gold")
         cells = posts[column].drop_nulls()
         given = Counter(label for cell in cells.cast(pl.String) for label in cell.split("|") if label)
-        known, depth, under = [], 0, ""
+        known, depth, under, no, implied = [], 0, "", "", 0
         if scheme is not None and name in [q.name for q in scheme.questions]:
             question = scheme.question(name)
-            known = list(question.label_names)
+            known, no = list(question.label_names), question.no or ""
             if question.under:
                 under = f"{question.under[0]}: {' or '.join(question.under[1])}"
+                whole = fill_implied_no(posts, scheme.questions)[column].drop_nulls()
+                implied = len(whole) - len(cells)
             while question.under:
                 depth, question = depth + 1, scheme.question(question.under[0])
         order = [*known, *(label for label, _ in given.most_common() if label not in known)]
-        found.append(LabelLevel(name, {label: given.get(label, 0) for label in order}, len(cells), depth, under))
+        found.append(
+            LabelLevel(name, {label: given.get(label, 0) for label in order}, len(cells), depth, under, no, implied)
+        )
     return found
 
 
@@ -98,8 +108,10 @@ def origins(posts: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
     return found
 
 
-def cross_counts(posts: pl.DataFrame, question: str, column: str) -> list[tuple[str, str, int]]:
-    """Return (value of the column, label, posts) for each that occurs."""
+def cross_counts(
+    posts: pl.DataFrame, question: str, column: str, level: LabelLevel | None = None
+) -> list[tuple[str, str, int]]:
+    """Return (value of the column, label, posts) for each that occurs, labels in the order of the level."""
     if f"{question}.gold" not in posts.columns or column not in posts.columns:
         return []
     both = posts.select(
@@ -107,7 +119,21 @@ def cross_counts(posts: pl.DataFrame, question: str, column: str) -> list[tuple[
         pl.col(f"{question}.gold").cast(pl.String).str.split("|").alias("label"),
     ).drop_nulls("label")
     counted = both.explode("label", empty_as_null=True).group_by("value", "label").len().sort("value", "label")
-    return [(str(value), str(label), int(n)) for value, label, n in counted.iter_rows()]
+    rows = [(str(value), str(label), int(n)) for value, label, n in counted.iter_rows()]
+    order = list(level.labels) if level is not None else []
+    return sorted(rows, key=lambda row: (row[0], order.index(row[1]) if row[1] in order else len(order)))
+
+
+def rounded_shares(counts: list[int], total: int, digits: int = 4) -> list[float]:
+    """Return each count's share, rounded so that shares of a whole add up to it: the largest remainders go up."""
+    if not total:
+        return [0.0] * len(counts)
+    unit = 10**digits
+    exact = [count * unit / total for count in counts]
+    floors = [int(share) for share in exact]
+    short = round(sum(exact)) - sum(floors)
+    up = sorted(range(len(counts)), key=lambda place: (floors[place] - exact[place], place))[:short]
+    return [(floor + (place in up)) / unit for place, floor in enumerate(floors)]
 
 
 def lengths(posts: pl.DataFrame) -> pl.DataFrame:

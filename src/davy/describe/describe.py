@@ -79,9 +79,18 @@ class CorpusStatistics:
 
 
 def describe(
-    posts: pl.DataFrame, *, name: str, scheme: Scheme | None = None, least: int = 5, langs: tuple[str, ...] = EN_DE
+    posts: pl.DataFrame,
+    *,
+    name: str,
+    scheme: Scheme | None = None,
+    least: int = 5,
+    langs: tuple[str, ...] = EN_DE,
+    split_of: Mapping[str, str] | None = None,
 ) -> CorpusStatistics:
-    """Return what is in a frame of posts; words in fewer than `least` posts are left out of all word figures."""
+    """Return what is in a frame of posts; words in fewer than `least` posts are left out of all word figures.
+
+    `split_of` names the column of splits of questions that have one of their own.
+    """
     text = posts["text"].cast(pl.String)
     given = counts.levels(posts, scheme)
     questions = [level.question for level in given if 0 < sum(n > 0 for n in level.labels.values()) <= CLASSES]
@@ -90,7 +99,8 @@ def describe(
     figured = {q: word_counts.words_by_class(held, found, len(posts), least=least) for q, found in classes.items()}
     shares = {q: {label: float(m.mean() or 0.0) for label, m in found.items()} for q, found in classes.items()}  # type: ignore[arg-type]
     every = _named(posts, classes)
-    columns = [c for c in ("split", "source", "platform", "sampler") if c in posts.columns and posts[c].n_unique() > 1]
+    splits = {question: (split_of or {}).get(question, "split") for question in questions}
+    columns = [c for c in ("source", "origin", "platform", "sampler") if _varies(posts, c)]
     return CorpusStatistics(
         name=name,
         posts=len(posts),
@@ -101,7 +111,11 @@ def describe(
         data=data_hash(posts),
         levels=given,
         origins=counts.origins(posts),
-        across={f"{q} by {c}": counts.cross_counts(posts, q, c) for q in questions for c in columns},
+        across={
+            f"{q} by {c}": counts.cross_counts(posts, q, c, next(g for g in given if g.question == q))
+            for q in questions
+            for c in ([splits[q]] if _varies(posts, splits[q]) else []) + columns
+        },
         lengths={n: _spreads(part) for n, part in every.items()},
         histogram={n: _lengths(part) for n, part in every.items()},
         emoji=counts.emojis(posts),
@@ -116,6 +130,10 @@ def describe(
         found=_found(posts),
         scheme=f"{scheme.name} {scheme.version}" if scheme else "",
     )
+
+
+def _varies(posts: pl.DataFrame, column: str) -> bool:
+    return column in posts.columns and posts[column].n_unique() > 1
 
 
 def _named(posts: pl.DataFrame, classes: Mapping[str, Mapping[str, pl.Series]]) -> dict[str, pl.DataFrame]:

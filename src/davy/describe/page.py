@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from davy.describe.cloud import Cloud, cloud
-from davy.describe.counts import LabelLevel, LengthSpread
+from davy.describe.counts import LabelLevel, LengthSpread, rounded_shares
 from davy.describe.describe import CorpusStatistics
 from davy.describe.documents import CorpusDocuments
 from davy.describe.meme_page import add_memes
@@ -18,6 +18,7 @@ from davy.report.plots import bars, heat, histogram
 if TYPE_CHECKING:
     from davy.image.picture_names import Pictures
 
+CLOUD_SIZES = {"npmi": "npmi", "frequency": "posts"}
 SHOWN = 20
 """Topic words that are shown before the fold."""
 
@@ -26,11 +27,15 @@ def page(
     statistics: CorpusStatistics,
     papers: CorpusDocuments,
     *,
+    cloud_size: str = "npmi",
     memes: MemeStatistics | None = None,
     pictures: Pictures | None = None,
     command: str = "",
 ) -> Page:
-    """Return the page of a description; of memes too, where there are some, with blurred `pictures` of a few."""
+    """Return the page of a description; of memes too, where there are some, with blurred `pictures` of a few.
+
+    Words of the clouds are sized by `npmi` or by `frequency`.
+    """
     report = Page(
         statistics.name,
         lead=f"{statistics.posts:,} posts: what they are, where they come from, which words go with which label, and "
@@ -44,17 +49,18 @@ def page(
     if memes is not None:
         add_memes(report, memes, pictures)
     _texts(report, statistics)
-    _words(report, statistics)
+    _words(report, statistics, cloud_size)
     _topics(report, statistics)
     _papers(report, papers)
     return report
 
 
-def clouds(statistics: CorpusStatistics) -> dict[tuple[str, str], Cloud]:
-    """Return the word cloud of each class, size by NPMI."""
+def clouds(statistics: CorpusStatistics, size: str = "npmi") -> dict[tuple[str, str], Cloud]:
+    """Return the word cloud of each class, words sized by `npmi` or by `frequency`: the posts of the class with it."""
+    column = CLOUD_SIZES[size]
     return {
         (question, label): cloud(
-            list(frame.filter(frame["class"] == label).select("word", "npmi").iter_rows()), title=f"{question}: {label}"
+            list(frame.filter(frame["class"] == label).select("word", column).iter_rows()), title=f"{question}: {label}"
         )
         for question, frame in statistics.words.items()
         for label in frame["class"].unique(maintain_order=True)
@@ -73,14 +79,21 @@ def overview(statistics: CorpusStatistics) -> Table:
 
 def label_table(statistics: CorpusStatistics, level: LabelLevel) -> Table:
     """Return a question's labels with their share of the posts that have an answer, and of all posts."""
-    rows = [
-        (label, n, n / level.answered if level.answered else None, n / statistics.posts if statistics.posts else None)
-        for label, n in level.labels.items()
+    given = list(level.labels.values())
+    whole = [n + (level.implied if label == level.no else 0) for label, n in level.labels.items()]
+    shares = [
+        rounded_shares(given, level.answered) if level.answered else [None] * len(given),
+        rounded_shares(whole, statistics.posts) if statistics.posts else [None] * len(given),
     ]
+    rows = list(zip(level.labels, given, *shares, strict=True))
     columns = [Column("label"), Column("posts", "count"), Column("of the answered", "share", digits=2),
                Column("of all posts", "share", digits=2)]  # fmt: skip
     note = f"{level.answered:,} of {statistics.posts:,} posts have an answer."
-    return Table.of(columns, rows, note=f"{note} Asked under {level.under}." if level.under else note)
+    if level.under:
+        note += f" Asked under {level.under}."
+    if level.implied:
+        note += f" Of all posts, the {level.implied:,} that were passed over count as {level.no}."
+    return Table.of(columns, rows, note=note)
 
 
 def _overview(report: Page, statistics: CorpusStatistics) -> None:
@@ -164,7 +177,7 @@ def _cells(s: LengthSpread) -> tuple[float | None, ...]:
     return (s.n, s.mean, s.sd, s.least, s.lower, s.median, s.upper, s.most)
 
 
-def _words(report: Page, statistics: CorpusStatistics) -> None:
+def _words(report: Page, statistics: CorpusStatistics, cloud_size: str) -> None:
     if not statistics.words:
         return
     report.section(
@@ -173,11 +186,12 @@ def _words(report: Page, statistics: CorpusStatistics) -> None:
         f"it, NPMI the same between −1 and 1. Words in fewer than {statistics.least} posts and function words are left "
         "out.",
     )
-    drawn = clouds(statistics)
+    drawn = clouds(statistics, cloud_size)
+    larger = "the higher their NPMI" if cloud_size == "npmi" else "the more of its posts hold them"
     for question, frame in statistics.words.items():
         for label in frame["class"].unique(maintain_order=True):
             report.heading(f"{question}: {label}")
-            report.plot(drawn[question, label], f"Words that go with {label}: the larger, the higher their NPMI.")
+            report.plot(drawn[question, label], f"Words of {label}: the larger, {larger}.")
             some = frame.filter(frame["class"] == label).head(15)
             rows = list(some.select("word", "posts", "posts_with_word", "share", "pmi", "npmi").iter_rows())
             top = [(w["word"], w["posts"], w["share"], w["npmi"]) for w in statistics.top[question][label][:15]]

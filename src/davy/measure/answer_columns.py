@@ -15,14 +15,14 @@ ANNOTATOR_NAMES = ("annotator", "annotator_id", "annotator_name", "worker", "wor
 LABEL_NAMES = ("label", "labels", "answer", "annotation", "value")
 
 
-def item_column(columns: Sequence[str], requested: str | None, file: str) -> str:
+def item_column(columns: Sequence[str], requested: str | None, file: str, *, option: str = "--item") -> str:
     """Return the column that says which item an answer is about."""
-    return _one(columns, requested, ITEM_NAMES, file, "--item", "the item (the post that was labelled)")
+    return _one(columns, requested, ITEM_NAMES, file, option, "the item (the post that was labelled)")
 
 
-def annotator_column(columns: Sequence[str], requested: str | None, file: str) -> str:
+def annotator_column(columns: Sequence[str], requested: str | None, file: str, *, option: str = "--annotator") -> str:
     """Return the column that says who gave an answer."""
-    return _one(columns, requested, ANNOTATOR_NAMES, file, "--annotator", "the annotator")
+    return _one(columns, requested, ANNOTATOR_NAMES, file, option, "the annotator")
 
 
 def label_columns(columns: Sequence[str], requested: Sequence[str], file: str, taken: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ A post that nobody answered has no row here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from davy.annotate.exchange.rows import (
 from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of
 from davy.core import Scheme, UserError
 from davy.core.answers import SEPARATOR
+from davy.measure import answer_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +46,7 @@ def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
 
 def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield the posts of a table with their answers; what formulas were held back is restored."""
-    yield from merge_rows(_rows(spreadsheet_tables.read_frames(path, about), about.scheme, path.name))
+    yield from merge_rows(_rows(spreadsheet_tables.read_frames(path, about), about, path.name))
 
 
 def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
@@ -91,18 +92,27 @@ def _tuple(labels: Any) -> tuple[str, ...] | None:
     return None if labels is None else tuple(labels)
 
 
-def _rows(frames: Iterable[pl.DataFrame], scheme: Scheme, name: str) -> Iterator[AnsweredPost]:
+def _rows(frames: Iterable[pl.DataFrame], about: ExchangeContext, name: str) -> Iterator[AnsweredPost]:
     number_of = 0
     for frame in frames:
-        for column in ("item", "annotator"):
-            if column not in frame.columns:
-                seen = ", ".join(frame.columns[:20])
-                raise UserError(
-                    f"{name} has no column {column!r}; it has {seen}. See docs/project/exchange.md for its shape."
-                )
-        for cells in frame.iter_rows(named=True):
+        found = _columns(frame.columns, about, name)
+        for cells in frame.rename({column: ours for ours, column in found.items()}).iter_rows(named=True):
             number_of += 1
-            yield _row(cells, scheme, f"{name}: row {number_of}")
+            yield _row(cells, about.scheme, f"{name}: row {number_of}")
+
+
+def _columns(columns: Sequence[str], about: ExchangeContext, name: str) -> dict[str, str]:
+    """Return which column holds what, where a name is not ours: what the user said, else a name that such files use."""
+    found = dict(about.columns)
+    for column in found.values():
+        answer_columns.require(column, columns, name, "--column")
+    for ours, find in (("item", answer_columns.item_column), ("annotator", answer_columns.annotator_column)):
+        if ours not in columns and ours not in found:
+            found[ours] = find(columns, None, name, option=f"--column {ours}=COLUMN")
+    for question in about.scheme.questions:
+        if question.name not in found and question.name not in columns and f"label_{question.name}" in columns:
+            found[question.name] = f"label_{question.name}"
+    return {ours: column for ours, column in found.items() if ours != column}
 
 
 def _row(cells: dict[str, Any], scheme: Scheme, place: str) -> AnsweredPost:
@@ -118,8 +128,9 @@ def _row(cells: dict[str, Any], scheme: Scheme, place: str) -> AnsweredPost:
         if gold is not None:
             basis = check_basis(cells.get(f"{question.name}.basis"), place)
             settled[question.name] = SettledAnswer(gold, basis, _text(cells.get(f"{question.name}.reason")))
+    pool = _text(cells.get("pool"))
     given = GivenAnswer(
-        annotator=str(cells["annotator"]),
+        annotator=f"{pool}/{cells['annotator']}" if pool else str(cells["annotator"]),
         phase=_text(cells.get("phase")),
         answers=answers,
         flags=check_flags((cells.get("flags") or "").split(SEPARATOR) if cells.get("flags") else (), place),

@@ -88,6 +88,8 @@ class ExchangeContext:
     statement: Callable[[], str] = str
     """Gives the data statement in Markdown once all rows have passed, for formats that carry a card."""
     licence: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """`item`, `annotator`, a question … → the column that holds it, for tables that name them otherwise."""
 
     @property
     def questions(self) -> tuple[str, ...]:

@@ -62,6 +62,16 @@ class CorpusDescription:
     """Part of a file's name → split, for corpora whose files are the splits."""
     columns: tuple[str, ...] = ()
     """Published columns kept as they are; all others go into `meta`."""
+    origin: str | None = None
+    """The column that says where a post came from, where the corpus was put together from several; kept as `origin`."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """`annotator` and `phase` → published column, in files that have a row an answer."""
+    phases: Mapping[str, str] = field(default_factory=dict)
+    """Published names of phases → those of the paper."""
+    settled: tuple[str, ...] = ()
+    """The phases whose answers are the corpus; those of other phases were discarded by its authors."""
+    split_of: Mapping[str, str] = field(default_factory=dict)
+    """Question → its own column of splits, where questions differ in it."""
     parent: ParentColumn | None = None
     repair: tuple[str, ...] = ()
     merge: tuple[str, ...] = ()
@@ -85,7 +95,7 @@ def describe(name: str) -> CorpusDescription:
         entry = raw["parent"]
         when = {column: tuple(values) for column, values in entry.get("when", {}).items()}
         raw["parent"] = ParentColumn(tuple(entry["columns"]), when, entry.get("group", {}))
-    for key in ("files", "header", "columns", "id", "repair", "merge"):
+    for key in ("files", "header", "columns", "id", "repair", "merge", "settled"):
         if key in raw:
             raw[key] = tuple(raw[key])
     return CorpusDescription(name=name, **raw)

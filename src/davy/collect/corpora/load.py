@@ -42,16 +42,23 @@ class Corpus:
         return FileTable(self.name, self.posts, frozenset({ALWAYS_JSON}), self.rows)
 
 
-def load(name: str, path: Path | str) -> Corpus:
-    """Return a corpus from its file, or from the folder that holds its files."""
+def load(name: str, path: Path | str, *, answers: bool = False) -> Corpus:
+    """Return a corpus from its file, or from the folder that holds its files: one row a post.
+
+    With `answers`, a row is one person's answer, of every phase: `item`, `annotator`, `phase` and a column a question.
+    """
     about = describe(name)
     scheme = schemes.load(about.scheme)
     parts = [_read(about, scheme, file) for file in _files(about, Path(path))]
     rows = pl.concat(parts, how="diagonal")
+    if answers:
+        return _answers(rows, about, scheme, str(path))
+    if "annotator" in rows.columns:
+        rows = _settled(rows, about, str(path))
     rows = _merged(rows, about, scheme) if about.merge else _numbered(rows)
     rows = labels.drop_labels_that_do_not_apply(rows, scheme)
     golds = [c for q in scheme.questions if (c := f"{q.name}.gold") in rows.columns]
-    extra = [c for c in ("split", *about.columns) if c in rows.columns]
+    extra = [c for c in (*about.answers, "origin", "split", *about.columns) if c in rows.columns]
     rows = rows.select(*POST_COLUMNS, *golds, *extra)
     return Corpus(name, rows.lazy(), len(rows), about.scheme, about.licence, about.citation)
 
@@ -105,6 +112,11 @@ def _read(about: CorpusDescription, scheme: Scheme, file: Path) -> pl.DataFrame:
         meta=_meta(about, scheme, rows, json_columns),
     ).with_columns(answers)
     others = {c: pl.col(c).cast(pl.String) for c in about.columns if c in columns}
+    others |= {ours: pl.col(c).cast(pl.String) for ours, c in about.answers.items() if c in columns}
+    if "phase" in others:
+        others["phase"] = others["phase"].str.replace(r"\.0$", "").replace(dict(about.phases))
+    if about.origin in columns:
+        others["origin"] = pl.col(about.origin).cast(pl.String)
     split = _named(about.splits, file)
     if split:
         others["split"] = pl.lit(split)
@@ -194,7 +206,8 @@ def _meta(about: CorpusDescription, scheme: Scheme, rows: pl.DataFrame, json_col
     own = next((c for c in about.id if c in rows.columns), None)
     roots = {where.column for name, where in about.labels.items() if not scheme.question(name).under}
     settled = {where.column for name, where in about.labels.items() if scheme.question(name).under}
-    told = {own, about.text, about.image, about.split, *about.columns, *(roots - settled)}
+    own_columns = (about.image, about.split, about.origin, *about.columns, *about.answers.values())
+    told = {own, about.text, *own_columns, *(roots - settled)}
     kept = [c for c in rows.columns if c not in told or c in about.merge]
     if not kept:
         return pl.Series("meta", [None] * len(rows), dtype=pl.String)
@@ -204,6 +217,39 @@ def _meta(about: CorpusDescription, scheme: Scheme, rows: pl.DataFrame, json_col
 def _named(table: Mapping[str, str], file: Path) -> str | None:
     """Return the value whose key is part of the file's name."""
     return next((value for part, value in table.items() if part in file.name.lower()), None)
+
+
+def _settled(rows: pl.DataFrame, about: CorpusDescription, path: str) -> pl.DataFrame:
+    """Return the rows that are the corpus: those of its settled phases; answers that nobody settled are refused."""
+    if about.settled and "phase" in rows.columns:
+        kept = rows.filter(pl.col("phase").is_in(about.settled))
+        if not len(kept):
+            seen, own = ", ".join(rows["phase"].drop_nulls().unique().sort()), ", ".join(about.settled)
+            raise UserError(
+                f"{path} holds answers of phase {seen} alone; the posts of {about.name} are those of phase {own}. "
+                f"For the answers: davy convert {path} --corpus {about.name} --answers --out F"
+            )
+        rows = kept
+    if rows["id"].n_unique() < len(rows):
+        raise UserError(
+            f"{path} has people's answers: {len(rows):,} rows about {rows['id'].n_unique():,} posts. Settle them in a "
+            f"project: davy project import P {path} --corpus {about.name}, then davy project corpus P --out F. "
+            f"To measure agreement: davy convert {path} --corpus {about.name} --answers --out F"
+        )
+    return rows
+
+
+def _answers(rows: pl.DataFrame, about: CorpusDescription, scheme: Scheme, path: str) -> Corpus:
+    """Return every answer as a row, in the shape that `davy agree` and `davy project import` read."""
+    if "annotator" not in rows.columns:
+        raise UserError(f"{path} does not say who answered, so it has no answers of people. Leave out --answers.")
+    rows = labels.drop_labels_that_do_not_apply(rows, scheme)
+    questions = {f"{q.name}.gold": q.name for q in scheme.questions if f"{q.name}.gold" in rows.columns}
+    extra = [c for c in ("origin", "split", *about.columns) if c in rows.columns]
+    post = [c for c in POST_COLUMNS if c != "id"]
+    rows = rows.rename({"id": "item", **questions})
+    rows = rows.select("item", *(c for c in about.answers if c in rows.columns), *questions.values(), *post, *extra)
+    return Corpus(about.name, rows.lazy(), len(rows), about.scheme, about.licence, about.citation)
 
 
 def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
