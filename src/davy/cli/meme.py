@@ -8,8 +8,11 @@ from typing import Annotated
 import typer
 
 from davy.actions.meme_benchmark import make_benchmark
+from davy.actions.meme_reading import read_memes
 from davy.actions.memes import render_meme, render_memes
 from davy.cli import console, meme_library
+from davy.cli.database import Json
+from davy.memes.source_memes import ReadingSettings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,6 +24,48 @@ app.add_typer(meme_library.app, name="library")
 @app.callback()
 def meme() -> None:
     """Memes: read source memes, keep licensed pictures, draw memes from layouts, make a benchmark."""
+
+
+@app.command()
+def read(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder of pictures, or a table that names them.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The new folder to write.")],
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where a table's pictures are, unless beside it.")
+    ] = None,
+    smallest: Annotated[int, typer.Option(metavar="PX", help="The shortest side that a picture may have.")] = 100,
+    near: Annotated[int, typer.Option(metavar="BITS", help="How far apart duplicates' hashes (PDQ) may be.")] = 31,
+    ignore_text: Annotated[
+        bool, typer.Option("--ignore-text", help="Cover the text first: one picture with two texts is a duplicate.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Read source memes: drop what is broken, too small, without text or there twice; keep the text that is read.
+
+    A table (JSONL, CSV, Parquet) has a column image or img; its text, where there is one, is not read from the picture.
+    What is left makes a project: posts.jsonl and img/. dropped.jsonl says why each other picture is not there, and
+    funnel.json how many went at each step. Killed, the same command goes on.
+
+    Examples:
+
+      davy meme read downloads/ --out source/
+
+      davy meme read memes.jsonl --images img/ --out source/ --ignore-text
+
+      davy project create meme-construction --posts source/posts.jsonl --images source/img
+    """
+    settings = ReadingSettings(smallest, near, ignore_text)
+    with console.ShellReporter() as reporter:
+        funnel = read_memes(source, out, images=images, settings=settings, reporter=reporter)
+    if json:
+        console.json({"out": str(out), "steps": funnel})
+        return
+    rows = [[step["step"], f"{step['dropped']:,}", f"{step['left']:,}", step["paper"]] for step in funnel]
+    by_people = [["passed by people", "", "", "46,000"], ["in the data set", "", "", "10,000"]]
+    console.table(
+        ["step", "dropped", "left", "Hateful Memes"], [*rows, *by_people], right=["dropped", "left", "Hateful Memes"]
+    )
+    console.note(f"{funnel[-1]['left']:,} memes → {out}")
 
 
 @app.command()

@@ -21,18 +21,20 @@ NEAR = 31
 """Bits that may differ; PDQ's authors call pictures at most this far apart the same."""
 MIN_QUALITY = 50
 """Below it a picture is too plain for its hash to mean anything, says PDQ's paper."""
-_LONGEST = 512
+_LONGEST = 2048
 _GRID = 64
 _WAVES = 16
 
 
 def pdq(image: Image) -> tuple[np.ndarray, int]:
-    """Return a picture's hash as 32 bytes, and its quality; larger pictures are first made 512 × 512."""
-    import numpy as np
-    from PIL import Image as pillow
+    """Return a picture's hash as 32 bytes, and its quality; of very large ones squares of pixels are averaged first.
 
-    if image.width > _LONGEST or image.height > _LONGEST:
-        image = image.resize((_LONGEST, _LONGEST), pillow.Resampling.BOX)
+    Up to 2,048 pixels a side the bits are those of the library that PDQ's authors published.
+    """
+    import numpy as np
+
+    if max(image.size) > _LONGEST:
+        image = image.convert("RGB").reduce((-(-image.width // _LONGEST), -(-image.height // _LONGEST)))
     luma = np.asarray(image.convert("RGB"), dtype=np.float32) @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
     thinned = _project(luma.shape[0]) @ luma @ _project(luma.shape[1]).T
     waves = _cosines() @ thinned @ _cosines().T
@@ -108,11 +110,16 @@ def _project(length: int) -> np.ndarray:
     full = (length + 2 * _GRID - 1) // (2 * _GRID)
     half = (full + 2) // 2
     places = np.arange(length)
-    apart = places[None, :] - places[:, None]
-    window = ((apart >= half - full) & (apart <= half - 1)).astype(np.float64)
-    box = window / window.sum(axis=1, keepdims=True)
+    starts, ends = np.clip(places + half - full, 0, None), np.clip(places + half, None, length)
     points = ((np.arange(_GRID) + 0.5) * length / _GRID).astype(int)
-    matrix: np.ndarray = (box[points] @ box).astype(np.float32)
+    once = (starts[points, None] <= places) & (places < ends[points, None])
+    weights = once / once.sum(axis=1, keepdims=True) / (ends - starts)
+    # Each place spreads its weight over its own box: steps up at the start, down at the end, then their sum.
+    steps = np.zeros((_GRID, length + 1))
+    rows = np.arange(_GRID)[:, None]
+    np.add.at(steps, (rows, starts[None]), weights)
+    np.add.at(steps, (rows, ends[None]), -weights)
+    matrix: np.ndarray = steps.cumsum(axis=1)[:, :length].astype(np.float32)
     return matrix
 
 
