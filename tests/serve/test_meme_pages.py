@@ -10,17 +10,21 @@ from sqlalchemy import update
 from starlette.testclient import TestClient
 from web_site import Site, token_in
 
-from davy.annotate import meme_tasks
+from davy.annotate import labelling, meme_families, meme_tasks
 from davy.annotate.exchange.row_export import choose_phases, gather_rows
 from davy.annotate.project_scheme import scheme_of
+from davy.annotate.rating_agreement import rating_agreement
+from davy.core import Post
 from davy.image.likeness import describe, pack
 from davy.image.picture import read_picture
 from davy.lexicons.read import load
-from davy.store import image_library, images, members, meme_steps, phases, sessions
+from davy.store import image_library, images, items, members, meme_steps, phases, projects, sessions
+from davy.store import posts as stored_posts
+from davy.store.columns import new_id
 from davy.store.image_library import LibraryImage
 from davy.store.tables import posts
 from drawn_memes import draw
-from meme_project import MemeBench, keep, make_memes
+from meme_project import HARMLESS, HATEFUL, MemeBench, keep, make_memes
 
 PASSES = {"language": "yes", "slurs": "no", "preserves": "yes", "do": "save", "seconds": "60"}
 
@@ -197,3 +201,184 @@ def test_the_way_to_memes_stands_in_the_navigation_of_a_project_with_memes_alone
     assert "3 wait" in hub
     assert "No meme is settled yet" in hub
     assert "Nothing to rate now" in ada.get("/projects/memes/label").text
+
+
+def built(memes: MemeSite, name: str = "ada", top: str = "look at this", **more: Any) -> Any:
+    """Let somebody filter a meme and build it by the form without scripts; return what the server answered."""
+    client = memes.as_(name)
+    memes.send(client, f"/memes/filter/{memes.task(name, 'filter')}", {**PASSES, "replacement": memes.shelf[:1]})
+    form = {"top": top, "bottom": "a lamp", "scripted": "0", "seconds": "120", **more}
+    return memes.send(client, f"/memes/build/{memes.task(name, 'build')}", form)
+
+
+def newest(memes: MemeSite) -> Any:
+    """Return the post that was built last."""
+    with memes.site.store.read() as db:
+        rating = meme_families.meme_phases(db, memes.bench.project).rating
+        key = items.of_phase(db, rating.id)[-1].post
+        return stored_posts.get(db, key)
+
+
+def hateful(memes: MemeSite) -> Any:
+    """Return a meme of ada's that bo and cy rated hateful."""
+    built(memes)
+    meme = newest(memes)
+    memes.bench.rate(meme, ("bo", "cy"), HATEFUL)
+    return meme
+
+
+def test_a_built_meme_keeps_text_layout_and_licences_and_can_be_built_again_until_somebody_rates_it(memes):
+    assert built(memes).headers["location"] == "/projects/memes/memes/build"
+    first = newest(memes)
+    assert first.text == "look at this\na lamp"
+    assert first.source.licence == "CC0-1.0"
+    ada = memes.as_("ada")
+    memes.send(ada, "/memes/undo/build", {})
+    again = ada.get("/projects/memes/memes/build").text
+    assert "look at this" in again, "it opens as it was saved"
+    with memes.site.store.read() as db:
+        assert phases.by_name(db, "memes", "rating").size == 0
+    memes.send(ada, f"/memes/build/{memes.task('ada', 'build')}", {"top": "better", "bottom": "", "scripted": "0"})
+    assert newest(memes).text == "better"
+    memes.bench.rate(newest(memes), ("bo",), HARMLESS)
+    memes.send(ada, "/memes/undo/build", {})
+    assert "others have gone on" in ada.get("/projects/memes/memes", follow_redirects=True).text
+
+
+def test_a_meme_without_words_is_refused_and_the_editor_stays(memes):
+    answer = built(memes, top="", bottom="")
+    assert answer.status_code == 422
+    assert "A meme has a picture and a text" in answer.text
+    assert 'id="meme-editor"' in answer.text
+
+
+def test_both_sides_of_a_hateful_meme_are_flipped_by_forms_and_its_kind_shows(memes):
+    meme = hateful(memes)
+    bo = memes.as_("bo")
+    task = memes.task("bo", "confounders")
+    page = bo.get("/projects/memes/memes/confound").text
+    assert "No picture can flip it" in page
+    assert "red dog" in bo.get("/projects/memes/memes/confound?side=image").text
+    editor = bo.get(f"/projects/memes/memes/confound?side=image&replacement={memes.shelf[1]}").text
+    assert f'name="replacements" value="{memes.shelf[1]}"' in editor
+    form = {"side": "image", "replacements": memes.shelf[1], "scripted": "0", "seconds": "30"}
+    assert memes.send(bo, f"/memes/confound/{task}", form).status_code == 303
+    image = newest(memes)
+    assert (image.parent, image.text) == (meme.id, meme.text)
+    assert "Now the other side" in bo.get("/projects/memes/memes/confound").text
+    same = memes.send(bo, f"/memes/confound/{task}", {"side": "text", "scripted": "0", "top": meme.text, "bottom": ""})
+    assert same.status_code == 422
+    assert "the same meme again" in same.text
+    form = {"side": "text", "scripted": "0", "top": "lamps are fine", "bottom": ""}
+    assert memes.send(bo, f"/memes/confound/{task}", form).status_code == 303
+    text = newest(memes)
+    for confounder in (image, text):
+        memes.bench.rate(confounder, ("ada", "cy"), HARMLESS)
+    with memes.site.store.read() as db:
+        kinds = meme_families.kinds_of(db, memes.bench.project)
+        ids = stored_posts.public_ids(db, list(kinds))
+    assert {ids[key]: kind for key, kind in kinds.items()} == {
+        meme.id: "multimodal hate",
+        image.id: "benign image",
+        text.id: "benign text",
+    }
+
+
+def test_a_side_answered_by_mistake_is_answered_again_and_the_last_answer_counts(memes):
+    hateful(memes)
+    bo = memes.as_("bo")
+    task = memes.task("bo", "confounders")
+    for side in ("image", "text"):
+        memes.send(bo, f"/memes/confound/{task}", {"side": side, "do": "nothing can flip it", "seconds": "5"})
+    memes.send(bo, "/memes/undo/confound", {})
+    page = bo.get("/projects/memes/memes/confound").text
+    assert "Leave both as they are" in page
+    memes.send(bo, f"/memes/confound/{task}", {"side": "image", "do": "no replacement found"})
+    with memes.site.store.read() as db:
+        results = meme_steps.count_results(db, "memes")
+        assert results["image", "no replacement found"] == results["text", "nothing can flip it"] == 1
+        assert phases.by_name(db, "memes", "confounders").size == 1
+    memes.send(bo, "/memes/undo/confound", {})
+    memes.send(bo, f"/memes/confound/{task}", {"do": "keep"})
+    with memes.site.store.write() as db:
+        assert meme_tasks.next_task(db, memes.bench.project, memes.bench.people["bo"], "confounders") is None
+
+
+def test_outsiders_find_neither_pages_nor_pictures(memes):
+    outsider, key = memes.as_("annotator"), memes.bench.library[0]
+    assert outsider.get(f"/projects/memes/images/{key}").status_code == 404
+    for page in ("", "/filter", "/build", "/confound"):
+        missing, there = (outsider.get(f"/projects/{name}/memes{page}") for name in ("none", "memes"))
+        assert (missing.status_code, there.status_code) == (403, 403)
+        assert missing.text.replace("none", "memes") == there.text, "whether there is such a project is not said"
+
+
+def test_families_show_kinds_to_who_may_see_verdicts_and_not_to_raters(memes):
+    meme = hateful(memes)
+    manager, ada = memes.as_("expert"), memes.as_("ada")
+    assert ada.get("/projects/memes/memes/families").status_code == 403
+    page = manager.get("/projects/memes/memes/families").text
+    assert "Undetermined" in page
+    assert "Nobody has answered yet." in page
+    task, bo = memes.task("bo", "confounders"), memes.as_("bo")
+    memes.send(bo, f"/memes/confound/{task}", {"side": "image", "do": "nothing can flip it"})
+    page = manager.get("/projects/memes/memes/families?kind=unimodal hate").text
+    assert meme.id in page
+    assert "Nothing can flip it." in page
+    assert "No meme here yet" in manager.get("/projects/memes/memes/families?kind=benign text").text
+    hub = manager.get("/projects/memes/memes").text
+    assert "Hateful Memes took 27 minutes" in hub
+
+
+def test_agreement_is_cohens_kappa_over_pairs_on_label_and_scale_as_scikit_learn_has_it(memes):
+    from sklearn.metrics import cohen_kappa_score
+
+    unsure = {"rating": ("not sure",)}
+    given = [(HATEFUL, HATEFUL), (HATEFUL, HARMLESS), (HARMLESS, unsure), (HARMLESS, HARMLESS), (HARMLESS, HARMLESS)]
+    with memes.site.store.write() as db:
+        rating = phases.by_name(db, "memes", "rating")
+        frame = [Post(f"r{n}", f"meme {n}", "en") for n in range(len(given))]
+        keys = [stored_posts.add(db, it, project="memes", by="shell") for it in frame]
+        meme_steps.enqueue(db, rating, keys, by="shell")
+    for number, pair in enumerate(given):
+        for name, answers in zip(("bo", "cy"), pair, strict=True):
+            memes.bench.rate(frame[number], (name,), answers)
+    with memes.site.store.read() as db:
+        binary, scale = rating_agreement(db, memes.bench.project)
+    codes = [[str(answers["rating"]) for answers in side] for side in zip(*given, strict=True)]
+    sure = [pair for pair in zip(*codes, strict=True) if "('not sure',)" not in pair]
+    assert (binary.question.name, scale.question.name) == ("hate", "rating")
+    assert scale.kappa.value == pytest.approx(cohen_kappa_score(*codes))
+    assert binary.kappa.value == pytest.approx(cohen_kappa_score(*zip(*sure, strict=True)))
+    assert (binary.kappa.n, scale.kappa.n) == (4, 5)
+    page = memes.as_("expert").get("/projects/memes/memes/figures").text
+    assert "0.684" in page
+    assert f"{scale.kappa.value:.3f}" in page
+
+
+def test_the_rule_for_severe_disagreement_is_changed_by_a_form_and_bad_values_are_said(memes):
+    manager = memes.as_("expert")
+    form = {"least": "1", "middle": "left out", "experts": "3"}
+    assert memes.send(manager, "/memes/rule", form).status_code == 303
+    with memes.site.store.read() as db:
+        kept = projects.get(db, "memes").settings["adjudication"]["rating"]
+    assert (kept["least"], kept["middle"], kept["experts"]) == (1, "left out", 3)
+    for wrong in ({"experts": "0"}, {"middle": "half"}, {"least": "x"}):
+        assert memes.send(manager, "/memes/rule", {**form, **wrong}).status_code == 422
+
+
+def test_settled_memes_are_drawn_into_batches_for_people_who_never_saw_them(memes):
+    hateful(memes)
+    manager = memes.as_("expert")
+    page = manager.get("/projects/memes/memes/figures").text
+    di = memes.bench.people["di"]
+    assert f'value="{di.user}"' in page
+    assert memes.bench.people["ada"].user not in page, "who worked on memes may not label them anew"
+    form = {"person": di.user, "batches": "1", "each": "2"}
+    assert "take more" in memes.send(manager, "/memes/batches", form).text
+    assert memes.send(manager, "/memes/batches", {**form, "each": "1"}).status_code == 303
+    with memes.site.store.write() as db:
+        phases.open_phase(db, phases.by_name(db, "memes", "labelled anew").id, by="shell")
+        sheet = labelling.next_sheet(db, memes.bench.project, di)
+        labelling.save(db, sheet, HATEFUL, annotation_id=new_id())
+    assert "100.0%" in manager.get("/projects/memes/memes/figures").text

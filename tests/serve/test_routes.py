@@ -170,6 +170,14 @@ GET  /projects/{project_id}/memes                                           >-++
 POST /projects/{project_id}/memes/undo/{path}                               >-++-----
 GET  /projects/{project_id}/memes/filter                                    >-++-----
 POST /projects/{project_id}/memes/filter/{assignment_id}                    >-+------
+GET  /projects/{project_id}/memes/build                                     >-++-----
+POST /projects/{project_id}/memes/build/{assignment_id}                     >-+------
+GET  /projects/{project_id}/memes/confound                                  >-++-----
+POST /projects/{project_id}/memes/confound/{assignment_id}                  >-+------
+GET  /projects/{project_id}/memes/families                                  >--++---+
+GET  /projects/{project_id}/memes/figures                                   >--++---+
+POST /projects/{project_id}/memes/rule                                      >---+---+
+POST /projects/{project_id}/memes/batches                                   >---+---+
 GET  /projects/{project_id}/report-picture/{assignment_id}                  >-+------
 POST /projects/{project_id}/report-picture/{assignment_id}                  >-+------
 GET  /projects/{project_id}/locked-pictures                                 >---+---+

@@ -110,6 +110,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
         layout = stack([(ids["picture of p"], 320, 240)]).to_dict()
         built = Post("built", "a caption", image=ids["picture of p"], meta={"layout": layout})
         posts.add(db, built, project="p", by="shell")
+        rating = phases.add(db, "p", name="rate", kind="rating", answers=5, in_corpus=True, settings={}, by="shell")
+        items.add(db, rating, [("built", None, None)], by="shell")
         ids |= {f"{task} of p": meme_assignment(db, task, annotator) for task in TASKS}
         spare = users.add(db, login="spare", name="Spare", role="annotator", by="shell")
         project, member = projects.get(db, "p"), members.get(db, "p", annotator)
@@ -178,6 +180,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "/projects/{project_id}/memes/{post}/meme.svg post": "built",
         "/projects/{project_id}/memes/undo/{path} path": "filter",
         "/projects/{project_id}/memes/filter/{assignment_id} assignment_id": ids["filter of p"],
+        "/projects/{project_id}/memes/build/{assignment_id} assignment_id": ids["build of p"],
+        "/projects/{project_id}/memes/confound/{assignment_id} assignment_id": ids["confounders of p"],
     }
 
 

@@ -160,6 +160,19 @@ def stack(images: Sequence[tuple[str, int, int]], width: int = 600) -> MemeLayou
     return MemeLayout(width, int(y) or width, tuple(placed))
 
 
+def with_pictures(layout: MemeLayout, images: Sequence[tuple[str, int, int]]) -> MemeLayout:
+    """Return a layout's texts over other pictures (name, width, height); what stood low keeps to the lower edge."""
+    stacked = stack(images, layout.width)
+    grown = stacked.height - layout.height
+    moved = []
+    for box in layout.texts:
+        y = box.y + grown if box.y + box.height / 2 > layout.height / 2 else box.y
+        moved.append(replace(box, y=max(0.0, min(y, stacked.height - box.height))))
+    placed = stacked.with_texts(moved)
+    same = stacked.width == layout.width and placed.text == layout.text
+    return placed if same else caption(stacked, layout.text)
+
+
 def caption(layout: MemeLayout, top: str = "", bottom: str = "", **style: Any) -> MemeLayout:
     """Return a layout with a line of text at the top and one at the bottom, as most memes have them."""
     margin = round(layout.width * 0.03)

@@ -39,11 +39,13 @@ def editor_of(
     source_text: str = "",
     images: Sequence[str] = (),
     hidden: Mapping[str, str] | None = None,
+    title: str = "editor.source",
 ) -> dict[str, Any]:
     """Return the values of `parts/meme_editor.html`.
 
     It posts to `save` with the fields in `hidden`. `images` are the pictures that may be put on the canvas, besides
-    those of the layout; `source` is the key of the meme to build after, shown as this person sees pictures.
+    those of the layout; `source` is the key of the meme to build after, shown as this person sees pictures. `title` is
+    the key of the words above it.
     """
     assert change in KEEPS, change
     keys = list(dict.fromkeys([*(placed.image for placed in layout.images), *images]))
@@ -57,6 +59,7 @@ def editor_of(
         "on_canvas": tuple(placed.image for placed in layout.images),
         "source": source,
         "source_text": source_text,
+        "source_title": title,
         "choice": choice,
         "hidden": dict(hidden or {}),
         "draw": f"{place.address}/memes/draw",
@@ -88,6 +91,15 @@ def layout_in(
     if not layout.images:
         raise LocalizedError("meme_without_picture", status=422)
     return layout
+
+
+def sent_layout(form: FormData) -> MemeLayout | None:
+    """Return the layout that the editor's form holds, to show it again; None where it can't be read."""
+    sent = form.get("layout")
+    try:
+        return read_layout(sent) if form.get("scripted") == "1" and isinstance(sent, str) else None
+    except UserError:
+        return None
 
 
 def read_layout(text: str) -> MemeLayout:

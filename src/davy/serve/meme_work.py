@@ -12,7 +12,7 @@ from starlette.responses import Response
 from davy.annotate import care, meme_tasks
 from davy.annotate.meme_tasks import MemeTask
 from davy.core.errors import UserError
-from davy.serve import render
+from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.labelling.steps import redirect_page, require_consent
 from davy.serve.membership import Place
@@ -31,7 +31,9 @@ def begin_task(request: Request, place: Place, task: str) -> MemeTask | Response
         if care.before_next(db, place.project, member_of(place)) is not None:
             return redirect_page(request, f"{place.address}/rest")
         found = meme_tasks.next_task(db, place.project, member_of(place), task)
-    return found or render.redirect(request, f"{place.address}/memes", "no_meme_now")
+    # What the page before this one said, with its way to undo it, stays to be said.
+    note = None if cookies.read(request, "note") else "no_meme_now"
+    return found or render.redirect(request, f"{place.address}/memes", note)
 
 
 def open_task(request: Request, place: Place, task: str, assignment_id: str) -> MemeTask | Response:
@@ -49,6 +51,15 @@ def go_on(request: Request, place: Place, task: str, note: str) -> Response:
     """Return the way to the next meme; its page says what happened, and offers to take it back."""
     undo = f"{place.address}/memes/undo/{PATHS[task]}"
     return render.redirect(request, task_path(place, task), note, undo=undo)
+
+
+def skipped(request: Request, place: Place, task: MemeTask, form: FormData) -> Response | None:
+    """Put a meme off where the form says so, and return the way to the next one; else None."""
+    if field(form, "do") != "skip":
+        return None
+    with context_of(request).store.write() as db:
+        meme_tasks.skip(db, task)
+    return go_on(request, place, task.task, "meme_skipped")
 
 
 def task_path(place: Place, task: str) -> str:

@@ -23,7 +23,7 @@ from davy.serve.context import context_of
 from davy.serve.labelling.sheets import display_choice_of
 from davy.serve.library_picker import picker_of
 from davy.serve.membership import Place, in_project, project_page
-from davy.serve.meme_work import begin_task, go_on, open_task, seconds_in
+from davy.serve.meme_work import begin_task, go_on, open_task, seconds_in, skipped
 from davy.serve.pages.consent import member_of
 from davy.serve.visitor import Form, field
 from davy.store import meme_steps
@@ -71,11 +71,9 @@ def save(request: Request, place: Works, assignment_id: str, form: Form) -> Resp
     task = open_task(request, place, "filter", assignment_id)
     if isinstance(task, Response):
         return task
+    if done := skipped(request, place, task, form):
+        return done
     store, do = context_of(request).store, field(form, "do")
-    if do == "skip":
-        with store.write() as db:
-            meme_tasks.skip(db, task)
-        return go_on(request, place, "filter", "meme_skipped")
     filled = _read(form)
     if wrong := _missing(filled, none_fits=do == "none"):
         words = render.translator_of(request)
