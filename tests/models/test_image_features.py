@@ -183,7 +183,7 @@ def test_a_file_of_features_with_wrong_shapes_or_pickles_is_refused(tmp_path):
     with pytest.raises(UserError, match="must be"):
         read_regions(path)
     np.savez(path, id=np.array(["a"], dtype=object), features=np.zeros((1, 1, 1)), boxes=np.zeros((1, 1, 4)))
-    with pytest.raises(UserError, match="no file of region features"):
+    with pytest.raises(UserError, match="does not hold region features"):
         read_regions(path)
     path.write_bytes(b"no archive")
     with pytest.raises(UserError):

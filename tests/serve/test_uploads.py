@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from davy.actions.file_checks import UploadLimits, check_contents
-from davy.actions.parquet_check import measure_parquet
 from davy.core import UserError
+from davy.files.measured import measure_table
 from davy.serve.uploads import Upload, receive, safe_name
 
 SMALL = UploadLimits(size=3_000_000, unpacked=40_000_000, ratio=100, members=50, columns=100, line=100_000)
@@ -211,4 +211,4 @@ def test_a_parquet_file_that_unpacks_to_far_more_is_refused(tmp_path):
 def test_a_parquet_file_that_takes_too_much_memory_ends_its_reader_and_not_the_server(tmp_path):
     bomb = repeated_parquet(tmp_path / "bomb.parquet", 3_000_000)
     with pytest.raises(UserError, match=r"more than 0.5 GB of memory|can't be read"):
-        measure_parquet(bomb, most_cells=100_000_000, memory=2**29)
+        measure_table(bomb, most_cells=100_000_000, memory=2**29)

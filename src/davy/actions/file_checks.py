@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from davy.actions.parquet_check import LONGEST_FOOTER, measure_parquet
 from davy.core.errors import UserError
+from davy.files.measured import LONGEST_FOOTER, measure_table
 
 CHUNK = 1 << 20
 _BINARY = frozenset(range(32)) - {9, 10, 12, 13, 27}
@@ -157,7 +157,7 @@ def _check_parquet(path: Path, limits: UploadLimits) -> None:
         raise UserError("The Parquet file is cut short. Write it again.", status=422)
     if footer > LONGEST_FOOTER:
         raise UserError("The Parquet file's footer is too large to read safely.", status=413)
-    measured = measure_parquet(path, most_cells=limits.cells)
+    measured = measure_table(path, most_cells=limits.cells)
     _check_columns(measured["columns"], limits)
     if measured["bytes"] > limits.unpacked:
         raise UserError(

@@ -89,7 +89,7 @@ def translate_errors(name: str) -> Iterator[None]:
 
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         user = _inner(error)
         if user is not None:
             raise user from None

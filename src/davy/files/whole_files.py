@@ -15,10 +15,12 @@ import polars as pl
 from davy.core.errors import UserError, nearest
 from davy.files.file_table import FileTable, refuse_odd_names
 from davy.files.formats import FileFormat
+from davy.files.measured import ARROW, measure_table
 from davy.files.packed import FAULTS, damaged, open_packed
 
 LARGEST = 512 << 20
 """The most bytes, unpacked, of a file that is read whole."""
+MOST_CELLS = 500_000_000
 
 
 def read(path: Path, name: str, format: FileFormat, encoding: str | None = None) -> FileTable:
@@ -73,11 +75,13 @@ def _arrow(path: Path, _: str | None) -> pl.DataFrame:
     if path.stat().st_size > 8 * LARGEST:
         raise UserError(f"{path} holds more than {8 * LARGEST >> 20} MiB, which is too much at once. Make it .parquet.")
     with path.open("rb") as file:
-        is_file = file.read(6) == b"ARROW1"
+        is_file = file.read(len(ARROW)) == ARROW
     try:
+        measure_table(path, most_cells=MOST_CELLS, kind="Arrow")
         return pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise UserError(f"{path} is no Arrow file that can be read. Is it complete?") from error
+    except (UserError, pl.exceptions.PolarsError, OSError) as error:
+        why = f" {error}" if isinstance(error, UserError) else ""
+        raise UserError(f"{path} is no Arrow file that can be read. Is it complete?{why}") from error
 
 
 def _text(path: Path, encoding: str | None) -> str:

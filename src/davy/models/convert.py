@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
+from davy.files.arrays import open_arrays
 from davy.files.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -69,11 +70,8 @@ def read_npz(path: Path) -> dict[str, Array]:
     """Return the arrays of a NumPy archive; arrays of objects, which are pickles, are refused."""
     import numpy as np
 
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            found = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} holds something other than plain arrays, which is never loaded.") from error
+    with open_arrays(path, "plain arrays, and nothing else is ever loaded") as arrays:
+        found = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
     for name, array in found.items():
         if array.dtype.name not in STORAGES.values():
             raise UserError(f"Array {name!r} is of type {array.dtype}, which safetensors does not keep.")

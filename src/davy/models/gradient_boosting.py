@@ -15,6 +15,7 @@ from davy.core.errors import UserError
 from davy.core.gold import targets
 from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
+from davy.files.arrays import open_arrays
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
 from davy.models.learnt_rows import keep_learnt
@@ -98,13 +99,12 @@ class GradientBoosting:
     @classmethod
     def open(cls, folder: Path, manifest: folders.Manifest) -> GradientBoosting:
         """Return the scorer that `save` wrote."""
-        import numpy as np
         import xgboost
 
         boosters = {}
         for i, question in enumerate(manifest.questions):
             boosters[question.name] = xgboost.Booster(model_file=folder / f"booster-{i}.json")
-        with np.load(folder / "rarity.npz", allow_pickle=False) as arrays:
+        with open_arrays(folder / "rarity.npz", "this model's weights") as arrays:
             rarity = arrays["rarity"]
         trees, depth = int(manifest.settings["trees"]), int(manifest.settings["depth"])
         cut = manifest.settings["pieces"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from davy.core.errors import UserError
+from davy.files.arrays import open_arrays
 from davy.files.atomic import atomic_path
 from davy.image.picture import Picture, on_white
 
@@ -122,16 +123,11 @@ def write_regions(path: Path, regions: RegionFeatures) -> None:
 
 def read_regions(path: Path, ids: Sequence[str] | None = None) -> RegionFeatures:
     """Return the regions in an `.npz`, in the order of `ids` where they are given; one that is missing is an error."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            names = tuple(str(name) for name in arrays["id"])
-            features, boxes = arrays["features"], arrays["boxes"]
-            labels = arrays.get("labels")
-            scores = arrays.get("scores")
-    except OSError as error:
-        raise UserError(f"Can't read {path}: {error.strerror or 'it is no .npz file'}.") from None
-    except (KeyError, ValueError) as error:
-        raise UserError(f"{path} is no file of region features (id, features, boxes): {error}.") from None
+    with open_arrays(path, "region features (id, features, boxes)") as arrays:
+        names = tuple(str(name) for name in arrays["id"])
+        features, boxes = arrays["features"], arrays["boxes"]
+        labels = arrays.get("labels")
+        scores = arrays.get("scores")
     if features.ndim != 3 or boxes.shape != (*features.shape[:2], 4) or len(names) != len(features):
         raise UserError(
             f"{path}: features have the shape {features.shape} and boxes {boxes.shape} for {len(names)} ids. "

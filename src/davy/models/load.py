@@ -108,7 +108,12 @@ def open_folder(folder: Path) -> Scorer:
             f"{folder} needs the engine {manifest.engine!r}, which this Davy does not have "
             f"(it has {', '.join(ENGINES)}). Update Davy."
         )
-    scorer: Scorer = _found(ENGINES[manifest.engine]).open(folder, manifest)
+    engine = _found(ENGINES[manifest.engine])
+    try:
+        scorer: Scorer = engine.open(folder, manifest)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        why = f"{type(error).__name__}: {error}"[:200]
+        raise UserError(f"{folder} can't be opened as {manifest.engine} ({why}). Export the model again.") from error
     if manifest.engine in SELF_CALIBRATED or not (manifest.temperatures or manifest.thresholds):
         return scorer
     return CalibratedScorer(scorer, manifest.temperatures, manifest.thresholds, folder)

@@ -17,6 +17,7 @@ from davy.core.errors import UserError
 from davy.core.gold import targets
 from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
+from davy.files.arrays import open_arrays
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
 from davy.models.learnt_rows import keep_learnt
@@ -106,15 +107,10 @@ class Tfidf:
         """Return the scorer that `save` wrote."""
         import numpy as np
 
-        try:
-            with np.load(folder / ARRAYS, allow_pickle=False) as arrays:
-                rarity = arrays["rarity"].astype(np.float64)
-                weights = {q.name: arrays[f"weights.{q.name}"].astype(np.float32) for q in manifest.questions}
-                offsets = {q.name: arrays[f"offsets.{q.name}"] for q in manifest.questions}
-        except (OSError, ValueError, KeyError) as error:
-            raise UserError(
-                f"{folder / ARRAYS} does not hold this model's weights. Train and save it again."
-            ) from error
+        with open_arrays(folder / ARRAYS, "this model's weights") as arrays:
+            rarity = arrays["rarity"].astype(np.float64)
+            weights = {q.name: arrays[f"weights.{q.name}"].astype(np.float32) for q in manifest.questions}
+            offsets = {q.name: arrays[f"offsets.{q.name}"] for q in manifest.questions}
         pieces = manifest.settings["pieces"]
         cut = NgramHasher(tuple(pieces["characters"]), tuple(pieces["words"]), int(pieces["bits"]))
         strength = float(manifest.settings["strength"])
