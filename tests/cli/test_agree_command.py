@@ -133,7 +133,7 @@ def test_a_scheme_knows_spellings_order_and_where_a_question_does_not_apply(davy
         "p2,1,not sexist,none\np2,2,not sexist,none\np2,3,not sexist,none\n"
         "p3,1,sexist,3. animosity\np3,2,sexist,2. derogation\np3,3,sexist,3. animosity\n"
     )
-    line = ["agree", path, "--scheme", "edos", "--label", "label_sexist=sexist", "--label", "label_category=category"]
+    line = ["agree", path, "--scheme", "edos", "--label", "sexist=label_sexist", "--label", "category=label_category"]
     code, out, err = davy(*line, "--json")
     assert code == 0, err
     sexist, category = json.loads(out)["studies"]
@@ -252,7 +252,7 @@ GOOD = "item,annotator,label\n1,a,x\n1,b,y\n"
         (GOOD, ["--order", "x"], "must list two or more different labels"),
         (GOOD, ["--order", "x,z"], "Label 'y' is not among the labels given: x, z"),
         (GOOD, ["--scheme", "hate"], "Scheme 'hate' has no question 'label'"),
-        (GOOD, ["--scheme", "hate", "--label", "label=hate"], "'x' in column 'label' is not a label of 'hate'"),
+        (GOOD, ["--scheme", "hate", "--label", "hate=label"], "'x' in column 'label' is not a label of 'hate'"),
         (f"item,annotator,label\n1,a,{'long ' * 20}\n", ["--order", "x,y"], "Label of 99 characters is not among"),
         (GOOD, ["--out", "no/folder/f.csv"], "The folder no/folder does not exist"),
         (GOOD, ["--out", "figures.xls"], "the extension does not say which format"),

@@ -27,6 +27,7 @@ from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input, require_writable, write_json, write_text
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, names_format, output_format
+from davy.files.many_files import short_name
 
 BATCH = 20_000
 
@@ -61,7 +62,7 @@ def clean_file(
         if not any(isinstance(step, DropDuplicates) and step.by == "id" for step in chosen.steps):
             post_columns.check_ids(posts)
         with tempfile.TemporaryDirectory(prefix="davy-clean-", ignore_cleanup_errors=True) as folder:
-            reporter.begin(f"Cleaning {Path(source.path).name}", posts.rows)
+            reporter.begin(f"Cleaning {short_name(source.path)}", posts.rows)
             cleaned = run_recipe(
                 _batches(posts),
                 chosen,

@@ -10,6 +10,7 @@ from davy.collect import corpora
 from davy.core.errors import UserError
 from davy.files import tables
 from davy.files.formats import names_format, output_format
+from davy.files.many_files import short_name
 from davy.files.tables import Conversion
 
 
@@ -26,7 +27,7 @@ def convert_file(
     output_format(target, out_format)
     if answers and not source.corpus:
         raise UserError("--answers needs --corpus: which of its columns are answers, only a corpus's description says.")
-    reporter.begin(f"Converting {Path(source.path).name}")
+    reporter.begin(f"Converting {short_name(source.path)}")
     if source.corpus:
         for option, value in (
             ("--encoding", source.encoding),

@@ -83,7 +83,7 @@ def evaluate(
         detectors,
         title=f"{source.name}, {part}" if part else source.name,
         data=data_hash(chosen, columns),
-        settings={"file": Path(source.path).name, "scheme": f"{rules.name} {rules.version}", "split": part},
+        settings={"file": source.name, "scheme": f"{rules.name} {rules.version}", "split": part},
         bootstrap=bootstrap or Bootstrap(),
     )
     if not texts:

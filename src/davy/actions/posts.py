@@ -19,12 +19,17 @@ from davy.compare.gold import ROW
 from davy.core.errors import UserError
 from davy.files import post_columns, tables
 from davy.files.file_table import FileTable, translate_errors
+from davy.files.formats import display_name
+from davy.files.many_files import short_name
 from davy.measure.answer_columns import ANNOTATOR_NAMES, ITEM_NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class PostSource:
-    """A file or folder of posts (`-` is stdin), and what its name does not say: corpus, columns, format."""
+    """A file or folder of posts (`-` is stdin), and what its name does not say: corpus, columns, format.
+
+    `path` may be a pattern, or several paths, one a line: `files.many_files.join_paths`.
+    """
 
     path: str
     corpus: str | None = None
@@ -82,10 +87,9 @@ def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
         made = post_columns.as_posts(table, text=source.text, id=source.id)
         if unique_ids:
             post_columns.check_ids(made)
-        with translate_errors(source.path):
+        with translate_errors(table.name):
             frame = made.frame.collect().with_row_index(ROW, offset=1)
-    name = "stdin" if source.path == "-" else Path(source.path).name
-    return LoadedPosts(frame, source.path, name, None, made.json)
+    return LoadedPosts(frame, display_name(source.path), short_name(source.path), None, made.json)
 
 
 def refuse_answers(table: FileTable) -> None:

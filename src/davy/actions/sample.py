@@ -65,7 +65,7 @@ def sample_file(
     with tables.open_table(source.path, format=source.format, encoding=source.encoding) as table:
         posts = post_columns.check_ids(post_columns.as_posts(table, text=source.text, id=source.id))
         if "sampler" in posts.columns and not replace_column:
-            raise UserError(f"{source.path} has a column 'sampler' already. Write over it with --replace.")
+            raise UserError(f"{posts.name} has a column 'sampler' already. Write over it with --replace.")
         columns = _read_columns(posts, chosen, judge_columns(who, chosen.judged_by))
         done = draw(columns, chosen, load_judges(who, chosen.judged_by, reporter), seed=seed)
         if not int(done.samplers.is_not_null().sum()):

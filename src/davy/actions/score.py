@@ -25,6 +25,7 @@ from davy.files.atomic import refuse_input
 from davy.files.data_hash import file_hash
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, names_format, output_format
+from davy.files.many_files import short_name
 from davy.files.run_folder import open_run_folder, skip_rows
 from davy.models.cascade_screen import as_cascade
 from davy.score.batch import PROBABILITIES, ScoreSettings, added_columns, check_columns, score_frames
@@ -152,7 +153,7 @@ class _FileRun:
             text = post_columns.text_column(table, self.source.text)
             self.settings = replace(self.settings, text=text)
             check_columns(table.columns, self.scorer, self.settings)
-            self.reporter.begin(f"Scoring {Path(path).name}", table.rows)
+            self.reporter.begin(f"Scoring {short_name(path)}", table.rows)
             if STDIO in (path, self.out):
                 if resume:
                     raise UserError("--resume needs files: stdin and stdout can't be taken up again.")
@@ -168,7 +169,7 @@ class _FileRun:
         return ScoredFile(model_of(self.scorer), self.out, posts, without, verdicts, seconds, unsupported)
 
     def _write_in_parts(self, table: FileTable, resume: bool | None) -> None:
-        file, out = Path(self.source.path), Path(self.out)
+        file, out = self.source.path, Path(self.out)
         refuse_input(out, file)
         identity = {
             "input": file_hash(file),

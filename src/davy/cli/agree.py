@@ -19,6 +19,7 @@ from davy.files.atomic import require_folder_of, write_json
 from davy.files.data_hash import rows_hash
 from davy.files.file_table import translate_errors
 from davy.files.formats import display_name, output_format
+from davy.files.many_files import join_paths
 from davy.measure import answer_columns as pick
 from davy.measure.agreement import FROM_COUNTS
 from davy.measure.agreement_study import (
@@ -40,14 +41,19 @@ if TYPE_CHECKING:
 
 
 def agree(
-    file: Annotated[str, typer.Argument(help="CSV, TSV, JSONL or Parquet with people's answers; - is stdin.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="F…", help="People's answers: files, folders or patterns in quotes; - is stdin."),
+    ],
     item: Annotated[str | None, typer.Option("--item", help="Column that names the item.")] = None,
     annotator: Annotated[
         list[str] | None, typer.Option("--annotator", help="Column that names the annotator; wide: each one's column.")
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option("--label", help="Column of answers, once a question; COLUMN=QUESTION to name it."),
+        typer.Option(
+            "--label", metavar="[Q=]C", help="Column of answers, once a question; QUESTION=COLUMN to name it."
+        ),
     ] = None,
     by: Annotated[str | None, typer.Option("--by", help="Column to split by, such as the phase.")] = None,
     wide: Annotated[bool, typer.Option("--wide", help="One row an item, one column an annotator.")] = False,
@@ -96,7 +102,7 @@ def agree(
 
         davy agree answers.csv --scheme gmhp7k --by phase --subsets --out figure2.html
 
-        davy agree edos.csv --scheme edos --label label_sexist=sexist --label label_category=category
+        davy agree edos.csv --scheme edos --label sexist=label_sexist --label category=label_category
 
         davy agree ratings.csv --wide --item id --annotator ann --annotator ben --annotator cay --json
     """
@@ -107,6 +113,7 @@ def agree(
         _writable(out, subsets)
     bootstrap = Bootstrap(resamples, seed, method=interval)
     known = _scheme(scheme)
+    file = join_paths(files)
     names = [_parse_named(text) for text in label or []]
     rows, item, who, asked = _read(file, item, annotator or [], names, by, wide, known, format, encoding)
     rows, asked = _in_words_of(known, rows, asked, order)
@@ -125,7 +132,7 @@ def agree(
         )
     settings = {"by": by, "resamples": resamples, "seed": seed, "interval": interval, "level": bootstrap.level}
     result: dict[str, Any] = {
-        "file": file,
+        "file": display_name(file),
         "data": rows_hash(rows),
         "settings": settings,
         "studies": [s.to_dict() for s in found],
@@ -142,8 +149,8 @@ def agree(
 
 
 def _parse_named(text: str) -> tuple[str, str]:
-    """Return the column and the question of `COLUMN` or `COLUMN=QUESTION`."""
-    column, _, question = text.partition("=")
+    """Return the column and the question of `COLUMN` or `QUESTION=COLUMN`, the order of `--gold`."""
+    question, _, column = text.rpartition("=")
     return column, question or column
 
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def calibrate(
     model: Annotated[str, typer.Argument(metavar="M", help="A detector that has a folder: davy model list.")],
-    file: Annotated[str, typer.Argument(metavar="F", help="Posts with Q.gold columns that it did not learn from.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="F…", help="Posts with Q.gold columns that it did not learn from.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The new model folder.")],
     threshold: Annotated[
         str,
@@ -45,10 +47,11 @@ def calibrate(
     from davy.actions.posts import PostSource, load_posts, select_split
     from davy.actions.scorers import load_scorer
     from davy.files.atomic import check_folder
+    from davy.files.many_files import join_paths
 
     check_folder(out)
     scorer = load_scorer(model)
-    posts, _ = select_split(load_posts(PostSource(file, corpus, text_column)).frame, split)
+    posts, _ = select_split(load_posts(PostSource(join_paths(files), corpus, text_column)).frame, split)
     with console.ShellReporter() as reporter:
         calibrated, found = run(
             scorer, posts, gold=gold or (), threshold=threshold, temperature=temperature, reporter=reporter

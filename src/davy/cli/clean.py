@@ -14,14 +14,15 @@ from davy.actions.posts import PostSource
 from davy.clean import recipe as recipes
 from davy.clean.funnel import Funnel
 from davy.cli import console
-from davy.cli.options import ClusterAddress, EngineName, Format, IdColumn, TextColumn
+from davy.cli.options import ClusterAddress, EngineName, Format, IdColumn, SomePostFiles, TextColumn
 from davy.core.errors import UserError
 from davy.files.formats import STDIO
+from davy.files.many_files import join_paths
 from davy.files.yaml_objects import read_shipped_or_file
 
 
 def clean(
-    file: Annotated[str | None, typer.Argument(metavar="F", help="The posts to clean; '-' is stdin.")] = None,
+    files: SomePostFiles = None,
     recipe: Annotated[str, typer.Option(metavar="R", help="edos, gmhp7k, or the YAML file of your own.")] = "edos",
     out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; '-' is stdout.")] = None,
     near: Annotated[
@@ -64,10 +65,11 @@ def clean(
     if show:
         print(read_shipped_or_file(recipe, recipes.PACKAGE, "recipe").decode(errors="replace"), end="")
         return
-    if file is None or out is None:
+    if not files or out is None:
         raise UserError("Name the posts and where to write: davy clean F --recipe R --out F2.")
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
+    file = join_paths(files)
     source = PostSource(file, text=text_column, id=id_column, format=format, encoding=encoding)
     if uses_shards(file, out, engine, address, None):
         with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:

@@ -138,7 +138,9 @@ def list_(database: Database = None, json: Json = False) -> None:
 @app.command("fit")
 def fit(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The community.")],
-    file: Annotated[str, typer.Argument(metavar="F", help="Posts with settled answers (Q.gold) of the community.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="F…", help="Posts with settled answers (Q.gold) of the community.")
+    ],
     rule: Annotated[
         str, typer.Option("--threshold", metavar="RULE", help="precision=0.9, recall=0.9, macro-f1 or cost=5.")
     ] = "precision=0.9",
@@ -157,13 +159,15 @@ def fit(
     from davy.actions.posts import load_posts
     from davy.actions.scorers import load_scorer
     from davy.core.gold import name_gold
+    from davy.files.many_files import join_paths
     from davy.store import communities
 
     with open_store(database) as store:
         with store.read() as db:
             community = communities.get(db, name)
         scorer = load_scorer(model)
-        posts = name_gold(load_posts(file).posts, gold or (), scorer.questions, [community.question], file=file)
+        source = load_posts(join_paths(files))
+        posts = name_gold(source.posts, gold or (), scorer.questions, [community.question], file=source.path)
         fitted = fit_threshold(posts, scorer, community.question, rule)
         with store.write() as db:
             thresholds = {**community.thresholds, fitted.question: fitted.threshold}

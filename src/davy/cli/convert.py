@@ -9,15 +9,14 @@ import typer
 from davy.actions.convert import convert_file
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus
+from davy.cli.options import Corpus, PostFiles
 from davy.core.errors import UserError
 from davy.files.formats import STDIO
+from davy.files.many_files import join_paths
 
 
 def convert(
-    file: Annotated[
-        str, typer.Argument(metavar="F", help="The file to read; '-' is stdin. With --corpus, or a folder.")
-    ],
+    files: PostFiles,
     out: Annotated[str, typer.Option("--out", metavar="F2", help="The file to write; '-' is stdout.")],
     corpus: Corpus = None,
     answers: Annotated[
@@ -42,6 +41,8 @@ def convert(
 
       davy convert posts.jsonl --out posts.parquet
 
+      davy convert part-1.csv part-2.csv --out posts.parquet
+
       davy convert tweets.csv --text-column tweet --id-column tweet_id --out posts.jsonl
 
       davy convert edos_labelled_aggregated.csv --corpus edos --out edos.parquet
@@ -54,7 +55,7 @@ def convert(
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     with console.ShellReporter() as reporter:
-        source = PostSource(file, corpus, text_column, id_column, format, encoding)
+        source = PostSource(join_paths(files), corpus, text_column, id_column, format, encoding)
         done = convert_file(source, out, answers=answers, reporter=reporter)
     if json:
         value = {"rows": done.rows, "columns": done.columns, "seconds": round(done.seconds, 3), "out": done.out}

@@ -11,12 +11,13 @@ import typer
 from davy.actions import describe as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, TextColumn
+from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, PostFiles, TextColumn
 from davy.core.errors import UserError, nearest
 from davy.describe.describe import EN_DE
 from davy.describe.documents import read_about
 from davy.describe.meme_page import answer_table, class_table
 from davy.describe.page import CLOUD_SIZES, label_table, overview
+from davy.files.many_files import join_paths
 
 if TYPE_CHECKING:
     from davy.describe.describe import CorpusStatistics
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def describe(
-    file: Annotated[str, typer.Argument(metavar="F", help="Posts; '-' is stdin. With --corpus, or a folder.")],
+    files: PostFiles,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the report, pictures and papers here.")] = None,
     corpus: Corpus = None,
     scheme: Annotated[
@@ -76,6 +77,7 @@ def describe(
         raise UserError(
             f"--clouds {cloud_size!r} is not known. Use npmi or frequency.{nearest(cloud_size, CLOUD_SIZES)}"
         )
+    file = join_paths(files)
     described = action.describe(
         PostSource(file, corpus, text_column, id_column, format),
         name=name,

@@ -11,7 +11,7 @@ import typer
 from davy.actions import evaluate as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, TextColumn
+from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, PostFiles, TextColumn
 from davy.compare.mistakes import mistake_table
 from davy.compare.results import (
     calibration_table,
@@ -23,6 +23,7 @@ from davy.compare.results import (
     record,
 )
 from davy.files.atomic import check_folder
+from davy.files.many_files import join_paths
 from davy.measure.intervals import Bootstrap
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    file: Annotated[str, typer.Argument(metavar="F", help="Labelled posts; '-' is stdin. With --corpus, or a folder.")],
+    files: PostFiles,
     model: Annotated[
         list[str] | None, typer.Option("--model", "-m", metavar="M", help="A detector to measure; again for more.")
     ] = None,
@@ -89,7 +90,7 @@ def evaluate(
     check_folder(out)
     with console.ShellReporter() as reporter:
         evaluation = action.evaluate(
-            PostSource(file, corpus, text_column, id_column, format, encoding),
+            PostSource(join_paths(files), corpus, text_column, id_column, format, encoding),
             model or [],
             predictions or [],
             scheme=scheme,

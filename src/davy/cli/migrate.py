@@ -20,7 +20,9 @@ def migrate() -> None:
 
 @app.command("compare")
 def compare(
-    log: Annotated[str, typer.Argument(metavar="F", help="The old scores: CSV, TSV, JSONL or Parquet.")],
+    logs: Annotated[
+        list[str], typer.Argument(metavar="F…", help="The old scores: files, folders, patterns in quotes.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the report and the thresholds.")],
     model: Annotated[str, typer.Option("--model", "-m", metavar="M", help="The detector.")] = "embedded",
     posts: Annotated[
@@ -49,9 +51,12 @@ def compare(
     """
     from davy.actions.migrate import compare_log, parse_thresholds, write_migration
     from davy.files.atomic import check_folder
+    from davy.files.formats import display_name
+    from davy.files.many_files import join_paths, short_name
     from davy.plans.attribute_map import load_attributes
 
     check_folder(out)
+    log = join_paths(logs)
     with console.ShellReporter() as reporter:
         done = compare_log(
             log,
@@ -63,7 +68,9 @@ def compare(
             seed=seed,
             reporter=reporter,
         )
-    files = write_migration(done, out, log=log, command=f"davy migrate compare {Path(log).name} --model {model}")
+    files = write_migration(
+        done, out, log=display_name(log), command=f"davy migrate compare {short_name(log)} --model {model}"
+    )
     if json:
         console.json(done.to_dict())
         return

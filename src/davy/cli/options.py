@@ -6,6 +6,14 @@ from typing import Annotated
 
 import typer
 
+PostFiles = Annotated[
+    list[str],
+    typer.Argument(metavar="F…", help="Posts: files, folders, patterns in quotes, as one table; '-' is stdin."),
+]
+SomePostFiles = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="F…", help="Posts: files, folders, patterns in quotes, as one table; '-' is stdin."),
+]
 Corpus = Annotated[str | None, typer.Option(metavar="NAME", help="Read F as this public corpus: davy corpus list.")]
 GoldColumns = Annotated[
     list[str] | None,

@@ -9,8 +9,9 @@ import typer
 from davy.actions.posts import PostSource
 from davy.actions.sample import sample_file
 from davy.cli import console
-from davy.cli.options import IdColumn, TextColumn
+from davy.cli.options import IdColumn, SomePostFiles, TextColumn
 from davy.core.errors import UserError
+from davy.files.many_files import join_paths
 from davy.files.yaml_objects import read_shipped_or_file
 from davy.report.tables import Column, Table
 from davy.sample import plan as plans
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def sample(
-    file: Annotated[str | None, typer.Argument(metavar="F", help="The cleaned posts to take from.")] = None,
+    files: SomePostFiles = None,
     plan: Annotated[str, typer.Option(metavar="P", help="edos, or the YAML file of your own.")] = "edos",
     out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; a report goes beside it.")] = None,
     judge: Annotated[
@@ -59,9 +60,9 @@ def sample(
     if show:
         print(read_shipped_or_file(plan, plans.PACKAGE, "plan").decode(errors="replace"), end="")
         return
-    if file is None or out is None:
+    if not files or out is None:
         raise UserError("Name the posts and where to write: davy sample F --plan P --out F2.")
-    source = PostSource(file, text=text_column, id=id_column)
+    source = PostSource(join_paths(files), text=text_column, id=id_column)
     with console.ShellReporter() as reporter:
         done = sample_file(
             source,

@@ -12,9 +12,10 @@ from davy.actions.posts import PostSource
 from davy.actions.score import read_image_text, score_file, score_text
 from davy.actions.score_shards import score_shards
 from davy.cli import console
-from davy.cli.options import ClusterAddress, ClusterWorkers, EngineName, Format, TextColumn
+from davy.cli.options import ClusterAddress, ClusterWorkers, EngineName, Format, SomePostFiles, TextColumn
 from davy.core.errors import UserError
 from davy.core.scheme import applicable_questions
+from davy.files.many_files import join_paths
 from davy.score.batch import ScoreSettings
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ BAR = 20
 
 
 def score(
-    file: Annotated[str | None, typer.Argument(metavar="F", help="Posts to score; '-' is stdin.")] = None,
+    files: SomePostFiles = None,
     model: Annotated[
         str, typer.Option("--model", "-m", metavar="M", help="The detector: davy model list.")
     ] = "embedded",
@@ -74,6 +75,8 @@ def score(
 
       davy score posts.csv --model embedded --out scored.parquet
 
+      davy score january.csv february.jsonl 'older/*.parquet' --out scored.parquet
+
       davy score --text "What a day" --explain
 
       davy score --image meme.png
@@ -92,6 +95,7 @@ def score(
     """
 
     one = text is not None or image is not None
+    file = join_paths(files) if files else None
     if (file is None) != one:
         raise UserError("Give a file, or --text or --image: davy score posts.csv --out scored.csv")
     if one and out is not None:

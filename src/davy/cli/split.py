@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.cli import console
-from davy.cli.options import GoldColumns
+from davy.cli.options import GoldColumns, SomePostFiles
 from davy.collect import corpora
 from davy.core.errors import UserError
 from davy.core.gold import name_gold
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input
 from davy.files.file_table import require_column, translate_errors
-from davy.files.formats import output_format
+from davy.files.formats import display_name, output_format
+from davy.files.many_files import join_paths
 from davy.files.yaml_objects import read_shipped_or_file
 from davy.image.perceptual_hash import NEAR
 from davy.image.picture_names import pictures_in
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def split(
-    file: Annotated[str | None, typer.Argument(metavar="F", help="The posts, with Q.gold columns.")] = None,
+    files: SomePostFiles = None,
     plan: Annotated[
         str, typer.Option(metavar="P", help="70/10/20, 80/20, train=rest,test=500, a shipped plan, or a YAML file.")
     ] = "80/10/10",
@@ -93,8 +94,9 @@ def split(
     if show:
         print(read_shipped_or_file(plan, PACKAGE, "plan").decode(errors="replace"), end="")
         return
-    if file is None or (out is None and not check):
+    if not files or (out is None and not check):
         raise UserError("Name the posts and where to write: davy split F --plan P --out F2.")
+    file = join_paths(files)
     if out is not None:
         refuse_input(out, file)
     if check:
@@ -130,6 +132,7 @@ def _split(
 
     output_format(out)
     posts, kinds = _posts(file, corpus)
+    file = display_name(file)
     posts = name_gold(posts, gold, (), file=file)
     if column in posts.columns and not over:
         raise UserError(f"{file} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
@@ -158,6 +161,7 @@ def _check(
 ) -> int:
 
     posts, _ = _posts(file, corpus)
+    file = display_name(file)
     require_column(column, posts.columns, file, "--column")
     found = find_links(posts, group or None, alike[0], _facts(posts, images, file), alike[1])
     report = find_leaks(posts[column], found)
@@ -193,11 +197,9 @@ def _posts(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]
     if corpus is not None:
         table = corpora.load(corpus, file).table
         return table.frame.collect(), table.json
-    if Path(file).is_dir():
-        raise UserError(f"{file} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
     with tables.open_table(file) as table:
         made = post_columns.check_ids(post_columns.as_posts(table))
-        with translate_errors(file):
+        with translate_errors(table.name):
             return made.frame.collect(), made.json
 
 

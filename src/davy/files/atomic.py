@@ -172,7 +172,7 @@ def refuse_existing_folder(path: Path) -> None:
 
 def refuse_input(out: Path | str, *inputs: Path | str) -> None:
     """Raise where the output is one of the inputs: they are read while it is written."""
-    for source in inputs:
+    for source in (path for several in inputs for path in str(several).splitlines()):
         if STDIO not in (str(out), str(source)) and same_file(source, out):
             raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
 

@@ -46,9 +46,9 @@ def rows_hash(rows: pl.DataFrame, *, ordered: bool = False) -> str:
     return hashlib.sha256(f"{len(rows)} {total:064x}".encode()).hexdigest()[:16]
 
 
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hex; of a folder or a pattern, that of its files' hashes."""
+def file_hash(path: Path | str) -> str:
+    """Return the SHA-256 of a file's bytes, in hex; where a path means several files, that of their hashes."""
     if is_many(path):
         return hashlib.sha256("\n".join(file_hash(Path(file)) for file in files_of(path)).encode()).hexdigest()
-    with path.open("rb") as file:
+    with Path(path).expanduser().open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

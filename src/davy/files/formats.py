@@ -71,8 +71,8 @@ def names_format(path: Path | str) -> bool:
 
 
 def display_name(path: Path | str) -> str:
-    """Return how errors and notes name a path; `-` is stdin."""
-    return "stdin" if str(path) == STDIO else str(path)
+    """Return how errors and notes name a path, or several; `-` is stdin."""
+    return "stdin" if str(path) == STDIO else ", ".join(str(path).splitlines())
 
 
 def _by_name(name: str, complaint: str, seen: str) -> FileFormat:

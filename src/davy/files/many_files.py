@@ -1,6 +1,7 @@
-"""Which files a path means: itself, those of a folder, those that match a pattern.
+"""Which files a path means: itself, those of a folder, those that match a pattern, or several paths.
 
-A path in, files out, in order of their names. A folder that Hugging Face's `datasets` saved is known by its own lists,
+A path in, files out, in order of their names. Several paths are one text with a line each (`join_paths`), so that
+whatever takes a path takes several. A folder that Hugging Face's `datasets` saved is known by its own lists,
 and its splits by their folders.
 """
 
@@ -17,8 +18,30 @@ DATASET = ("dataset_dict.json", "state.json")
 """Either says that `datasets` saved a folder: several splits, or one."""
 
 
+def join_paths(paths: Sequence[Path | str]) -> str:
+    """Return several paths as one text that every reader of files takes; stdin can't be among them."""
+    if len(paths) > 1 and STDIO in map(str, paths):
+        raise UserError("'-' is stdin, which can't be read together with files. Write it to a file first.")
+    return "\n".join(map(str, paths))
+
+
+def split_paths(source: Path | str) -> list[str]:
+    """Return the paths that `join_paths` made one text of; one path is itself."""
+    return str(source).splitlines() or [""]
+
+
+def short_name(source: Path | str) -> str:
+    """Return how reports call a source: the file's name without its folder, and how many more there are."""
+    first, *more = split_paths(source)
+    name = "stdin" if first == STDIO else Path(first).name
+    return f"{name} and {len(more)} more" if more else name
+
+
 def files_of(source: Path | str) -> list[Path | str]:
-    """Return the files that a path, a folder or a pattern means."""
+    """Return the files that a path, a folder, a pattern or several of these mean."""
+    paths = split_paths(source)
+    if len(paths) > 1:
+        return [file for one in paths for file in files_of(one)]
     path = Path(source).expanduser()
     if str(source) == STDIO or path.is_file():
         return [source if str(source) == STDIO else path]
@@ -49,7 +72,9 @@ def refuse_mixed(files: Sequence[Path | str], source: Path | str) -> None:
 
 
 def is_many(source: Path | str) -> bool:
-    """Return whether a path means a folder or a pattern, not one file."""
+    """Return whether a path means a folder, a pattern or several paths, not one file."""
+    if len(split_paths(source)) > 1:
+        return True
     path = Path(source).expanduser()
     return str(source) != STDIO and not path.is_file() and (path.is_dir() or is_pattern(source))
 

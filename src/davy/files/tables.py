@@ -25,7 +25,7 @@ from davy.files.atomic import atomic_path, refuse_input
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, WHOLE, FileFormat, display_name, format_of, output_format
 from davy.files.input_file import LINE_CAP, plain_copy
-from davy.files.many_files import files_of, is_many, refuse_mixed, split_of
+from davy.files.many_files import files_of, is_many, refuse_mixed, split_of, split_paths
 from davy.files.output_file import sink, write
 
 __all__ = [
@@ -64,8 +64,14 @@ def open_table(
 ) -> Iterator[FileTable]:
     """Yield a file as a table; copies that reading it needs are removed when the block ends.
 
-    A folder or a pattern (`parts/*.parquet`) is the table of all its files, one after the other.
+    A folder or a pattern (`parts/*.parquet`) is the table of all its files, one after the other; so are several paths.
     """
+    paths = split_paths(path)
+    if len(paths) > 1:
+        with ExitStack() as stack:
+            opened = [stack.enter_context(open_table(one, format=format, encoding=encoding)) for one in paths]
+            yield _joined(display_name(path), opened, [None] * len(opened))
+        return
     if is_many(path):
         with ExitStack() as stack:
             files = files_of(path)

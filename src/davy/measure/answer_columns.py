@@ -11,7 +11,17 @@ from davy.core import UserError
 from davy.core.errors import nearest
 
 ITEM_NAMES = ("item", "item_id", "post", "post_id", "task", "task_id", "unit", "tweet_id", "rewire_id", "case_id", "id")
-ANNOTATOR_NAMES = ("annotator", "annotator_id", "annotator_name", "worker", "worker_id", "rater", "coder", "user")
+ANNOTATOR_NAMES = (
+    "annotator",
+    "annotator_id",
+    "annotator_name",
+    "worker",
+    "worker_id",
+    "rater",
+    "coder",
+    "user",
+    "who",
+)
 LABEL_NAMES = ("label", "labels", "answer", "annotation", "value")
 
 

@@ -23,6 +23,7 @@ from davy.core.post import POST_COLUMNS
 from davy.core.scheme import Scheme
 from davy.files import jsonl, tables
 from davy.files.file_table import ALWAYS_JSON, FileTable, require_column
+from davy.files.many_files import split_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,13 @@ class Corpus:
 
 
 def load(name: str, path: Path | str, *, answers: bool = False) -> Corpus:
-    """Return a corpus from its file, or from the folder that holds its files: one row a post.
+    """Return a corpus from its file, from the folder that holds its files, or from several of these: one row a post.
 
     With `answers`, a row is one person's answer, of every phase: `item`, `annotator`, `phase` and a column a question.
     """
     about = describe(name)
     scheme = schemes.load(about.scheme)
-    parts = [_read(about, scheme, file) for file in _files(about, Path(path))]
+    parts = [_read(about, scheme, file) for one in split_paths(path) for file in _files(about, Path(one))]
     rows = pl.concat(parts, how="diagonal")
     if answers:
         return _answers(rows, about, scheme, str(path))
