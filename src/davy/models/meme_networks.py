@@ -155,7 +155,8 @@ class MemeNetwork(nn.Module):
         self.settings = settings
         self.text = text
         self.picture = PictureInput(settings, image) if settings.features else None
-        self.classifier = Classifier(self.prepare(), settings)
+        self.pooled_width = self.prepare()
+        self.classifier = Classifier(self.pooled_width, settings)
 
     @property
     def text_width(self) -> int:

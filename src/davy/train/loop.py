@@ -9,6 +9,7 @@ resumed ends with the same weights as one that was not.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -42,6 +43,12 @@ class Schedule:
     warmup: float = 0.06
     weight_decay: float = 0.01
     clip: float = 1.0
+    curve: str = "linear"
+    """How the rate falls after the warm-up: straight, or along a half `cosine`."""
+    epsilon: float = 1e-6
+    """AdamW's."""
+    heads: tuple[str, ...] = ("out.", "lm_head.", "cls.")
+    """How the names of parameters start that learn at `head_rate`."""
     average: float = 0.0
     """Decay of a running average of the weights (EMA) that is evaluated and returned; 0 is none."""
     patience: int | None = None
@@ -145,7 +152,8 @@ class _Plan:
         self.schedule = loop.schedule
         self.device = next(loop.module.parameters()).device
         groups = rate_groups(loop.module, loop.schedule)
-        self.optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-6, fused=self.device.type == "cuda")
+        fused = self.device.type == "cuda"
+        self.optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=loop.schedule.epsilon, fused=fused)
         self.rates = [group["lr"] for group in self.optimiser.param_groups]
         self.average = _copy(loop.module) if loop.schedule.average else None
         self.best: dict[str, Tensor] | None = None
@@ -174,7 +182,7 @@ class _Plan:
         if self.steps % self.schedule.accumulate and not last:
             return
         for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
-            group["lr"] = rate * slope(share, self.schedule.warmup)
+            group["lr"] = rate * slope(share, self.schedule.warmup, self.schedule.curve)
         self.loop.team.average(self.loop.module.parameters())
         if self.schedule.clip:
             nn.utils.clip_grad_norm_(self.loop.module.parameters(), self.schedule.clip, foreach=True)
@@ -305,7 +313,7 @@ def rate_groups(module: nn.Module, schedule: Schedule) -> list[dict[str, Any]]:
         if not parameter.requires_grad:
             continue
         decay = 0.0 if parameter.ndim < 2 else schedule.weight_decay
-        if name.startswith(("out.", "lm_head.", "cls.")):
+        if name.startswith(schedule.heads):
             rate = schedule.head_rate or schedule.rate
         else:
             rate = schedule.rate * schedule.layer_decay ** (layers - _depth(name))
@@ -319,9 +327,12 @@ def _depth(name: str) -> int:
     return numbers[0] + 1 if numbers else 0
 
 
-def slope(share: float, warmup: float) -> float:
-    """Return the rate's factor at a share of the run: up over the warm-up, then straight down to 0."""
-    return share / warmup if share < warmup else max(0.0, (1 - share) / (1 - warmup))
+def slope(share: float, warmup: float, curve: str = "linear") -> float:
+    """Return the rate's factor at a share of the run: up over the warm-up, then straight or by a cosine down to 0."""
+    if share < warmup:
+        return share / warmup
+    rest = max(0.0, (1 - share) / (1 - warmup))
+    return rest if curve == "linear" else (1 - math.cos(math.pi * rest)) / 2
 
 
 def _copy(module: nn.Module) -> dict[str, Tensor]:
