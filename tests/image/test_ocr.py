@@ -1,9 +1,9 @@
 """Text on pictures, read by real networks on memes that we drew; what they say is known from the demo's posts."""
 
 import json
+import sys
 from pathlib import Path
 
-import pytest
 from PIL import Image
 
 import davy
@@ -38,13 +38,25 @@ def test_an_empty_picture_asks_for_words(tmp_path, capsys):
     Image.new("RGBA", (2400, 300), (0, 0, 0, 0)).save(path)
     assert read_lines(read_picture(path)) == []
     assert run(["score", "--image", str(path), "--model", "majority"]) == 2
-    assert "Say what it shows: --text" in capsys.readouterr().err
+    assert "Say what it says: --text" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("caption", [None, "a caption"])
-def test_the_command_scores_what_stands_on_a_picture(capsys, caption):
-    words = ["--text", caption] if caption else []
+def test_the_command_scores_what_stands_on_a_picture_and_says_so(capsys):
     path = DEMO / "images" / "spoons.png"
-    assert run(["score", "--image", str(path), *words, "--model", "uniform", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["text"].splitlines()
-    assert found == [*([caption] if caption else []), "Friends at the door", "lay out the spoons"]
+    assert run(["score", "--image", str(path), "--model", "uniform", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["text"].splitlines() == ["Friends at the door", "lay out the spoons"]
+    assert (found["text_was_read"], found["looked_at_picture"]) == (True, False)
+    assert run(["score", "--image", str(path), "--model", "uniform"]) == 0
+    assert "uniform scored the text read from the picture alone" in capsys.readouterr().err
+
+
+def test_with_a_text_nothing_is_read_so_the_base_install_will_do(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rapidocr", None)
+    command = ["score", "--image", str(DEMO / "images" / "spoons.png"), "--model", "uniform"]
+    assert run([*command, "--text", "lay out the spoons"]) == 0
+    assert "scored the text given alone" in capsys.readouterr().err
+    assert run(command) == 2
+    said = capsys.readouterr().err
+    assert "pip install 'davy[memes]'" in said
+    assert said.count("\n") == 1

@@ -49,21 +49,22 @@ def evaluate(
     unseen: bool = False,
     texts: bool = True,
     bootstrap: Bootstrap | None = None,
+    images: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> comparison.Evaluation:
     """Return every detector's figures on the settled answers of the posts, and paired tests between each two.
 
     `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `everywhere` measures yes/no
     child questions on all posts, as no where they don't apply; `texts` keeps the posts' texts for the lists of errors.
-    Each model makes one scoring pass. Posts that a model learnt from are counted beside its figures; with `unseen` they
-    are left out for all models.
+    `images` is the folder of the pictures that posts name. Each model makes one scoring pass. Posts that a model learnt
+    from are counted beside its figures; with `unseen` they are left out for all models.
     """
     if not models and not predictions:
         raise UserError("Say what to measure: --model M (davy model list), or --predictions FILE.")
     check_names([*models, *predictions])
     source = load_posts(posts)
     chosen, part = select_split(source.frame, split, reporter)
-    scorers = load_scorers(models, Learning(gold, questions))
+    scorers = load_scorers(models, Learning(gold, questions), images=images)
     among = tuple({q.name: q for scorer in reversed(scorers.values()) for q in scorer.questions}.values())
     rules, columns = answer_columns(
         chosen, gold, scheme or source.scheme, asked=questions, among=among, file=source.path, reporter=reporter

@@ -27,7 +27,10 @@ from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, names_format, output_format
 from davy.files.many_files import short_name
 from davy.files.run_folder import open_run_folder, skip_rows
+from davy.image.ocr import read_lines, text_of
+from davy.image.picture import Picture, read_picture
 from davy.models.cascade_screen import as_cascade
+from davy.models.load import load
 from davy.score.batch import PROBABILITIES, ScoreSettings, added_columns, check_columns, score_frames
 from davy.score.explain import Explanation, add_reasons, explain
 from davy.score.result import model_of, one_post, records
@@ -65,18 +68,21 @@ class ScoredText:
     scores: Scores
     record: dict[str, Any]
     explanation: Explanation | None = None
+    looked: bool | None = None
+    """Of a meme: whether the detector looked at the picture, or read the text alone."""
+    read: bool = False
+    """Whether the text was read from a picture."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what HTTP returns."""
+        """Return what HTTP returns; of a meme, its text and whether the picture was looked at too."""
+        found = {"model": self.model, **self.record}
+        if self.looked is not None:
+            found |= {"text": self.text, "text_was_read": self.read, "looked_at_picture": self.looked}
         if self.explanation is None:
-            return {"model": self.model, **self.record}
+            return found
         why = self.explanation
         spans = [asdict(weight) for weight in why.weights]
-        return {
-            "model": self.model,
-            **self.record,
-            "why": {"question": why.question, "label": why.label, "spans": spans},
-        }
+        return found | {"why": {"question": why.question, "label": why.label, "spans": spans}}
 
 
 def score_text(
@@ -89,15 +95,40 @@ def score_text(
     return ScoredText(text, model_of(scorer), scores, records(scores)[0], explanation)
 
 
-def read_image_text(image: Path, caption: str | None = None) -> str:
-    """Return what stands on a picture, below its caption where it has one."""
-    from davy.image.ocr import read_lines, text_of
-    from davy.image.picture import read_picture
+def score_meme(
+    image: Path | Picture,
+    text: str | None = None,
+    model: str | Scorer = "embedded",
+    *,
+    lang: str | None = None,
+    why: bool = False,
+) -> ScoredText:
+    """Return one meme's scores. `text` is what stands on the picture; where it is None it is read (extra `memes`).
 
-    text = text_of(read_lines(read_picture(image, name=str(image))))
-    if not text and not caption:
-        raise UserError(f"No text could be read on {image}. Say what it shows: --text '…'")
-    return "\n".join(part for part in (caption, text) if part)
+    A detector that looks at pictures gets picture and text, any other the text alone; `looked` says which it was.
+    """
+    name = "The image" if isinstance(image, Picture) else str(image)
+    picture = image if isinstance(image, Picture) else read_picture(image, name=name)
+    scorer = load(model, images=lambda _: picture) if isinstance(model, str) else model
+    looks = scorer.abilities.images
+    if scorer.abilities.with_images is not None:
+        scorer = scorer.abilities.with_images(lambda _: picture)
+    reads = text is None and not (looks and scorer.name.startswith("ocr:"))
+    said = text or ""
+    if reads:
+        said = text_of(read_lines(picture))
+        if not said and not looks:
+            raise UserError(f"No text could be read on {name}. Say what it says: --text '…'")
+    posts = one_post(said, lang)
+    if looks:
+        posts = posts.with_columns(pl.lit("meme").alias("image"))
+    scores = scorer.score(posts)
+    if why and looks:
+        raise UserError(f"{scorer.name} looks at the picture, so words alone don't explain it. Leave out --explain.")
+    explanation = explain(said, scorer, lang=lang) if why else None
+    return ScoredText(
+        posts["text"][0], model_of(scorer), scores, records(scores)[0], explanation, looked=looks, read=reads
+    )
 
 
 def score_file(

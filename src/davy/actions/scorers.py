@@ -52,11 +52,11 @@ def load_scorer(model: str | Scorer, *, images: Path | None = None, learning: Le
     return load(model, read=(learning or Learning()).read, images=pictures) if isinstance(model, str) else model
 
 
-def load_scorers(models: Models, learning: Learning | None = None) -> dict[str, Scorer]:
-    """Return every detector under its name; one that is named twice is an error."""
+def load_scorers(models: Models, learning: Learning | None = None, *, images: Path | None = None) -> dict[str, Scorer]:
+    """Return every detector under its name; one that is named twice is an error. `images` is the folder of pictures."""
     check_names(list(models))
     named = models if isinstance(models, Mapping) else {name: name for name in models}
-    return {name: load_scorer(model, learning=learning) for name, model in named.items()}
+    return {name: load_scorer(model, images=images, learning=learning) for name, model in named.items()}
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -64,6 +64,9 @@ def evaluate(
         Path | None,
         typer.Option(metavar="DIR", help="Write report.html, results.json, figures.csv and errors.csv here."),
     ] = None,
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder with the pictures that posts name, for meme models.")
+    ] = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: Format = None,
@@ -101,6 +104,7 @@ def evaluate(
             unseen=unseen,
             texts=errors > 0,
             bootstrap=Bootstrap(resamples=resamples, seed=seed),
+            images=images,
             reporter=reporter,
         )
     if out is not None:

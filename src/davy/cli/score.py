@@ -9,7 +9,7 @@ import typer
 
 from davy.actions.engines import open_engine, uses_shards
 from davy.actions.posts import PostSource
-from davy.actions.score import read_image_text, score_file, score_text
+from davy.actions.score import score_file, score_meme, score_text
 from davy.actions.score_shards import score_shards
 from davy.cli import console
 from davy.cli.options import ClusterAddress, ClusterWorkers, EngineName, Format, SomePostFiles, TextColumn
@@ -35,10 +35,11 @@ def score(
     out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; '-' is stdout.")] = None,
     text: Annotated[str | None, typer.Option(metavar="TEXT", help="Score this text instead of a file.")] = None,
     image: Annotated[
-        Path | None, typer.Option(metavar="F", help="Score the text on this picture; --text adds a caption to it.")
+        Path | None, typer.Option(metavar="F", help="Score this meme; --text is what it says, else it is read.")
     ] = None,
     images: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder with the pictures that posts name, for ocr:MODEL.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder with the pictures that posts name: ocr:MODEL, meme models."),
     ] = None,
     lang: Annotated[str | None, typer.Option(help="The language of --text, such as de; else detected.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say which words carried the decision.")] = False,
@@ -65,7 +66,7 @@ def score(
     address: ClusterAddress = None,
     workers: ClusterWorkers = None,
 ) -> None:
-    """Score a file of posts, or one text.
+    """Score a file of posts, one text, or one meme.
 
     The output keeps the input's columns and adds Q (the probability of yes), Q.label and verdict. A run that
     was stopped goes on when the same command is given again. A folder or URL of Parquet shards becomes a folder
@@ -80,6 +81,8 @@ def score(
       davy score --text "What a day" --explain
 
       davy score --image meme.png
+
+      davy score --image meme.png --text "what the meme says" --model memes/concat
 
       davy score memes.jsonl --images img/ --model ocr:embedded --out scored.jsonl
 
@@ -105,8 +108,10 @@ def score(
     if json and out == "-":
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     if one:
-        whole = str(text) if image is None else read_image_text(image, text)
-        _show_text(score_text(whole, model, lang=lang, why=explain), json=json, read=image is not None)
+        if image is None:
+            _show_text(score_text(str(text), model, lang=lang, why=explain), json=json)
+        else:
+            _show_text(score_meme(image, text, model, lang=lang, why=explain), json=json)
         return
     source = PostSource(str(file), text=text_column, format=format, encoding=encoding)
     settings = ScoreSettings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
@@ -164,16 +169,18 @@ def _languages(scored: ScoredFile) -> str:
     return ", ".join(f"{language} {n:,}" for language, n in scored.unsupported.items())
 
 
-def _show_text(scored: ScoredText, *, json: bool, read: bool) -> None:
-    """Print one text's verdict and each question's answer; `read` shows the text, which came from a picture."""
+def _show_text(scored: ScoredText, *, json: bool) -> None:
+    """Print one text's or meme's verdict and each question's answer."""
 
     record = scored.record
     if json:
-        console.json({**scored.to_dict(), **({"text": scored.text} if read else {})})
+        console.json(scored.to_dict())
         return
     out = console.out()
-    if read:
+    if scored.read:
         out.print(_style(" / ".join(console.masked_text(scored.text).splitlines()), "italic"))
+    if scored.looked is not None:
+        console.note(_what_was_scored(scored))
     language = record.get("unsupported_language")
     if language:
         out.print(_style(f"not judged: no detector reads its language ({language})", "bold"))
@@ -189,6 +196,16 @@ def _show_text(scored: ScoredText, *, json: bool, read: bool) -> None:
     if scored.explanation is not None:
         out.print(_explanation_line(scored.explanation))
     out.print(_style(_name_and_version(scored.model), "dim"))
+
+
+def _what_was_scored(scored: ScoredText) -> str:
+    """Return in words what of a meme was scored."""
+    source = "the text read from the picture" if scored.read else "the text given"
+    if scored.looked:
+        return f"{scored.model['name']} scored the picture and {source}."
+    return (
+        f"{scored.model['name']} scored {source} alone: it does not look at pictures. Meme models do: davy meme train."
+    )
 
 
 def _name_and_version(model: dict[str, Any]) -> str:

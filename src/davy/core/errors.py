@@ -11,7 +11,7 @@ EXTRAS = {
         *("accelerate", "huggingface_hub", "ml_dtypes", "onnx", "peft", "safetensors", "scipy", "sklearn", "torch"),
         *("transformers", "xgboost"),
     ),
-    "memes": ("rapidocr", "resvg_py"),
+    "memes": ("cv2", "rapidocr"),
     "scale": ("pyarrow", "ray"),
     "postgres": ("psycopg",),
 }

@@ -43,6 +43,8 @@ class Abilities:
     """Whether scores depend on the words of a text, so that leaving words out explains them."""
     images: bool = False
     """Whether it looks at a post's image; else it reads the text alone."""
+    with_images: Callable[[Callable[[str], Any]], Scorer] | None = None
+    """Returns the same scorer with another source of pictures; None where it looks at none."""
     folder: Path | None = None
     """Where it was loaded from; None where it has no folder."""
     data_hash: str | None = None

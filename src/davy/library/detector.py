@@ -171,6 +171,18 @@ class TextDetector:
 
         return frames.add_columns(posts, added, added_schema(scorer, settings.prefix))
 
+    def score_meme(self, image: str | Path, text: str | None = None, *, lang: str | None = None) -> dict[str, Any]:
+        """Return a meme's record; `text` is what it says, and is read from the picture where it is None.
+
+        A detector that looks at pictures scores both, any other the text alone: `looked_at_picture` says which.
+
+        Example:
+            davy.load("embedded").score_meme("meme.png", "what the meme says")
+        """
+        from davy.actions.score import score_meme
+
+        return score_meme(Path(image), text, self.scorer, lang=lang).to_dict()
+
     def explain(self, text: str, *, question: str | None = None, lang: str | None = None) -> Explanation:
         """Return which words carried the decision: each is left out in turn, and the score's fall is its weight.
 

@@ -51,7 +51,10 @@ ENGINES: Mapping[str, str] = {
     "tfidf": "davy.models.tfidf:Tfidf",
     "xgboost": "davy.models.gradient_boosting:GradientBoosting",
     "transformer": "davy.models.transformer:TransformerScorer",
+    "meme": "davy.models.meme_scorer:MemeScorer",
 }
+LOOKING = frozenset({"meme"})
+"""The engines that look at pictures: `open` takes `images` too."""
 
 # What to type, and what it is: for help, errors and `davy model list`.
 NAMES: Mapping[str, str] = {
@@ -90,7 +93,7 @@ def load(name: str = DEFAULT, *, read: Reader | None = None, images: Pictures | 
         return scorer
     path = Path(name).expanduser()
     if name and path.is_dir():
-        return open_folder(path)
+        return open_folder(path, images)
     if path.suffix.lower() in folders.PICKLES:
         raise UserError(f"{path} may be a pickle, which is never loaded. Convert it once: davy model convert {path}")
     if path.is_file():
@@ -100,8 +103,8 @@ def load(name: str = DEFAULT, *, read: Reader | None = None, images: Pictures | 
     raise UserError(f"There is no model {name!r}.{nearest(name, list(MAKERS))} Known: {', '.join(NAMES)}.")
 
 
-def open_folder(folder: Path) -> Scorer:
-    """Return the scorer saved in a folder, after checking its files."""
+def open_folder(folder: Path, images: Pictures | None = None) -> Scorer:
+    """Return the scorer saved in a folder, after checking its files; `images` is for engines that look at pictures."""
     manifest = folders.read(folder)
     if manifest.engine not in ENGINES:
         raise UserError(
@@ -114,6 +117,8 @@ def open_folder(folder: Path) -> Scorer:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         why = f"{type(error).__name__}: {error}"[:200]
         raise UserError(f"{folder} can't be opened as {manifest.engine} ({why}). Export the model again.") from error
+    more = (images,) if manifest.engine in LOOKING else ()
+    scorer: Scorer = _found(ENGINES[manifest.engine]).open(folder, manifest, *more)
     if manifest.engine in SELF_CALIBRATED or not (manifest.temperatures or manifest.thresholds):
         return scorer
     return CalibratedScorer(scorer, manifest.temperatures, manifest.thresholds, folder)

@@ -46,7 +46,15 @@ class PictureText:
     @property
     def abilities(self) -> Abilities:
         """The scorer's, without its folder and its screen, which know nothing of pictures."""
-        return replace(self.scorer.abilities, images=True, cascade=None, cascaded=False, folder=None, data_hash=None)
+        return replace(
+            self.scorer.abilities,
+            images=True,
+            with_images=lambda images: replace(self, images=images),
+            cascade=None,
+            cascaded=False,
+            folder=None,
+            data_hash=None,
+        )
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scores of posts with what stands on their pictures."""

@@ -138,8 +138,11 @@ def _scored(
     import polars as pl
 
     texts = window[settings.text].cast(pl.String).alias("text")
-    rows = np.flatnonzero(texts.is_not_null().to_numpy())
-    seen = [texts, *(window[name] for name in ("lang", "image") if name in window.columns)]
+    there = texts.is_not_null()
+    if scorer.abilities.images and "image" in window.columns:  # the text on a picture can be read
+        there |= window["image"].is_not_null()
+    rows = np.flatnonzero(there.to_numpy())
+    seen = [texts.fill_null(""), *(window[name] for name in ("lang", "image") if name in window.columns)]
     posts = pl.DataFrame(seen)[rows]
     told = 0
 

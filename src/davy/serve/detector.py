@@ -101,7 +101,7 @@ class Detector:
             "text": [repair_text(post.text) for post in posts],
             "lang": [post.lang for post in posts],
         }
-        if any(post.image for post in posts):
+        if self.scorer.abilities.images:
             columns["image"] = [post.image for post in posts]
         frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
         scores = await self._running().score(frame)
