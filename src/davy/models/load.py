@@ -112,13 +112,12 @@ def open_folder(folder: Path, images: Pictures | None = None) -> Scorer:
             f"(it has {', '.join(ENGINES)}). Update Davy."
         )
     engine = _found(ENGINES[manifest.engine])
+    more = (images,) if manifest.engine in LOOKING else ()
     try:
-        scorer: Scorer = engine.open(folder, manifest)
+        scorer: Scorer = engine.open(folder, manifest, *more)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         why = f"{type(error).__name__}: {error}"[:200]
         raise UserError(f"{folder} can't be opened as {manifest.engine} ({why}). Export the model again.") from error
-    more = (images,) if manifest.engine in LOOKING else ()
-    scorer: Scorer = _found(ENGINES[manifest.engine]).open(folder, manifest, *more)
     if manifest.engine in SELF_CALIBRATED or not (manifest.temperatures or manifest.thresholds):
         return scorer
     return CalibratedScorer(scorer, manifest.temperatures, manifest.thresholds, folder)
