@@ -1,6 +1,7 @@
 """Draw the demo's memes: harmless pictures (a lamp, a cat, rain, a river, spoons, a morning) with two lines of text.
 
-The texts come from the demo's posts; PNG files go to `src/davy/serve/demo/images/`.
+The texts come from the demo's posts; PNG files go to `src/davy/serve/demo/images/`. The same pictures without text, and
+some more, go to `src/davy/serve/demo/library/`, from which the demo's visitors build memes.
 Run it again after changing a text: python scripts/draw_demo_memes.py
 """
 
@@ -95,6 +96,67 @@ def monday(pen: Pen) -> None:
     pen.line((242, 298, 242, 335), fill="#1c1c1a", width=6)
 
 
+def flowers(pen: Pen) -> None:
+    """A vase of flowers on a sill."""
+    pen.rectangle((0, 0, WIDTH, HEIGHT), fill="#e4ecf0")
+    pen.rectangle((0, 390, WIDTH, HEIGHT), fill="#b98d5f")
+    for x, top, shade in ((230, 130, "#b5542e"), (300, 90, "#f0ac2b"), (370, 120, "#8a4fa3"), (420, 180, "#b5542e")):
+        pen.line((x, top, 320, 330), fill="#3b8f4d", width=7)
+        for dx, dy in ((-24, 0), (24, 0), (0, -24), (0, 24)):
+            pen.ellipse((x + dx - 22, top + dy - 22, x + dx + 22, top + dy + 22), fill=shade)
+        pen.ellipse((x - 16, top - 16, x + 16, top + 16), fill="#fdf1d8")
+    pen.polygon(((265, 290), (375, 290), (400, 430), (240, 430)), fill="#5d7f95")
+
+
+def desert(pen: Pen) -> None:
+    """An empty plain with a tumbleweed."""
+    pen.rectangle((0, 0, WIDTH, 260), fill="#f3d9a4")
+    pen.rectangle((0, 260, WIDTH, HEIGHT), fill="#d3a566")
+    pen.ellipse((470, 60, 560, 150), fill="#f0ac2b")
+    pen.polygon(((0, 260), (120, 190), (260, 260)), fill="#b98352")
+    for i in range(14):
+        box = (240 + (i * 7) % 40, 290 + (i * 11) % 40, 370 - (i * 5) % 40, 420 - (i * 13) % 40)
+        pen.arc(box, i * 25, i * 25 + 230, fill="#7a5230", width=4)
+
+
+def friends(pen: Pen) -> None:
+    """Five people side by side."""
+    pen.rectangle((0, 0, WIDTH, HEIGHT), fill="#cfe0cf")
+    pen.rectangle((0, 400, WIDTH, HEIGHT), fill="#7f9f6f")
+    coats = ("#3d5a80", "#b5542e", "#8a4fa3", "#3b8f4d", "#c2a02b")
+    for place, (coat, skin) in enumerate(
+        zip(coats, ("#e3b98e", "#8d5b3a", "#f0d0b0", "#5f3d28", "#c89468"), strict=True)
+    ):
+        x = 100 + place * 110
+        pen.ellipse((x - 34, 170, x + 34, 238), fill=skin)
+        pen.rectangle((x - 42, 240, x + 42, 410), fill=coat)
+        pen.arc((x - 16, 195, x + 16, 222), 20, 160, fill="#1c1c1a", width=4)
+
+
+def bread(pen: Pen) -> None:
+    """Loaves on a board."""
+    pen.rectangle((0, 0, WIDTH, HEIGHT), fill="#efe3d0")
+    pen.rectangle((60, 330, 580, 380), fill="#8c6239")
+    for x in (170, 320, 470):
+        pen.ellipse((x - 75, 220, x + 75, 345), fill="#c9853f")
+        for dx in (-30, 0, 30):
+            pen.line((x + dx - 10, 245, x + dx + 14, 300), fill="#f3d9a4", width=8)
+
+
+LIBRARY: dict[str, tuple[Callable[[Pen], None], str]] = {
+    "lamp.png": (lamp, "safety lamp flame dark gallery mine Lampe Grube"),
+    "cat.png": (cat, "cat plate kitchen Katze Teller"),
+    "rain.png": (rain, "rain cloud beach chair Regen Strand Stuhl"),
+    "river.png": (river, "river boat house rower Fluss Boot Haus"),
+    "spoons.png": (spoons, "spoons plates laid table Löffel Tisch"),
+    "monday.png": (monday, "night moon clock bedside lamp Nacht Uhr"),
+    "flowers.png": (flowers, "flowers vase window Blumen Vase"),
+    "desert.png": (desert, "desert tumbleweed empty plain Wüste leer"),
+    "friends.png": (friends, "people friends crowd five Menschen Freunde"),
+    "bread.png": (bread, "bread loaves bakery Brot Bäckerei"),
+}
+"""Pictures without text: how each is drawn, and the words that find it."""
+
 DRAWN: dict[str, Callable[[Pen], None]] = {
     "lamp.png": lamp,
     "cat.png": cat,
@@ -138,6 +200,14 @@ def main() -> None:
         write_line(pen, top, 45)
         write_line(pen, bottom, HEIGHT - 40)
         picture.quantize(64).save(folder / post["image"], optimize=True)
+    shelf = DEMO / "library"
+    shelf.mkdir(exist_ok=True)
+    for name, (draw, _) in LIBRARY.items():
+        picture = Image.new("RGB", (WIDTH, HEIGHT))
+        draw(ImageDraw.Draw(picture))
+        picture.quantize(32).save(shelf / name, optimize=True)
+    rows = "".join(f"{name},{words}\n" for name, (_, words) in LIBRARY.items())
+    (shelf / "library.csv").write_text(f"image,words\n{rows}", encoding="utf-8")
 
 
 if __name__ == "__main__":

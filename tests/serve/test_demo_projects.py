@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from davy.annotate import labelling, phase_gates
-from davy.serve import demo, demo_projects, demo_rounds
-from davy.store import entries, members, open_store, phase_answers, projects, rounds, users
+from davy.annotate import labelling, meme_families, meme_tasks, phase_gates
+from davy.core.meme import MEME_KINDS
+from davy.core.phase_kind import TASKS
+from davy.serve import demo, demo_memes, demo_projects, demo_rounds
+from davy.store import entries, image_library, members, open_store, phase_answers, projects, rounds, users
 from davy.store.columns import new_id
 
 
@@ -55,3 +57,19 @@ def test_the_demo_has_a_round_whose_entries_people_confirmed_and_contrasted(tmp_
         assert phase_answers.count_open_cases(db, demo_rounds.PROJECT) == 1
         manager = members.get(db, demo_rounds.PROJECT, users.find(db, "humphry").id)
         assert manager.roles == ("manager", "adversarial")
+
+
+def test_the_demo_has_memes_of_every_kind_and_work_in_every_phase(tmp_path):
+    with open_store(demo.build(tmp_path)) as store:
+        with store.read() as db:
+            project = projects.get(db, demo_memes.PROJECT)
+            counts = meme_families.count_kinds(meme_families.kinds_of(db, project))
+            michael = members.get(db, project.id, users.find(db, "michael").id)
+            assert {kind: counts[kind] for kind in MEME_KINDS if not counts[kind]} == {}
+            assert phase_answers.count_open_cases(db, project.id) == 2, "what raters disagree on waits for an expert"
+            assert all(row.image.licence for row in image_library.all_images(db))
+        for task in TASKS:
+            with store.write() as db:
+                assert meme_tasks.next_task(db, project, michael, task) is not None, task
+        with store.write() as db:
+            assert labelling.next_sheet(db, project, michael) is not None

@@ -1,4 +1,4 @@
-"""The demo: a fresh database with three people, posts that we wrote, memes that we drew, and two projects under way.
+"""The demo: a fresh database with three people, posts that we wrote, memes that we drew, and projects under way.
 
 An empty folder in, a filled SQLite file and its pictures beside it out. The
 insults are made up ("grumblefop"), so that the demo shows how masking and scoring
@@ -24,7 +24,7 @@ from davy.lexicons.read import load as load_lexicon
 from davy.models import embedded
 from davy.models.keywords import Keywords
 from davy.models.load import DEFAULT, load
-from davy.serve import demo_challenge, demo_projects, demo_rounds
+from davy.serve import demo_challenge, demo_memes, demo_projects, demo_rounds
 from davy.store import Connection, Store, events, open_store, posts, schemes, users, verdicts
 from davy.store.passwords import rehash_password
 
@@ -60,6 +60,7 @@ def build(folder: Path) -> str:
         assert files is not None  # SQLite has one beside it
         demo_rounds.add_rounds(store, people, _folder(), target, source, files)
         demo_challenge.add_challenge(store, people, _folder())
+        demo_memes.add_memes(store, people, _folder())
     return url
 
 
