@@ -1,6 +1,7 @@
 """`davy reproduce`, as typed, on small files in the published formats."""
 
 import json
+import shutil
 
 import pytest
 
@@ -147,3 +148,18 @@ def test_a_field_that_no_config_has_is_named_even_where_nothing_is_fine_tuned(fo
 def test_the_option_for_a_row_with_blanks_is_quoted(folder, capsys):
     assert run(["reproduce", "gmhp7k", "--data", "gmhp7k"]) == 0
     assert "--encoder 'GBERT-base, undersampling=FOLDER'" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_all_papers_are_on_one_page_and_missing_data_is_said(folder, capsys):
+    papers = ["--paper", "edos", "--paper", "gmhp7k", "--paper", "hateful-memes"]
+    shutil.rmtree(folder / "gmhp7k")
+    assert run(["reproduce", "all", "--data", ".", *papers, "--out", "made", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["edos"]["tables"]["A sexist, macro-F1"][0]["ours"] is not None
+    assert "no folder gmhp7k" in found["gmhp7k"]["missing"]
+    assert found["gmhp7k"]["tables"]["misogynistic, the paper's on test"][0]["macro-F1"] == 0.75
+    assert found["hateful-memes"]["tables"]["the paper's on test"][-1]["AUC"] == 75.44
+    report = (folder / "made" / "report.html").read_text()
+    assert all(words in report for words in ("0.4310", "no folder gmhp7k", "Visual BERT COCO"))
+    assert run(["reproduce", "all", "--data", ".", "--paper", "EDOS"]) == 2
+    assert "Did you mean 'edos'?" in capsys.readouterr().err

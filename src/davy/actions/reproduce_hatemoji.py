@@ -54,7 +54,7 @@ class HatemojiTables:
 
     def to_dict(self) -> dict[str, Any]:
         """Return each table's rows under its title, as JSON has them."""
-        return {table.title: _records(table) for table in self.tables.values()}
+        return {table.title: table_records(table) for table in self.tables.values()}
 
     def write(self, folder: Path, *, command: str = "") -> None:
         """Write report.html and a CSV file a table."""
@@ -120,7 +120,7 @@ def _own_rows(
         if row not in OWN_ROWS or not encoder:
             raise UserError(f"--encoder takes ROW=NAME with {', '.join(OWN_ROWS)}; got {entry!r}.")
         recipe, names = OWN_ROWS[row]
-        files = {name: _file(data, name) for name in names}
+        files = {name: corpora.find_in(data, name) for name in names}
         lost = [name for name, file in files.items() if file is None]
         if lost:
             raise UserError(f"{row} learns from {', '.join(names)}; {lost[0]} is not in the data folder.")
@@ -148,16 +148,8 @@ def _runs(suite: Suite, scorers: Mapping[str, Scorer], cache: AnswerCache | None
 
 def _suite(data: Path | None) -> tuple[Suite, bool]:
     """Return HatemojiCheck where the folder has it, else our own suite, and whether it is the paper's."""
-    file = _file(data, "hatemojicheck")
+    file = corpora.find_in(data, "hatemojicheck")
     return (load_suite(f"hatemojicheck:{file}"), True) if file else (load_suite("emoji-en"), False)
-
-
-def _file(data: Path | None, corpus: str) -> Path | None:
-    """Return where a corpus lies in the folder: a folder of its name, or a file whose name holds it."""
-    if data is None:
-        return None
-    named = [each for each in sorted(data.iterdir()) if corpus in each.name.lower().replace("_", "").replace("-", "")]
-    return named[0] if named else None
 
 
 def _others(
@@ -165,7 +157,7 @@ def _others(
 ) -> dict[str, list[HatemojiMetrics | None]]:
     """Return the figures on the other test sets of Table 8 that the folder holds."""
     results: dict[str, list[HatemojiMetrics | None]] = {}
-    file = _file(data, "hatecheck")
+    file = corpora.find_in(data, "hatecheck")
     if file is not None:
         suite = load_suite(f"hatecheck:{file}")
         results["hatecheck"] = [paper.run_metrics(suite, run) for run in _runs(suite, scorers, cache, reporter)]
@@ -184,7 +176,7 @@ def _others(
 
 def _test_posts(data: Path, corpus: str) -> pl.DataFrame | None:
     """Return the test part of a corpus, or None where the folder does not hold it."""
-    file = _file(data, corpus)
+    file = corpora.find_in(data, corpus)
     if file is None:
         return None
     posts = corpora.load(corpus, file).posts.collect()
@@ -205,7 +197,8 @@ def _answers(posts: pl.DataFrame, scorer: Scorer, reporter: Reporter) -> tuple[l
     return posts["hate.gold"].to_list(), predicted
 
 
-def _records(table: Table) -> list[dict[str, Any]]:
+def table_records(table: Table) -> list[dict[str, Any]]:
+    """Return a table's rows as JSON has them."""
     names = [column.name or "row" for column in table.columns]
     cells = ([cell.to_dict() if isinstance(cell, Metric) else cell for cell in row] for row in table.rows)
     return [dict(zip(names, row, strict=True)) for row in cells]

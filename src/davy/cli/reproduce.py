@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from davy.actions import reproduce as action
+from davy.actions.reproduce_all import reproduce_all, write_all
 from davy.actions.train import parse_changes
 from davy.cli import console
 from davy.compare.papers.paper_table import reasons, record, tables
@@ -107,6 +108,45 @@ def gmhp7k(
       davy reproduce gmhp7k --data gmhp7k/ --encoder deepset/gbert-base --json
     """
     _reproduce("gmhp7k", data, out, encoder, set_, None, model, fresh, seed, json=json)
+
+
+@app.command(name="all")
+def every_paper(
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="The folder that holds a folder a corpus.")],
+    paper: Annotated[
+        list[str] | None, typer.Option("--paper", metavar="P", help="Only this paper; again for more.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html and results.json here.")] = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Print the four papers' tables on one page, ours beside theirs where the data is at hand.
+
+    A paper whose data is not in DIR keeps its own figures, and says what is missing. Transformers' rows are run by each
+    paper's own command, which takes their encoders.
+
+    Examples:
+
+      davy reproduce all --data data/ --out report
+
+      davy reproduce all --data data/ --paper edos --paper gmhp7k --json
+    """
+    check_folder(out)
+    with console.ShellReporter() as reporter:
+        found = reproduce_all(data, papers=paper or (), seed=seed, reporter=reporter)
+    if out is not None:
+        write_all(found, out, seed=seed, command=shlex.join(console.command_line()))
+        console.note(f"Written: {out}/report.html, results.json")
+    if json:
+        console.json({name: section.to_dict() for name, section in found.items()})
+        return
+    printed = console.out()
+    for section in found.values():
+        printed.print(section.title, style="bold", markup=False)
+        for table in section.tables:
+            printed.print(table.rich())
+        for line in (*([section.missing] if section.missing else []), *section.notes, f"Beside {section.source}."):
+            printed.print(line, style="dim", markup=False)
 
 
 def _reproduce(

@@ -5,6 +5,6 @@ its scheme and its quirks are data. docs/data/corpora.md lists them.
 """
 
 from davy.collect.corpora.descriptions import CorpusDescription, describe, names
-from davy.collect.corpora.load import Corpus, load, verdicts
+from davy.collect.corpora.load import Corpus, find_in, load, verdicts
 
-__all__ = ["Corpus", "CorpusDescription", "describe", "load", "names", "verdicts"]
+__all__ = ["Corpus", "CorpusDescription", "describe", "find_in", "load", "names", "verdicts"]

@@ -64,6 +64,15 @@ def load(name: str, path: Path | str, *, answers: bool = False) -> Corpus:
     return Corpus(name, rows.lazy(), len(rows), about.scheme, about.licence, about.citation)
 
 
+def find_in(folder: Path | None, corpus: str) -> Path | None:
+    """Return where a corpus lies in a folder of several: a folder of its name, or a file whose name holds it."""
+    if folder is None:
+        return None
+    word = corpus.replace("-", "")
+    named = [each for each in sorted(folder.iterdir()) if word in each.name.lower().replace("_", "").replace("-", "")]
+    return named[0] if named else None
+
+
 def verdicts(corpus: Corpus) -> Iterator[Verdict]:
     """Yield the published verdicts, post by post, in the order of the scheme's questions."""
     names = corpus.posts.collect_schema().names()
