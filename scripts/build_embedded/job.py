@@ -35,6 +35,7 @@ from davy.train.data import Targets, Tokens, batches_by_length, batches_longest_
 from davy.train.fit import FitSettings, fit, predict
 from davy.train.loop import Loop, Schedule
 from davy.train.masking import Masker, masked_words_loss
+from davy.train.run_record import StepProgress
 
 HEAD_LIST = tuple(Head(name, kind, labels) for name, (kind, labels) in HEADS.items())
 SHARE = {"offensive": 0.5, "type": 0.5, "target": 0.25, "aux.davidson": 0.3, "aux.founta": 0.3, "aux.kennedy": 0.3}
@@ -387,7 +388,8 @@ def student(args: argparse.Namespace) -> None:
     )  # fmt: skip
     rounding = {"on": False}
 
-    def on_step(share: float) -> None:
+    def on_step(progress: StepProgress) -> None:
+        share = progress.share
         if share >= 1 - args.rounded and not rounding["on"]:
             simulate_int8(network.encoder, bits=args.bits)
             rounding["on"] = True

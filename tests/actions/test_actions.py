@@ -65,7 +65,7 @@ def test_an_action_that_must_stop_ends_between_two_steps_and_goes_on_later(tmp_p
     assert not (tmp_path / "out.csv").exists()
     notes = Notes()
     assert score_file(tmp_path / "posts.csv", tmp_path / "out.csv", "uniform", reporter=notes).posts == 12_000
-    assert notes.lines == ["Going on after 8,192 posts that were scored before."]
+    assert notes.lines == ["Going on after 1,024 posts that were scored before."]
 
 
 def test_a_baseline_is_trained_from_a_frame_and_measured_on_dev(tmp_path, posts):

@@ -98,10 +98,6 @@ BAD = {
     "odd format": (["score", "posts.csv", "--model", "majority", "--out", "o.doc"], "o.doc"),
     "no rows": (["score", "empty.csv", "--model", "majority", "--out", "o.csv"], "no rows"),
     "over the input": (["score", "posts.csv", "--model", "majority", "--out", "./posts.csv"], "is the input"),
-    "labels of another scheme": (
-        ["score", "posts.csv", "--model", "tfidf:posts.csv", "--out", "o.csv"],
-        "@edos after a model",
-    ),
     "nobody answers": (
         ["score", "posts.csv", "--model", "url:http://127.0.0.1:9/elsewhere", "--out", "o.csv"],
         "does not say what it speaks",

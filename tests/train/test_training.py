@@ -1,5 +1,6 @@
 """Fine-tuning, resuming, sampling, distilling and exporting, on an encoder made here."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +34,31 @@ def test_a_network_learns_which_made_up_words_are_hateful(tiny, posts, questions
     assert yes[0] > 0.7
     assert yes[1] < 0.3
     assert done.history.best_score > 0.8
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_run_that_is_stopped_keeps_every_step_and_says_where_it_is(posts, questions, config, tmp_path, accumulate):
+    config = replace(config, epochs=2, save_every=1000, accumulate=accumulate)
+    whole = train(posts, posts, questions, config, tmp_path / "whole", seed=3)
+    heard = []
+
+    def stop_at_the_sixth(progress):
+        heard.append(progress)
+        if len(heard) == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(posts, posts, questions, config, tmp_path / "stopped", seed=3, on_step=stop_at_the_sixth)
+    first = heard[0]
+    assert (first.epoch, first.epochs, first.step, first.steps) == (1, 2, 0, 8)
+    assert re.fullmatch(r"epoch \d of 2, step \d of 8(, loss \d+\.\d{4})?", str(heard[-1]))
+    went_on = []
+    resumed = train(posts, posts, questions, config, tmp_path / "stopped", seed=3, on_step=went_on.append)
+    assert (went_on[0].epoch, went_on[0].step) == (heard[-1].epoch, heard[-1].step)
+    for one, other in zip(
+        whole.scorer.network.state_dict().values(), resumed.scorer.network.state_dict().values(), strict=True
+    ):
+        assert torch.equal(one, other)
 
 
 def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(posts, questions, config, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from typing import Any
 from davy.actions.posts import Posts, load_joined
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, load_scorers
-from davy.actions.train import TrainingRun, finish_model, make_config, note_epoch, step_reporter
+from davy.actions.train import StepReporter, TrainingRun, finish_model, make_config, note_epoch
 from davy.core.gold import name_gold
 from davy.files.atomic import check_folder, make_folder
 from davy.files.data_hash import data_hash
@@ -46,17 +46,10 @@ def distil(
     frame = name_gold(load_joined(posts), gold, questions)
     reporter.note(f"{len(scorers)} teachers, {len(frame)} posts")
     reporter.begin(f"Distilling into {config.name}", 100)
-    student = fit_student(
-        frame,
-        None if dev is None else name_gold(load_joined([dev]), gold, questions),
-        scorers,
-        config,
-        out,
-        hard_share=hard_share,
-        seed=seed,
-        tell=note_epoch(reporter),
-        on_step=step_reporter(reporter),
-    )
+    judged = None if dev is None else name_gold(load_joined([dev]), gold, questions)
+    parts = (frame, judged, scorers, config, out)
+    with StepReporter(reporter, out) as on_step:
+        student = fit_student(*parts, hard_share=hard_share, seed=seed, tell=note_epoch(reporter), on_step=on_step)
     reporter.end()
     data = {
         "posts": len(frame),
@@ -88,15 +81,9 @@ def pretrain(
     frame = load_joined(posts)
     reporter.note(f"{encoder}: {len(frame)} posts")
     reporter.begin(f"Pre-training {encoder}", 100)
-    history = read_texts(
-        frame["text"].fill_null("").to_list(),
-        config,
-        out,
-        share=hide,
-        seed=seed,
-        tell=note_epoch(reporter),
-        on_step=step_reporter(reporter),
-    )
+    texts = frame["text"].fill_null("").to_list()
+    with StepReporter(reporter, out) as on_step:
+        history = read_texts(texts, config, out, share=hide, seed=seed, tell=note_epoch(reporter), on_step=on_step)
     reporter.end()
     data = {"posts": len(frame), "hash": data_hash(frame.select("text"))}
     return run_record.write_run(out, "pretrain", config, data, {seed: history}, command=command)

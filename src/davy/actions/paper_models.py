@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.actions.posts import hold_out
 from davy.actions.reporter import SILENT, Reporter
-from davy.actions.train import note_epoch, step_reporter
+from davy.actions.train import StepReporter, note_epoch
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,16 +54,8 @@ def fine_tune(
     if not (folder / "model" / "manifest.json").is_file():
         reporter.note(f"{row}: fine-tuning {encoder} on {len(learn):,} posts ({', '.join(asked)}) …")
         reporter.begin(f"Fine-tuning {row}", 100)
-        trained(
-            learn,
-            judge,
-            questions,
-            config,
-            folder,
-            seed=seed,
-            tell=note_epoch(reporter),
-            on_step=step_reporter(reporter),
-        )
+        with StepReporter(reporter, folder) as on_step:
+            trained(learn, judge, questions, config, folder, seed=seed, tell=note_epoch(reporter), on_step=on_step)
         reporter.end()
     return open_folder(folder / "model")
 
@@ -83,7 +75,8 @@ def pretrain_further(
     folder = cache_path("encoders", row, _settings(config), digest, seed)
     if not (folder / "tokenizer.json").is_file():
         reporter.note(f"{row}: {encoder} reads {len(texts):,} posts first …")
-        pretrain(texts, config, folder, seed=seed, tell=note_epoch(reporter), on_step=step_reporter(reporter))
+        with StepReporter(reporter, folder) as on_step:
+            pretrain(texts, config, folder, seed=seed, tell=note_epoch(reporter), on_step=on_step)
     return str(folder)
 
 

@@ -8,7 +8,8 @@ that is where one that must stop ends, by an exception, and what it keeps on dis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
 class Stopped(Exception):
@@ -33,6 +34,17 @@ class Reporter:
 
     def note(self, line: str) -> None:
         """One sentence for the user about what happens. Never a post's text."""
+
+    def status(self, line: Callable[[], str]) -> None:
+        """Where the task is now, in a few words; `line` is called only where they are shown."""
+
+    def keep(self, what: str) -> None:
+        """So much is on disk if the action stops now, and the same call goes on from there."""
+
+    @contextmanager
+    def unbroken_steps(self) -> Iterator[None]:
+        """Within the block, a stop waits for the next `advance` or `check`, so that no step is cut in two."""
+        yield
 
     def check(self) -> None:
         """Raise where the action must end here."""

@@ -26,12 +26,12 @@ from davy.files.data_hash import file_hash
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, names_format, output_format
 from davy.files.many_files import short_name
-from davy.files.run_folder import open_run_folder, skip_rows
+from davy.files.run_folder import RunFolder, open_run_folder, skip_rows
 from davy.image.ocr import read_lines, text_of
 from davy.image.picture import Picture, read_picture
 from davy.models.cascade_screen import as_cascade
 from davy.models.load import load
-from davy.score.batch import PROBABILITIES, ScoreSettings, added_columns, check_columns, score_frames
+from davy.score.batch import PROBABILITIES, WINDOW, ScoreSettings, added_columns, check_columns, score_frames
 from davy.score.explain import Explanation, add_reasons, explain
 from davy.score.result import model_of, one_post, records
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from davy.core.scorer import Scorer, Scores
 
 BATCH = 10_000
+SAVE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +213,31 @@ class _FileRun:
             if parts.rows:
                 self.reporter.note(f"Going on after {parts.rows:,} posts that were scored before.")
                 self.reporter.advance(parts.rows)
-            for frame in self._score(skip_rows(_frames(table), parts.rows)):
-                if len(frame) or not parts.rows:
-                    parts.add(frame)
-                    parts.save()
+            self._keep_parts(self._score(skip_rows(_frames(table), parts.rows)), parts, table.rows)
             parts.finish(lambda frames: self._write(frames, table))
+
+    def _keep_parts(self, frames: Iterable[pl.DataFrame], parts: RunFolder, rows: int) -> None:
+        """Keep what is scored, a part at a time: when it is large, every few seconds, and when the run is stopped."""
+        held: list[pl.DataFrame] = []
+        saved = time.monotonic()
+
+        def save() -> None:
+            nonlocal saved
+            if held:
+                parts.add(pl.concat(held))
+                held.clear()
+                parts.save()
+                self.reporter.keep(f"{parts.rows:,} of {rows:,} posts, in {parts.folder}")
+            saved = time.monotonic()
+
+        try:
+            for frame in frames:
+                if len(frame) or not (parts.rows or held):
+                    held.append(frame)
+                if sum(map(len, held)) >= WINDOW or time.monotonic() - saved > SAVE_SECONDS:
+                    save()
+        finally:
+            save()
 
     def _score(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         scored = score_frames(frames, self.scorer, self.settings, progress=self.reporter.advance)

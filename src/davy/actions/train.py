@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +32,7 @@ from davy.models.learnt_rows import write_learnt
 from davy.report import Provenance
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
-from davy.train.run_record import History
+from davy.train.run_record import History, StepProgress
 from davy.train.search import Trial, best_of, trials, write_search
 
 if TYPE_CHECKING:
@@ -162,17 +163,52 @@ def as_list(posts: Posts | Sequence[Posts]) -> list[Posts]:
     return list(posts) if isinstance(posts, list | tuple) else [posts]  # type: ignore[list-item]
 
 
-def step_reporter(reporter: Reporter) -> Callable[[float], None]:
-    """Return a function that takes the share of a training that is done and tells the reporter in per cent."""
-    told = 0
+class StepReporter:
+    """Tells a reporter where a training is: per cent, and now and then epoch, step, loss and the time left.
 
-    def on_step(share: float) -> None:
-        nonlocal told
+    Use it in a `with` block: from the first step on, a stop waits for the end of a step, which has its checkpoint then.
+    """
+
+    def __init__(self, reporter: Reporter, folder: Path) -> None:
+        self._reporter, self._folder = reporter, folder
+        self._percent = 0
+        self._began = time.monotonic()
+        self._first: float | None = None
+        self._steps = ExitStack()
+
+    def __enter__(self) -> StepReporter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._steps.close()
+
+    def __call__(self, progress: StepProgress) -> None:
+        """Hear where the run is before a step; raise where it must stop there."""
+        if self._first is None:
+            self._first = progress.share
+            self._steps.enter_context(self._reporter.unbroken_steps())
+        if progress.step or progress.epoch > 1:
+            self._reporter.keep(
+                f"epoch {progress.epoch}, step {progress.step:,} of {progress.steps:,}, in {self._folder}"
+            )
+        self._reporter.status(lambda: f"{progress}{self._time_left(progress.share)}")
+        self._advance(progress.share)
+
+    def finish(self) -> None:
+        """Tell that all of it is done."""
+        self._advance(1.0)
+
+    def _advance(self, share: float) -> None:
         percent = int(share * 100)
-        reporter.advance(percent - told)
-        told = percent
+        self._reporter.advance(percent - self._percent)
+        self._percent = percent
 
-    return on_step
+    def _time_left(self, share: float) -> str:
+        done = share - (self._first or 0.0)
+        if done <= 0:
+            return ""
+        seconds = (time.monotonic() - self._began) * (1 - share) / done
+        return f", {seconds / 60:.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left"
 
 
 def note_epoch(reporter: Reporter) -> Callable[[dict[str, Any]], None]:
@@ -272,11 +308,11 @@ class _Training:
         if self.kind == "transformer":
             from davy.train.trainer import train as fine_tune
 
-            on_step = step_reporter(self.reporter)
-            history = fine_tune(
-                *parts, seed=seed, tell=note_epoch(self.reporter), on_step=on_step, dynamics=self.data_map
-            ).history
-            on_step(1.0)
+            with StepReporter(self.reporter, folder) as on_step:
+                history = fine_tune(
+                    *parts, seed=seed, tell=note_epoch(self.reporter), on_step=on_step, dynamics=self.data_map
+                ).history
+            on_step.finish()
             if self.data_map and self._leads():
                 self._write_map(folder, seed)
         else:

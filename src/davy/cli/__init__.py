@@ -5,6 +5,14 @@ import sys
 
 def main() -> None:
     """Run the command line; a `UserError` becomes one line on stderr and exit code 2."""
-    from davy.cli.app import run
+    import os
 
-    sys.exit(run(sys.argv[1:]))
+    from davy.cli.app import run
+    from davy.cli.interrupts import INTERRUPTED
+
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:  # threads that are still inside a library are not waited for
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

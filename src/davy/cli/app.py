@@ -246,7 +246,7 @@ def run(arguments: list[str]) -> int:
             return int(error.exit_code)
         raise
     if result == 130:  # what typer makes of Ctrl-C
-        console.error("Interrupted. Nothing unfinished was written; run the same command again.")
+        console.note(console.NO_RESULT)
     return result if isinstance(result, int) else 0
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json as _json
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from davy.actions.reporter import Reporter
+from davy.cli.interrupts import InterruptWatch
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,12 +87,24 @@ def command_line() -> list[str]:
     return ["davy", *sys.argv[1:]]
 
 
+NO_RESULT = "davy: Interrupted. No half-written file is left; run the same command again."
+STATUS_SECONDS = (0.5, 30.0)
+"""How often a task's status is shown: on a terminal, and in a log."""
+
+
 class ShellReporter(Reporter):
-    """Draws a bar on stderr for each task when that is a terminal, and prints notes there. Use it in a `with` block."""
+    """Draws a bar on stderr for each task when that is a terminal, and prints notes there. Use it in a `with` block.
+
+    Within the block Ctrl-C is answered within two seconds, and what an action has kept is said.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._bar: Progress | None = None
+        self._task = ""
+        self._kept = ""
+        self._shown = time.monotonic()
+        self._interrupts = InterruptWatch(lambda: [*self._kept_line(), NO_RESULT])
 
     def begin(self, task: str, total: int | None = None) -> None:
         """Draw a new bar."""
@@ -107,11 +122,38 @@ class ShellReporter(Reporter):
         )
         self._bar.start()
         self._bar.add_task(task, total=total)
+        self._task, self._shown = task, time.monotonic()
 
     def advance(self, steps: int = 1) -> None:
         """Move the bar."""
         if self._bar is not None:
             self._bar.advance(self._bar.task_ids[0], steps)
+        self.check()
+
+    def status(self, line: Callable[[], str]) -> None:
+        """Show where the task is: beside the bar, or now and then as a line."""
+        bar = self._bar if self._bar is not None and sys.stderr.isatty() else None
+        if time.monotonic() - self._shown < STATUS_SECONDS[bar is None]:
+            return
+        self._shown = time.monotonic()
+        if bar is not None:
+            bar.update(bar.task_ids[0], description=f"{self._task}: {line()}")
+        else:
+            note(f"  {line()}")
+
+    def keep(self, what: str) -> None:
+        """Remember what is kept, for the line that Ctrl-C prints."""
+        self._kept = what
+
+    @contextmanager
+    def unbroken_steps(self) -> Iterator[None]:
+        """Let Ctrl-C wait for the end of a step."""
+        with self._interrupts.unbroken():
+            yield
+
+    def check(self) -> None:
+        """Raise where Ctrl-C was pressed during a step."""
+        self._interrupts.check()
 
     def end(self) -> None:
         """Take the bar away."""
@@ -127,10 +169,17 @@ class ShellReporter(Reporter):
             note(line)
 
     def __enter__(self) -> ShellReporter:
+        self._interrupts.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.end()
+        self._interrupts.__exit__(kind, error, at)
+        for line in self._kept_line() if kind is KeyboardInterrupt else ():
+            note(line)
+
+    def _kept_line(self) -> list[str]:
+        return [f"Kept: {self._kept}. The same command goes on from there."] if self._kept else []
 
 
 @contextmanager

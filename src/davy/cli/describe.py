@@ -78,17 +78,18 @@ def describe(
             f"--clouds {cloud_size!r} is not known. Use npmi or frequency.{nearest(cloud_size, CLOUD_SIZES)}"
         )
     file = join_paths(files)
-    described = action.describe(
-        PostSource(file, corpus, text_column, id_column, format),
-        name=name,
-        scheme=scheme,
-        gold=gold or [],
-        about=answers,
-        least=least,
-        langs=tuple(lang) if lang else EN_DE,
-        images=images or (Path(file) if corpus is not None and Path(file).is_dir() else None),
-        reporter=console.ShellReporter(),
-    )
+    with console.ShellReporter() as reporter:
+        described = action.describe(
+            PostSource(file, corpus, text_column, id_column, format),
+            name=name,
+            scheme=scheme,
+            gold=gold or [],
+            about=answers,
+            least=least,
+            langs=tuple(lang) if lang else EN_DE,
+            images=images or (Path(file) if corpus is not None and Path(file).is_dir() else None),
+            reporter=reporter,
+        )
     if out is not None:
         action.write_description(described, out, cloud_size=cloud_size, command=shlex.join(console.command_line()))
     if json:

@@ -91,7 +91,7 @@ class RemoteScorer:
             try:
                 for (texts, lang), answers in zip(requests, pool.map(self._ask, requests), strict=True):
                     known.update({(text, lang): answer for text, answer in zip(texts, answers, strict=True)})
-            except UserError:
+            except (UserError, KeyboardInterrupt):
                 pool.shutdown(wait=False, cancel_futures=True)  # what was answered is in the cache already
                 raise
         return known

@@ -114,8 +114,14 @@ def cores() -> int:
 
 
 def map_threads(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> list[Result]:
-    """Return the work's result for each item, in order; several are worked on at once, each by a thread."""
+    """Return the work's result for each item, in order; several are worked on at once, each by a thread.
+
+    Where one fails or the user interrupts, the others are not waited for.
+    """
     if len(items) < 2 or workers < 2:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(min(workers, len(items))) as pool:
+    pool = ThreadPoolExecutor(min(workers, len(items)))
+    try:
         return list(pool.map(work, items))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int], Any]
 
+WINDOW, SLOW_WINDOW = 8192, 1024
 WINDOW_BYTES = 64_000_000
 PROBABILITIES = ".probabilities"
 """The column `Q.probabilities` holds every label's probability as JSON, where Q is no plain yes/no question."""
@@ -31,13 +32,14 @@ TEXT_COLUMNS = (".label", PROBABILITIES, "verdict", "unsure", "unsupported_langu
 class ScoreSettings:
     """How a stream is scored. `text` is the column to read; `window` and `memory` are in posts.
 
-    `batch` is how many posts the scorer gets at once (None: as its abilities say); `prefix` goes before
-    each added column's name; `replace` lets scoring write over columns that are there.
+    `batch` is how many posts the scorer gets at once (None: as its abilities say), `window` how many are sorted by
+    length and finished together (None: few where every post is read whole, so that a stop loses little); `prefix` goes
+    before each added column's name; `replace` lets scoring write over columns that are there.
     """
 
     text: str = "text"
     batch: int | None = None
-    window: int = 8192
+    window: int | None = None
     memory: int = 200_000
     prefix: str = ""
     replace: bool = False
@@ -58,7 +60,7 @@ def score_frames(
     settings = settings or ScoreSettings()
     memory = ScoreCache(settings.memory)
     before = 0
-    for window in windows(frames, settings.window):
+    for window in windows(frames, settings.window or (WINDOW if scorer.abilities.cascaded else SLOW_WINDOW)):
         check_columns(window.columns, scorer, settings)
         try:
             scored = _scored(window, scorer, settings, memory, progress or (lambda _: None))

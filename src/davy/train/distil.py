@@ -27,6 +27,7 @@ from davy.train import targets
 from davy.train.config import Config
 from davy.train.data import Targets, Tokens
 from davy.train.fit import FitSettings, fit
+from davy.train.run_record import StepProgress
 from davy.train.trainer import TrainingResult, build_network, dev_evaluation, run_identity, schedule_of
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def distil(
     hard_share: float = 0.3,
     seed: int = 1,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
-    on_step: Callable[[float], None] = lambda _: None,
+    on_step: Callable[[StepProgress], None] = lambda _: None,
 ) -> TrainingResult:
     """Train a student on the posts and write it to `folder/model`."""
     questions = shared_questions(teachers)

@@ -21,7 +21,7 @@ from davy.train.data import Targets, Tokens, batches_by_length, batches_longest_
 from davy.train.loop import Loop, Schedule
 from davy.train.losses import agreement_loss, masked_loss
 from davy.train.processes import ProcessGroup
-from davy.train.run_record import History
+from davy.train.run_record import History, StepProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def fit(
     folder: Path | None = None,
     save_every: int = 0,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
-    on_step: Callable[[float], None] = lambda _: None,
+    on_step: Callable[[StepProgress], None] = lambda _: None,
     team: ProcessGroup | None = None,
     identity: Mapping[str, Any] | None = None,
     on_epoch: Callable[[int], None] | None = None,

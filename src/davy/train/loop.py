@@ -26,7 +26,7 @@ from davy.core.errors import UserError
 from davy.files.atomic import sync, write_json
 from davy.files.run_folder import lock_folder
 from davy.train.processes import ProcessGroup
-from davy.train.run_record import History
+from davy.train.run_record import History, StepProgress
 
 CHECKPOINT = "checkpoint.safetensors"
 STATE = "checkpoint.json"
@@ -76,8 +76,8 @@ class Loop:
     folder: Path | None = None
     save_every: int = 0
     tell: Callable[[dict[str, Any]], None] = lambda _: None
-    on_step: Callable[[float], None] = lambda _: None
-    """Hears the share of the run that is done before each step; what it raises ends the run there."""
+    on_step: Callable[[StepProgress], None] = lambda _: None
+    """Hears before each step of the optimiser where the run is; what it raises ends the run, with a checkpoint."""
     team: ProcessGroup = field(default_factory=ProcessGroup)
     """The processes that train together. Each draws its own dropout, so that after a kill a team of several goes on
     with other chance than it would have had; one alone ends with the same weights."""
@@ -113,12 +113,23 @@ class Loop:
             share = plan.share(i, len(batches))
             if share >= 1:
                 break
-            self.on_step(share)
+            if plan.between_steps:
+                self._tell_step(
+                    plan, StepProgress(share, plan.epoch + 1, self.schedule.epochs, i, len(batches), plan.loss)
+                )
             plan.step(self.loss, self.team.share(batches[i]), share, last=i + 1 == len(batches))
             plan.done = i + 1
             due = self.save_every and plan.steps % (self.save_every * self.schedule.accumulate) == 0
             if self.folder and due:
                 plan.save(plan.history)
+
+    def _tell_step(self, plan: _Plan, progress: StepProgress) -> None:
+        try:
+            self.on_step(progress)
+        except BaseException:
+            if self.folder and plan.steps != plan.saved:
+                plan.save(plan.history)
+            raise
 
     def _judge(self, plan: _Plan, history: History) -> None:
         loss = plan.mean_loss()
@@ -158,7 +169,7 @@ class _Plan:
         self.average = _copy(loop.module) if loop.schedule.average else None
         self.best: dict[str, Tensor] | None = None
         self.history = History()
-        self.epoch = self.done = self.steps = 0
+        self.epoch = self.done = self.steps = self.saved = 0
         self.total = torch.zeros((), device=self.device)
         self.count = 0
         self.started = time.monotonic()
@@ -194,6 +205,15 @@ class _Plan:
             with torch.no_grad():
                 names = [name for name in self.average if name in live]
                 torch._foreach_lerp_([self.average[n] for n in names], [live[n].detach() for n in names], 1 - decay)
+
+    @property
+    def between_steps(self) -> bool:
+        """Whether no gradient waits for more batches: only then a checkpoint holds everything."""
+        return self.done == 0 or self.steps % self.schedule.accumulate == 0
+
+    def loss(self) -> float | None:
+        """Return the mean loss of the epoch so far, None before its first step."""
+        return float(self.total) / self.count if self.count else None
 
     def mean_loss(self) -> float:
         value = float(self.loop.team.mean(self.total)) / max(1, self.count)
@@ -238,6 +258,7 @@ class _Plan:
         for old in folder.glob(f"*.{CHECKPOINT}"):
             if old.name != name:
                 old.unlink()
+        self.saved = self.steps
 
     def resume(self) -> History:
         """Load the checkpoint of the folder where there is one and return the history so far."""
@@ -264,6 +285,7 @@ class _Plan:
         if "chance.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["chance.cuda"])
         self.epoch, self.done, self.steps, self.count = (state[k] for k in ("epoch", "done", "steps", "count"))
+        self.saved = self.steps
         self.history = History(**state["history"])
         return self.history
 

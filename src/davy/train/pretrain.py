@@ -22,7 +22,7 @@ from davy.train.config import Config
 from davy.train.data import Tokens, batches_by_length
 from davy.train.loop import Loop
 from davy.train.masking import Masker, masked_words_loss
-from davy.train.run_record import History
+from davy.train.run_record import History, StepProgress
 from davy.train.trainer import schedule_of
 
 
@@ -34,7 +34,7 @@ def pretrain(
     share: float = 0.15,
     seed: int = 1,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
-    on_step: Callable[[float], None] = lambda _: None,
+    on_step: Callable[[StepProgress], None] = lambda _: None,
 ) -> History:
     """Train on the texts and write the encoder to `folder`; `share` of the words are hidden."""
     from transformers import AutoModelForMaskedLM

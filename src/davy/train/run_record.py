@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,6 +26,23 @@ NO_FIGURES = ("epoch", "seconds", "loss", "dev loss", "score")
 MEAN = "macro-F1 on dev"
 SETTINGS = ("rate", "batch", "epochs", "max_length", "emoji", "class_weights", "under", "over", "weights")
 PACKAGES = ("davy", "torch", "transformers", "tokenizers", "numpy", "polars", "safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class StepProgress:
+    """Where a training is before a step: `share` of the run is done, `loss` is the mean of the epoch so far."""
+
+    share: float
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: Callable[[], float | None] = lambda: None
+
+    def __str__(self) -> str:
+        loss = self.loss()
+        told = "" if loss is None else f", loss {loss:.4f}"
+        return f"epoch {self.epoch} of {self.epochs}, step {self.step:,} of {self.steps:,}{told}"
 
 
 @dataclass(slots=True)

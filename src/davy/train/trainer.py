@@ -33,7 +33,7 @@ from davy.train.fit import FitSettings, fit, predict
 from davy.train.loop import Schedule
 from davy.train.losses import masked_loss
 from davy.train.processes import process_group
-from davy.train.run_record import History
+from davy.train.run_record import History, StepProgress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +58,7 @@ def train(
     *,
     seed: int,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
-    on_step: Callable[[float], None] = lambda _: None,
+    on_step: Callable[[StepProgress], None] = lambda _: None,
     dynamics: bool = False,
 ) -> TrainingResult:
     """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint`.
