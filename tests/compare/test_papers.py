@@ -139,6 +139,13 @@ def test_b2_as_the_paper_may_have_run_it_forgets_what_it_learnt():
     assert ours[edos.LIKELY].paper == ours["B2"].paper
 
 
+def test_only_the_rows_that_were_asked_for_are_run():
+    found = edos.reproduce(edos_posts(), Plain(), only=["B1", "B3", "B0"], bootstrap=QUICK)
+    assert [line.row for line in found.lines if line.task == "A sexist"] == ["B0", "B1", "B3"]
+    with pytest.raises(UserError, match=r"None of these rows can be run here\. B3: no encoder for B3"):
+        edos.reproduce(edos_posts(), Plain(), only=["B3"], bootstrap=QUICK)
+
+
 def test_edos_is_measured_on_test_where_that_is_present():
     posts = edos_posts(("train", "dev", "test"))
     train, held, split = edos.parts(posts)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from tokenizers import Tokenizer, models
 from torch import nn
 
 from davy.actions.export_model import export_model
@@ -22,7 +23,7 @@ from davy.train.export import export_onnx
 from davy.train.masking import Masker
 from davy.train.onnx.embedding_tables import PackedEmbedding, RoundedEmbedding
 from davy.train.onnx.rounding import to_four_bits
-from davy.train.pretrain import pretrain
+from davy.train.pretrain import masker, pretrain
 from davy.train.trainer import train
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
@@ -38,15 +39,23 @@ def test_whole_words_are_hidden_together_and_special_tokens_never():
     # 0 pads, 1 begins, 2 ends; 4 and 6 go on a word.
     continues = torch.tensor([0, 0, 0, 0, 1, 0, 1, 0], dtype=torch.bool)
     fixed = torch.tensor([1, 1, 1, 0, 0, 0, 0, 0], dtype=torch.bool)
-    masker = Masker(7, continues, fixed)
+    hidden = Masker(7, continues, fixed)
     ids = torch.tensor([[1, 3, 4, 4, 5, 6, 2, 0]]).repeat(400, 1)
     torch.manual_seed(0)
-    chosen = masker.choose(ids, 0.3)
+    chosen = hidden.choose(ids, 0.3)
     assert not chosen[:, [0, 6, 7]].any()
     assert torch.equal(chosen[:, 1], chosen[:, 2])
     assert torch.equal(chosen[:, 1], chosen[:, 3])
     assert torch.equal(chosen[:, 4], chosen[:, 5])
     assert 0.2 < chosen[:, 1].float().mean() < 0.4
+
+
+def test_words_are_hidden_behind_the_mask_that_is_special():
+    pieces = {piece: i for i, piece in enumerate(["<s>", "[MASK]", "day", "##s", "<mask>", "[UNK]"])}
+    tokenizer = Tokenizer(models.WordPiece(pieces, unk_token="[UNK]"))
+    assert masker(tokenizer, "cpu").mask == pieces["[MASK]"]
+    tokenizer.add_special_tokens(["<mask>"])  # MPNet's way: BERT's [MASK] is left in its vocabulary, unused
+    assert masker(tokenizer, "cpu").mask == pieces["<mask>"]
 
 
 def test_pre_training_lowers_the_loss_and_its_folder_is_an_encoder(tiny, posts, questions, config, tmp_path):

@@ -50,6 +50,7 @@ def reproduce(
     unlabelled: Sequence[Path] = (),
     models: Sequence[str] = (),
     likely: bool = False,
+    only: Sequence[str] = (),
     fresh: bool = False,
     seed: int = 0,
     predictions: Path | None = None,
@@ -60,7 +61,8 @@ def reproduce(
     `predictions` is a folder for what each row answered, one file a row: `davy challenge` puts them on a board.
 
     `encoders` are `[ROW=]NAME` for the transformer rows, `changes` fields of their config as text, and `unlabelled`
-    posts that an encoder reads first where its row wants that. `likely` adds EDOS's B2 as the paper may have run it.
+    posts that an encoder reads first where its row wants that. `likely` adds EDOS's B2 as the paper may have run it;
+    `only` leaves out EDOS's other rows.
     """
     module = import_module(PAPERS[paper])
     posts = load_posts(PostSource(str(data), corpus=paper)).frame
@@ -68,7 +70,7 @@ def reproduce(
     rows = _PaperRows(chosen, module.ENCODERS, changes or {}, unlabelled, reporter, fresh=fresh)
     for name in models:
         rows.loaded(name)  # a wrong name is an error now, not after minutes of fitting
-    more = {"likely": True} if likely else {}
+    more = {"likely": likely, "only": tuple(only)} if paper == "edos" else {}
     found: Reproduction = module.reproduce(
         posts, rows, seed=seed, models=list(models), bootstrap=Bootstrap(seed=seed), **more
     )

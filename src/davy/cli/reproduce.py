@@ -63,6 +63,9 @@ def edos(
     likely: Annotated[
         bool, typer.Option("--likely", help="Add B2 as the paper may have run it: words numbered anew when scoring.")
     ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="ROW", help="Run this row and no other; again for more.")
+    ] = None,
     out: Out = None,
     predictions: PredictionsOut = None,
     fresh: Fresh = False,
@@ -82,7 +85,7 @@ def edos(
       davy reproduce edos --data edos/ --encoder B3=./minilm --unlabelled reddit.csv --set epochs=2
     """
     given = (data, out, encoder, set_, unlabelled, model, fresh, seed)
-    _reproduce("edos", *given, json=json, predictions=predictions, likely=likely)
+    _reproduce("edos", *given, json=json, predictions=predictions, likely=likely, only=only)
 
 
 @app.command()
@@ -163,6 +166,7 @@ def _reproduce(
     json: bool,
     predictions: Path | None = None,
     likely: bool = False,
+    only: list[str] | None = None,
 ) -> None:
     check_folder(out)
     with console.ShellReporter() as reporter:
@@ -174,6 +178,7 @@ def _reproduce(
             unlabelled=unlabelled or (),
             models=models or [],
             likely=likely,
+            only=only or [],
             fresh=fresh,
             seed=seed,
             predictions=predictions,

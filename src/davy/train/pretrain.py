@@ -102,10 +102,13 @@ def masker(tokenizer: Any, device: str) -> Masker:
     continues, fixed = torch.zeros(size, dtype=torch.bool), torch.zeros(size, dtype=torch.bool)
     marked = any(piece.startswith(("▁", "Ġ")) for piece in vocab)
     for piece, i in vocab.items():
-        special = len(piece) > 2 and (piece[0], piece[-1]) in (("[", "]"), ("<", ">"))
-        fixed[i] = special and piece[1:-1].strip("/").isalpha()
-        continues[i] = not piece.startswith(("▁", "Ġ")) and not special if marked else piece.startswith("##")
-    mask = next((vocab[name] for name in ("[MASK]", "<mask>") if name in vocab), None)
+        bracketed = len(piece) > 2 and (piece[0], piece[-1]) in (("[", "]"), ("<", ">"))
+        fixed[i] = bracketed and piece[1:-1].strip("/").isalpha()
+        continues[i] = not piece.startswith(("▁", "Ġ")) and not bracketed if marked else piece.startswith("##")
+    # MPNet's vocabulary holds BERT's [MASK], which means nothing to it: one that is marked as special comes first.
+    special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    names = sorted(("[MASK]", "<mask>"), key=lambda name: name not in special)
+    mask = next((vocab[name] for name in names if name in vocab), None)
     if mask is None:
         raise UserError("The tokenizer has no mask token, so this encoder can't be pre-trained further.")
     return Masker(mask, continues.to(device), fixed.to(device))

@@ -17,6 +17,7 @@ from davy.compare.papers.paper_table import NotRun, PaperRow, PaperRunner, Repro
 from davy.compare.papers.published import load_published
 from davy.compare.predictions import Predictions, read_predictions
 from davy.core import UserError
+from davy.core.errors import nearest
 from davy.core.scorer import Abilities, Scorer, TrainableScorer
 from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
@@ -40,9 +41,10 @@ def reproduce(
     seed: int = 0,
     models: Sequence[str] = (),
     likely: bool = False,
+    only: Sequence[str] = (),
     bootstrap: Bootstrap | None = None,
 ) -> Reproduction:
-    """Return Table 3 beside ours; `models` are more detectors to add as rows.
+    """Return Table 3 beside ours; `models` are more detectors to add as rows, `only` names the rows to run.
 
     With `likely`, B2 is there once more as the paper may have run it: see `NumberedWords`.
     """
@@ -57,7 +59,7 @@ def reproduce(
     detectors: dict[str, Predictions] = {}
     missing: dict[str, str] = {}
     ours = (*([LIKELY] if likely else []), LINEAR, *DETECTORS, *models)
-    rows = {**paper.what, **{name: name for name in ours}}
+    rows = _wanted({**paper.what, **{name: name for name in ours}}, only)
     for row in rows:
         if row == BEST:
             continue
@@ -68,6 +70,10 @@ def reproduce(
             missing[row] = str(reason)
             continue
         detectors[row] = read_predictions(row, str(key["version"]), frame, scheme)
+    if not detectors:
+        raise UserError(
+            "None of these rows can be run here. " + "; ".join(f"{row}: {why}" for row, why in missing.items())
+        )
     evaluation = evaluate(
         golds, list(detectors.values()), title="EDOS", data=hashes["held"], bootstrap=bootstrap, tests=False
     )
@@ -75,6 +81,15 @@ def reproduce(
     lines = tuple(_lines(rows, evaluation, missing, split, ran))
     title = f"EDOS, macro-F1: the paper's on test, ours on {split} (fitted on train)"
     return Reproduction("edos", title, paper.source, lines, hashes["held"], seed, _notes(split), paper.digits)
+
+
+def _wanted(rows: dict[str, str], only: Sequence[str]) -> dict[str, str]:
+    for row in only:
+        if row not in rows:
+            raise UserError(
+                f"There is no row {row!r} (--only); the rows are {', '.join(rows)}.{nearest(row, list(rows))}"
+            )
+    return {row: what for row, what in rows.items() if not only or row in only}
 
 
 def _lines(
