@@ -40,12 +40,13 @@ def editor_of(
     images: Sequence[str] = (),
     hidden: Mapping[str, str] | None = None,
     title: str = "editor.source",
+    report: str = "",
 ) -> dict[str, Any]:
     """Return the values of `parts/meme_editor.html`.
 
     It posts to `save` with the fields in `hidden`. `images` are the pictures that may be put on the canvas, besides
     those of the layout; `source` is the key of the meme to build after, shown as this person sees pictures. `title` is
-    the key of the words above it.
+    the key of the words above it, `report` the address where it is reported.
     """
     assert change in KEEPS, change
     keys = list(dict.fromkeys([*(placed.image for placed in layout.images), *images]))
@@ -60,6 +61,7 @@ def editor_of(
         "source": source,
         "source_text": source_text,
         "source_title": title,
+        "report": report,
         "choice": choice,
         "hidden": dict(hidden or {}),
         "draw": f"{place.address}/memes/draw",

@@ -92,6 +92,7 @@ def _page(
         save=f"{place.address}/memes/build/{task.id}",
         layout=layout,
         source=task.post.image,
+        report=f"{place.address}/report-picture/{task.id}",
         source_text=context_of(request).mask(task.post.text),
         images=task.images,
     )

@@ -140,6 +140,7 @@ def _page(
             layout=layout or _start(request, task, side, keys),
             change=side,
             source=task.post.image,
+            report=f"{place.address}/report-picture/{task.id}",
             source_text=values["masked"],
             images=keys,
             hidden={"side": side, "replacements": " ".join(keys)},

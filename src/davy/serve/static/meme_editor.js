@@ -102,6 +102,7 @@ function list() {
   $("#meme-boxes").replaceChildren(...layout.texts.map((box, i) => {
     const button = document.createElement("button");
     button.type = "button";
+    button.className = "plain small";
     button.textContent = box.text.trim().slice(0, 24) || `${form.dataset.textName} ${i + 1}`;
     button.setAttribute("aria-pressed", String(i === chosen));
     button.addEventListener("click", () => choose(i));
