@@ -174,7 +174,8 @@ def new_meme_model(preset: MemePreset, question: Question = HATEFUL) -> MemeMode
     source = text_encoder_source(preset.text_encoder)
     tokenizer, pad = load_tokenizer(source)
     try:
-        text = None if preset.row.startswith("image-") else load_encoder(source)
+        # Weights that were stored in 16 bits are trained in 32.
+        text = None if preset.row.startswith("image-") else load_encoder(source).float()
     except (OSError, ValueError, KeyError) as error:
         raise encoder_error(source, error) from error
     require_bert(preset, text)

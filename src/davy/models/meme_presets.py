@@ -123,6 +123,8 @@ def with_preset_changes(preset: MemePreset, changes: Mapping[str, str]) -> MemeP
     """Return the preset with some fields set from text."""
     outer = ("text_encoder", "image_encoder", "regions", "max_length")
     inner = tuple(each.name for each in fields(MemeTraining))
+    own: dict[str, Any] = {}
+    training: dict[str, Any] = {}
     for name, text in changes.items():
         if name not in (*outer, *inner):
             raise UserError(f"There is no field {name!r} to set.{nearest(name, [*outer, *inner])}")
@@ -132,11 +134,8 @@ def with_preset_changes(preset: MemePreset, changes: Mapping[str, str]) -> MemeP
             value = value if default is None else type(default)(value)
         except (TypeError, ValueError):
             raise UserError(f"--set {name}: {text!r} is not like {default!r}.") from None
-        if name in outer:
-            preset = replace(preset, **{name: value})
-        else:
-            preset = replace(preset, training=replace(preset.training, **{name: value}))
-    return preset
+        (own if name in outer else training)[name] = value
+    return replace(preset, **own, training=replace(preset.training, **training))
 
 
 def text_encoder_source(name: str) -> str:
