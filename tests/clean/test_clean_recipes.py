@@ -50,7 +50,7 @@ def some_posts(n=1000, seed=1):
 
 
 def test_the_shipped_recipes_are_read_and_name_their_papers():
-    assert recipes.names() == ["edos", "gmhp7k"]
+    assert recipes.names() == ["edos", "edos-judge", "gmhp7k"]
     for name in recipes.names():
         recipe = recipes.load(name)
         assert recipe.name == name
@@ -112,6 +112,12 @@ def test_the_gmhp7k_recipe_keeps_every_post_of_the_published_corpus(tmp_path):
     posts = corpora.load("gmhp7k", GMHP7K).posts.select("id", "text").collect()
     left, _ = run(posts, recipes.load("gmhp7k"), tmp_path, size=1000)
     assert len(left) == len(posts)
+
+
+def test_the_recipe_of_edos_judge_masks_links_names_and_emoji_and_drops_duplicates(tmp_path):
+    texts = ["see  https://a.example/b 👩🏽‍🚀 @ada", "see https://a.example/c 🚀 @bob", "plain", "plain"]
+    left, _ = run(pl.DataFrame({"id": list("abcd"), "text": texts}), recipes.load("edos-judge"), tmp_path)
+    assert left["text"].to_list() == ["see [URL] [EMOJI] [USER]", "plain"]
 
 
 def test_rows_of_a_funnel_add_up_and_other_columns_come_along(tmp_path):

@@ -136,3 +136,77 @@ def test_an_archive_called_like_a_command_is_reached_by_its_path(here):
     assert run(["collect", "read", "./live", "-p", "plain", "--out", "o.csv"]) == 2  # no ending says what it is
     (here / "live").rename(here / "withdraw.jsonl")
     assert run(["collect", "withdraw.jsonl", "-p", "reddit", "--out", "o.csv"]) == 0
+
+
+def test_files_of_earlier_collections_are_joined_and_say_what_they_said(here, capsys):
+    gab = {
+        "id": 7,
+        "body": "tea at Gab",
+        "created_at": "2022-03-16T12:00:00Z",
+        "user": {"username": "bob"},
+        "conversation_id": "k1",
+    }
+    (here / "gab.jsonl").write_text(json.dumps(gab))
+    assert (
+        run(["collect", "RC.jsonl", "-p", "reddit", "--rule", "tea", "--licence", "terms", "--out", "r.parquet"]) == 0
+    )
+    assert run(["collect", "gab.jsonl", "-p", "gab", "--out", "g.parquet"]) == 0
+    assert run(["collect", "r.parquet", "g.parquet", "-p", "plain", "--out", "both.parquet"]) == 0
+    both = pl.read_parquet("both.parquet")
+    assert both["found"].to_list() == ["search, rule tea"] * 5 + ["search: everything"]
+    assert both["source"].to_list() == ["reddit"] * 5 + ["gab"]
+    assert both["licence"].to_list() == ["terms"] * 5 + [None]
+    assert [json.loads(meta)["conversation"] for meta in both["meta"]] == ["t3_x"] * 5 + ["k1"]
+    assert json.loads(both["meta"][0])["reply_to"] == "reddit:t3_x"
+    assert run(["collect", "both.parquet", "-p", "plain", "--rule", "Gab", "--out", "again.parquet"]) == 0
+    assert pl.read_parquet("again.parquet")["found"].to_list() == ["search: everything; then search, rule Gab"]
+
+
+def test_lines_of_another_platform_are_not_taken_for_reddits(here, capsys):
+    (here / "gab.jsonl").write_text(json.dumps({"id": 7, "body": "tea at Gab", "created_at": "2022-03-16"}))
+    assert run(["collect", "gab.jsonl", "-p", "reddit", "--out", "o.parquet"]) == 0
+    assert "See that --platform is right" in capsys.readouterr().err
+    assert run(["collect", "gab.jsonl", "-p", "gab", "--out", "g.csv"]) == 0
+    assert run(["collect", "g.csv", "-p", "reddit", "--out", "o2.parquet"]) == 2
+    assert "has posts of gab, not of reddit" in capsys.readouterr().err
+
+
+def test_corpora_need_no_archive_and_repeated_ids_are_told(here, capsys):
+    labels = "labels: {hate: {column: label, values: {HOF: hateful}}}"
+    ways = f"strategies: [{{kind: corpus, path: old.csv, licence: x, {labels}}}]"
+    (here / "ways.yaml").write_text(ways)
+    (here / "old.csv").write_text("id,text,label\n1,one,HOF\n1,one again,HOF\n2,two,HOF\n")
+    assert run(["collect", "--strategies", "ways.yaml", "--out", "o.parquet"]) == 0
+    assert "3 read, 0 held no post, 1 repeated" in capsys.readouterr().err
+    assert pl.read_parquet("o.parquet")["id"].to_list() == ["old:1", "old:2"]
+    assert run(["collect", "--out", "o2.parquet"]) == 2
+    assert "Name the archives" in capsys.readouterr().err
+    assert run(["collect", "RC.jsonl", "--out", "o2.parquet"]) == 2
+    assert "--platform" in capsys.readouterr().err
+
+
+def test_listed_accounts_are_counted_one_by_one(here, capsys):
+    (here / "ways.yaml").write_text("strategies: [{kind: profiles, profiles: ['@Ada', u/nobody]}]")
+    assert run(["collect", "RC.jsonl", "-p", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["ada", "10"] in rows
+    assert ["nobody", "0"] in rows
+
+
+def test_a_span_that_ends_before_it_begins_is_told(here, capsys):
+    given = [
+        "collect",
+        "RC.jsonl",
+        "-p",
+        "reddit",
+        "--out",
+        "o.parquet",
+        "--from",
+        "2022-04-02",
+        "--until",
+        "2022-04-01",
+    ]
+    assert run(given) == 2
+    assert "2022-04-02 lies after 2022-04-01" in capsys.readouterr().err
+    given[-1] = "2022-04-02"
+    assert run(given) == 0

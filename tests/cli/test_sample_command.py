@@ -111,3 +111,13 @@ def test_a_pool_can_be_asked_for_where_the_plan_has_none(posts, capsys):
 def test_a_switch_is_shown_without_a_value(capsys):
     run(["sample", "--help"])
     assert "<bool>" not in capsys.readouterr().out
+
+
+def test_a_file_without_the_plans_column_hears_of_by(tmp_path, capsys):
+    rows = pl.DataFrame({"id": ["1"], "text": ["tea"], "tox": [0.1], "board": ["x"]})
+    rows.write_parquet(tmp_path / "p.parquet")
+    assert run(["sample", str(tmp_path / "p.parquet"), "--plan", "edos", "--out", str(tmp_path / "s.parquet")]) == 2
+    said = capsys.readouterr().err
+    assert "no column 'platform'" in said
+    assert "id, text, tox, board" in said
+    assert "`by:`" in said

@@ -289,3 +289,13 @@ def test_what_a_server_says_in_another_way_is_passed_over_or_told(tmp_path):
             listened(x.UserPosts(WebClient(server.url), ["ada"]), tmp_path / "x.jsonl")
         with pytest.raises(UserError, match="no listing"):
             listened(reddit.NewPosts(WebClient(server.url), ["tea"]), tmp_path / "r.jsonl")
+
+
+def test_posts_of_x_are_fetched_by_their_ids_and_deleted_ones_are_missing(tmp_path):
+    archive = tmp_path / "x.jsonl"
+    ids = [str(number) for number in range(1, 151)]
+    answers = {"/2/tweets": [ok({"data": [tweet(1), tweet(2)]}), ok({"data": [tweet(101)]})]}
+    with recorded(answers) as server:
+        listened(x.PostsById(WebClient(server.url), ids), archive)
+    assert [record["id"] for record in kept(archive)] == ["x:1", "x:2", "x:101"]
+    assert [asked[1]["ids"].count(",") + 1 for asked in server.asked] == [100, 50]

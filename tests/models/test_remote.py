@@ -56,7 +56,7 @@ class Server:
     def scored(self, path, body):
         if "analyze" in path:
             value = 0.9 if body["comment"]["text"].startswith("bad") else 0.1
-            scores = {"IDENTITY_ATTACK": value / 2, "TOXICITY": value}
+            scores = {"IDENTITY_ATTACK": value / 2, "TOXICITY": value, "SEXUALLY_EXPLICIT": 0.8 if value > 0.5 else 0.2}
             return {"attributeScores": {name: {"summaryScore": {"value": it}} for name, it in scores.items()}}
         if "moderations" in path:
             each = [{"hate": 0.2, "hate/threatening": 0.6 if text.startswith("bad") else 0.0,
@@ -102,6 +102,17 @@ def test_perspective_is_asked_in_its_own_shape(server, monkeypatch):
     assert path.endswith("?key=secret")
     assert body["languages"] == ["en"]
     assert body["doNotStore"] is True
+
+
+def test_perspective_answers_further_attributes(server, monkeypatch):
+    monkeypatch.setattr(remote, "PERSPECTIVE", server.url + "/v1alpha1/comments:analyze")
+    monkeypatch.setenv("PERSPECTIVE_API_KEY", "secret")
+    scorer = load("perspective:sexually_explicit")
+    assert [question.name for question in scorer.questions] == ["hate", "offensive", "sexually_explicit"]
+    assert scorer.score(posts("bad thing", "fine")).positive("sexually_explicit").tolist() == pytest.approx([0.8, 0.2])
+    assert set(server.requests[0][2]["requestedAttributes"]) == {"IDENTITY_ATTACK", "TOXICITY", "SEXUALLY_EXPLICIT"}
+    with pytest.raises(UserError, match="Did you mean 'SEXUALLY_EXPLICIT'"):
+        load("perspective:SEXUALY_EXPLICIT")
 
 
 def test_openai_is_asked_in_its_own_shape(server, monkeypatch):

@@ -223,6 +223,9 @@ def test_the_edos_plan_is_the_papers_and_its_word_lists_can_be_read():
         100_000,
         4,
     )
+    assert sum(map(len, plan.pools["reddit"].categories.values())) == 24
+    first, second = (plan.judges[judge] for judge in ("other toxicity", "sexism"))
+    assert first.partition("#")[0] != second.partition("#")[0]
     assert all(len(words.load(name)) > 30 for name in plan.lists)
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from davy.actions.judges import judge_columns, load_judges, parse_judges
 from davy.actions.posts import PostSource, as_source
 from davy.actions.reporter import SILENT, Reporter
-from davy.core.errors import UserError
+from davy.core.errors import UserError, nearest
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input, require_folder_of, write_json
 from davy.files.file_table import FileTable, require_column, translate_errors
@@ -99,6 +99,13 @@ def _read_columns(posts: FileTable, plan: SamplingPlan, more: list[str]) -> pl.D
     """Return the columns that samplers and judges look at."""
     for column in more:
         require_column(column, posts.columns, posts.name, "--judge NAME=column:C")
+    by = plan.by or ""
+    if by and not by.startswith("meta.") and by not in posts.columns and f"{by}.gold" not in posts.columns:
+        raise UserError(
+            f"{posts.name} has no column {by!r}, by which the plan {plan.name!r} gives its quotas; it has "
+            f"{', '.join(posts.columns)}.{nearest(by, posts.columns)} Name another column in the plan's line `by:`, or "
+            f"leave the line out for one source: davy sample --plan {plan.name} --show > mine.yaml"
+        )
     wanted = ["id", "text", "lang", "image", *more]
     pools = [*plan.pools.values(), *([plan.every_pool] if plan.every_pool else [])]
     for name in [plan.by, *(pool.communities for pool in pools)]:

@@ -110,6 +110,24 @@ class RemoveMentions(_Replace):
 
 
 @dataclass(frozen=True)
+class MaskEmoji(ChangeStep):
+    """Emoji become one word, each sequence whole."""
+
+    with_: str = "[EMOJI]"
+
+    def __post_init__(self) -> None:
+        if not self.with_.strip():
+            raise ValueError("a mask needs a word")
+
+    def changed(self, texts: pl.Series) -> pl.Series:
+        """Return the texts with each emoji replaced; only those that can hold one are taken out of polars."""
+        from davy.text import emoji
+
+        rows = texts.str.contains(r"[^\x00-\x7f]|\x{20e3}").fill_null(False).arg_true()
+        return _each(texts, rows, lambda text: emoji.replace(text, self.with_))
+
+
+@dataclass(frozen=True)
 class MaskEmails(_Mask):
     """E-mail addresses become one word."""
 

@@ -15,6 +15,7 @@ STEPS: dict[str, type[Step]] = {
     "mask-mentions": changes.MaskMentions,
     "remove-mentions": changes.RemoveMentions,
     "mask-emails": changes.MaskEmails,
+    "mask-emoji": changes.MaskEmoji,
     "mask-phones": changes.MaskPhones,
     "mask-hashtags": changes.MaskHashtags,
     "remove-hashtags": changes.RemoveHashtags,

@@ -39,7 +39,7 @@ app = typer.Typer(
 )
 
 Platform = Annotated[
-    str,
+    str | None,
     typer.Option("--platform", "-p", metavar="P", help="x, reddit, gab, mastodon, bluesky, or plain for other files."),
 ]
 Key = Annotated[
@@ -51,11 +51,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.
 
 @app.command()
 def read(
-    archives: Annotated[
-        list[Path], typer.Argument(metavar="ARCHIVE…", help="Files to read, .zst, .gz, .xz, .bz2 too.")
-    ],
-    platform: Platform,
     out: Annotated[Path, typer.Option("--out", metavar="F", help="The file of posts to write, by its extension.")],
+    archives: Annotated[
+        list[Path] | None, typer.Argument(metavar="ARCHIVE…", help="Files to read, .zst, .gz, .xz, .bz2 too.")
+    ] = None,
+    platform: Platform = None,
     rule: Annotated[
         str | None, typer.Option(metavar="R", help="Keep what this rule matches, in X's stream syntax.")
     ] = None,
@@ -90,16 +90,22 @@ def read(
 
       davy collect RC_2022-01.zst --platform reddit --rule '(word OR "two words") lang:de' --out posts.parquet
 
+      davy collect reddit.parquet gab.parquet -p plain --out both.parquet    # what each says of its posts stays
+
+      davy collect --strategies corpora.yaml --out judge.parquet             # earlier corpora need no archive
+
       davy collect read tweets/*.jsonl -p x --strategies gmhp7k.yaml --author-key KEY --out posts.jsonl
     """
 
     if rule is not None and rule_file is not None:
         raise UserError("--rule and --rule-file both give a rule. Give one.")
+    if archives and platform is None:
+        raise UserError("Say which platform the archives are of: --platform reddit, or plain for other files.")
     single = (rule, rule_file, profiles, since, until, cap)
     if strategies is not None and any(value is not None for value in single):
         raise UserError("--strategies says it all: leave out --rule, --rule-file, --profiles, --from, --until, --cap.")
     settings = GatherSettings(
-        canonical_name(platform),
+        canonical_name(platform or "plain"),
         AccountHasher.of(author_key) if author_key else None,
         source,
         licence,
@@ -108,8 +114,10 @@ def read(
         fresh,
     )
     ways = _ways(strategies, rule if rule_file is None else read_text(rule_file, "rule"), profiles, since, until, cap)
+    if not archives and any(way.kind != "corpus" for way in ways):
+        raise UserError("Name the archives to read. Only strategies of kind corpus need none.")
     with console.progress("Reading archives") as advance:
-        done = gather(archives, out, ways, settings, progress=advance)
+        done = gather(archives or [], out, ways, settings, progress=advance)
     if json:
         console.json(done.to_dict() | {"out": str(out)})
     else:
@@ -139,12 +147,18 @@ def _print(done: CollectCounts, ways: list[Strategy], out: Path) -> None:
         for way in ways
     ]  # fmt: skip
     console.table(["strategy", "kind", "taken", "cap", "left over"], rows, right=["taken", "cap", "left over"])
+    for way in ways:
+        if way.name in done.profiles:
+            rows = [(name, f"{n:,}") for name, n in zip(sorted(way.profiles), done.profiles[way.name], strict=True)]
+            console.table(["account", "posts"], rows, title=f"Accounts of {way.name}", right=["posts"])
     parts = [f"{done.read:,} read", f"{done.no_post:,} held no post", f"{done.repeated:,} repeated"]
     if done.bad:
         parts.append(f"{done.bad:,} unreadable and left out")
     console.note(f"{', '.join(parts)}; {done.kept:,} posts → {out}")
     if done.first_bad:
         console.note(f"The first that was left out: {done.first_bad}")
+    if done.kept and done.no_post > done.read / 2:
+        console.note("More than half of what was read holds no post. Is --platform right?")
     if not done.kept:
         console.note("Nothing matched. See that --platform is right, and try the rule with fewer conditions.")
 

@@ -15,6 +15,7 @@ from davy.collect.platforms import canonical_name
 from davy.collect.records import AccountHasher
 from davy.collect.rule import FilterRule
 from davy.core.errors import UserError
+from davy.files.atomic import read_text
 
 if TYPE_CHECKING:
     from davy.collect.live.events import PostStream
@@ -35,6 +36,10 @@ def live(
     account: Annotated[
         list[str] | None,
         typer.Option("--account", metavar="A", help="X: an account whose posts to fetch; again for more."),
+    ] = None,
+    ids: Annotated[
+        Path | None,
+        typer.Option("--ids", metavar="F", help="X: fetch the posts whose ids this file lists, one a line."),
     ] = None,
     community: Annotated[
         list[str] | None, typer.Option("--community", metavar="C", help="Reddit: a community; again for more.")
@@ -63,13 +68,18 @@ def live(
 
       davy collect live mastodon --server https://example.social --seconds 3600 --out mastodon.jsonl
 
+      davy collect live x --ids charitidis.txt --out tweets.jsonl
+
       davy collect live reddit --community tea --community coffee --out reddit.jsonl
     """
 
     on_x = platform.lower() in ("x", "twitter")  # X matches the rule itself, and knows more than an archive can tell
     made = FilterRule.of(rule, archive=not on_x) if rule is not None else None
     names = AccountHasher.of(author_key) if author_key else None
-    source = _source(platform.lower(), rule, account or [], community or [], submissions, tag, local, server, every)
+    wanted = _read_ids(ids) if ids is not None else []
+    source = _source(
+        platform.lower(), rule, account or [], wanted, community or [], submissions, tag, local, server, every
+    )
     own = None if on_x else made
     listener = Listener(source, out, rule=own, names=names, limits=ListenLimits(posts, seconds), tell=console.note)
     try:
@@ -85,9 +95,20 @@ def live(
     )
 
 
+def _read_ids(file: Path) -> list[str]:
+    """Return the ids of a file, one a line."""
+    ids = [line.strip() for line in read_text(file, "list of ids").splitlines() if line.strip()]
+    wrong = next((one for one in ids if not one.isdigit()), None)
+    if wrong is not None or not ids:
+        raise UserError(
+            f"{file} should list ids of posts, one number a line" + (f"; it has {wrong[:40]!r}." if wrong else ".")
+        )
+    return ids
+
+
 def _source(
-    platform: str, rule: str | None, accounts: list[str], communities: list[str], submissions: bool, tag: str | None,
-    local: bool, server: str | None, every: float,
+    platform: str, rule: str | None, accounts: list[str], ids: list[str], communities: list[str], submissions: bool,
+    tag: str | None, local: bool, server: str | None, every: float,
 ) -> PostStream:  # fmt: skip
     """Return the connector that the options describe."""
     import os
@@ -109,9 +130,11 @@ def _source(
         if token is None and server is None:
             raise UserError("X wants a bearer token. Put it in the environment: export DAVY_X_TOKEN=…")
         web = WebClient(server or x.SERVER, token)
+        if ids:
+            return x.PostsById(web, ids)
         if accounts:
             return x.UserPosts(web, [account.lstrip("@") for account in accounts])
         if rule is None:
-            raise UserError("X's stream needs a rule (--rule R), or name accounts (--account A).")
+            raise UserError("X's stream needs a rule (--rule R), or name accounts (--account A) or ids (--ids F).")
         return x.FilteredStream(web, rule)
     raise UserError(f"There is no live connector for {name}; there are bluesky, mastodon, x, reddit.")

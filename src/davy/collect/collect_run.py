@@ -31,6 +31,8 @@ class CollectCounts:
     taken: dict[str, int] = field(default_factory=dict)
     over: dict[str, int] = field(default_factory=dict)
     """Posts that a strategy matched after its cap was reached."""
+    profiles: dict[str, list[int]] = field(default_factory=dict)
+    """Posts of each listed account of a strategy, accounts in the order of their names."""
     resumed: bool = False
 
     def to_dict(self) -> dict[str, Any]:

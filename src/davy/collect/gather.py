@@ -18,7 +18,7 @@ import polars as pl
 
 from davy.collect.collect_run import CollectCounts, CollectRun, open_run
 from davy.collect.earlier_corpora import choose_posts
-from davy.collect.platforms import car, reader, records_of
+from davy.collect.platforms import NAMES, car, reader, records_of
 from davy.collect.records import SCHEMA, AccountHasher, Record, records_frame, records_to_posts
 from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
@@ -121,7 +121,7 @@ class _Work:
         """Take the chosen posts of an earlier corpus."""
         done = self._parts.done
         found = choose_posts(strategy, collected_at=self._at)
-        new = found.filter(~pl.col("id").is_in(self._seen))
+        new = found.filter(~pl.col("id").is_in(self._seen) & pl.col("id").is_first_distinct())
         kept = new if strategy.cap is None else new.head(strategy.cap)
         done.read += len(found)
         done.repeated += len(found) - len(new)
@@ -156,6 +156,7 @@ class _Work:
             except UserError as error:
                 value, fault = None, error
             if value is not None:
+                _check_platform(value.raw, self._settings.platform, path)
                 found = list(records_of(read, value.raw))
                 size, place, nothing = size + 1, value.end, nothing + (not found)
                 held += (_named(record, path, done.read + size) for record in found)
@@ -168,6 +169,13 @@ class _Work:
                 break
         if fault is not None:
             raise fault
+
+    def _count_profiles(self, strategy: Strategy, taken: pl.DataFrame) -> None:
+        """Count the posts of each listed account by its place in the list: a run folder holds no names."""
+        counts = self._parts.done.profiles.setdefault(strategy.name, [0] * len(strategy.profiles))
+        for place, account in enumerate(sorted(strategy.profiles)):
+            own = (taken["author"] == account).fill_null(False) | (taken["author_id"] == account).fill_null(False)
+            counts[place] += int(own.sum())
 
     def _take(self, records: pl.DataFrame) -> None:
         """Hand the records to the strategies in turn; the first that matches and has room takes a post."""
@@ -189,6 +197,8 @@ class _Work:
             done.taken[strategy.name] = done.taken.get(strategy.name, 0) + len(taken)
             if len(taken):
                 how = how.scatter(taken, strategy.found)
+                if strategy.profiles:
+                    self._count_profiles(strategy, new[taken])
         done.matched += int(wanted.sum())
         kept = how.is_not_null()
         done.kept += int(kept.sum())
@@ -202,6 +212,16 @@ class _Work:
                     source=settings.source, licence=settings.licence,
                 )
             )  # fmt: skip
+
+
+def _check_platform(raw: object, platform: str, path: Path) -> None:
+    """Raise where a row says itself that it is of another platform."""
+    said = raw.get("platform") if isinstance(raw, dict) else None
+    if platform != "plain" and isinstance(said, str) and said.lower() in NAMES and said.lower() != platform:
+        raise UserError(
+            f"{path} has posts of {said.lower()}, not of {platform}. Give --platform {said.lower()}, or plain where "
+            "Davy wrote the file."
+        )
 
 
 def _head(path: Path) -> str:

@@ -23,6 +23,8 @@ import polars as pl
 from davy.core.errors import UserError
 from davy.core.post import POST_COLUMNS
 
+EVERYTHING_FOUND = "search: everything"
+"""What posts say that were taken without a rule."""
 COLUMNS: tuple[str, ...] = (*POST_COLUMNS, "platform", "community", "time", "author")
 """What `posts` gives; every column is text. `author` is the keyed hash, or null."""
 
@@ -56,6 +58,11 @@ class Record:
     image: str | None = None
     hashed: str | None = None
     """The author's keyed hash where the archive holds that in place of the author."""
+    found: str | None = None
+    """How it was found before, in a file that Davy collected earlier; so are the next three."""
+    source: str | None = None
+    licence: str | None = None
+    collected_at: str | None = None
 
 
 _BOOLEAN = {"retweet", "reply", "quote", "media", "images", "videos", "links"}
@@ -123,11 +130,23 @@ class AccountHasher:
         return hmac.new(self._key, f"{platform}:{account}".encode(), hashlib.sha256).hexdigest()[:24]
 
 
+def _found(before: pl.Series, now: pl.Series) -> pl.Series:
+    """Return how posts were found, earlier and now; who took everything has found nothing new."""
+    everything = now.str.starts_with(EVERYTHING_FOUND)
+    frame = pl.DataFrame({"before": before, "now": now, "everything": everything})
+    both = pl.concat_str("before", pl.lit("; then "), "now")
+    kept = pl.when(pl.col("before").is_null()).then("now").when("everything").then("before").otherwise(both)
+    return frame.select(kept.alias("found")).to_series()
+
+
 def records_to_posts(
     records: pl.DataFrame, *, found: pl.Series, collected_at: str, names: AccountHasher | None = None,
     source: str | None = None, licence: str | None = None,
 ) -> pl.DataFrame:  # fmt: skip
-    """Return kept records as posts; `found` says how each was found. Names go no further than this."""
+    """Return kept records as posts; `found` says how each was found, null where nothing was looked for.
+
+    What a file of an earlier collection says of its posts stays. Names go no further than this.
+    """
     records = records.with_columns(
         # Whose text was passed on, and whose profile it was posted on: both are an author's name.
         pl.col("text").str.replace(r"(?i)^(\s*RT )@\w+", "${1}[USER]"),
@@ -147,10 +166,10 @@ def records_to_posts(
         "text",
         "lang",
         "image",
-        pl.lit(source, pl.String).fill_null(pl.col("platform")).alias("source"),
-        pl.lit(licence, pl.String).alias("licence"),
-        pl.lit(collected_at).alias("collected_at"),
-        found.cast(pl.String).alias("found"),
+        pl.coalesce(pl.lit(source, pl.String), "source", "platform").alias("source"),
+        pl.coalesce(pl.lit(licence, pl.String), "licence").alias("licence"),
+        pl.coalesce("collected_at", pl.lit(collected_at)).alias("collected_at"),
+        _found(records["found"], found.cast(pl.String)).alias("found"),
         "parent",
         pl.Series("meta", meta, dtype=pl.String),
         "platform",

@@ -105,7 +105,10 @@ def read(path: Path) -> list[Strategy]:
 
 def parse_span(since: str | None, until: str | None, where: str) -> tuple[str | None, str | None]:
     """Return a span of days as times; the last day counts in full, a time such as 2022-03-16T12:00 is taken as is."""
-    return _moment(since, where, last=False), _moment(until, where, last=True)
+    start, end = _moment(since, where, last=False), _moment(until, where, last=True)
+    if start is not None and end is not None and start >= end:
+        raise UserError(f"{where}: {since} lies after {until}, so nothing can match. Swap them.")
+    return start, end
 
 
 def account_names(names: Any) -> frozenset[str]:

@@ -71,7 +71,7 @@ NAMES: Mapping[str, str] = {
     "keywords:FILE": "a word list, one term a line",
     "tfidf:FILE": "TF-IDF and logistic regression, fitted on FILE (extra: train)",
     "xgboost:FILE": "TF-IDF and XGBoost, fitted on FILE (extra: train)",
-    "perspective": "the Perspective API; key in PERSPECTIVE_API_KEY",
+    "perspective[:ATTRIBUTES]": "the Perspective API; key in PERSPECTIVE_API_KEY; SEXUALLY_EXPLICIT,INSULT … for more",
     "openai": "OpenAI moderation; key in OPENAI_API_KEY",
     "url:http://…": "an endpoint in Perspective's shape, OpenAI's, or ours",
     "llm:MODEL[@http://…/v1]": "a prompted language model behind a chat endpoint; key in LLM_API_KEY",

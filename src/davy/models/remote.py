@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol
 
-from davy.core.errors import UserError
+from davy.core.errors import UserError, nearest
 from davy.core.scheme import Label, Question
 from davy.core.scorer import Abilities, Scores
+from davy.files.yaml_nodes import load_shipped
 from davy.models.cache import DiskCache, cache_folder
 from davy.models.http import NO_ANSWER, Service
 from davy.models.model_name import ModelName
@@ -124,28 +125,37 @@ class RemoteScorer:
 
 
 class PerspectiveShape:
-    """Perspective: identity attack is `hate`, toxicity is `offensive`, both at 50 % (the papers' P-IA and P-TX)."""
+    """Perspective: identity attack is `hate`, toxicity is `offensive`, both at 50 % (the papers' P-IA and P-TX).
+
+    Further attributes are questions of their own names in lower case: `sexually_explicit`.
+    """
 
     at_once = 1
     version = "v1alpha1"
     thresholds: Mapping[str, float] = {}
 
-    def __init__(self) -> None:
-        self.questions = _hate_and_offensive()
+    def __init__(self, more: Sequence[str] = ()) -> None:
+        self._attributes = ("IDENTITY_ATTACK", "TOXICITY", *more)
+        yes_no = (Label("no"), Label("yes"))
+        self.questions = (*_hate_and_offensive(), *(Question(a.lower(), yes_no, positive="yes") for a in more))
+        if more:
+            self.version = (
+                f"v1alpha1 {' '.join(more)}"  # answers are kept by version: with other attributes they differ
+            )
 
     def body(self, texts: Sequence[str], lang: str | None) -> Any:
         """Return the request for one text; the service is told not to keep it."""
         body = {
             "comment": {"text": texts[0]},
-            "requestedAttributes": {"IDENTITY_ATTACK": {}, "TOXICITY": {}},
+            "requestedAttributes": {name: {} for name in self._attributes},
             "doNotStore": True,
         }
         return {**body, "languages": [lang]} if lang else body
 
     def numbers(self, answer: Any) -> list[Numbers]:
-        """Return the two probabilities of an answer."""
+        """Return the probability of each attribute."""
         scores = answer["attributeScores"]
-        values = [float(scores[name]["summaryScore"]["value"]) for name in ("IDENTITY_ATTACK", "TOXICITY")]
+        values = [float(scores[name]["summaryScore"]["value"]) for name in self._attributes]
         return [_yes_no(self.questions, values)]
 
 
@@ -205,10 +215,21 @@ class DavyShape:
 
 
 def perspective(asked: ModelName) -> RemoteScorer:
-    """Return Perspective, with the key from PERSPECTIVE_API_KEY."""
+    """Return Perspective, with the key from PERSPECTIVE_API_KEY; `perspective:SEXUALLY_EXPLICIT,…` asks for more."""
+    more = _attributes(asked.argument)
     key = _key("PERSPECTIVE_API_KEY", asked.name)
     service = Service(PERSPECTIVE, params={"key": key}, passes_over=OTHER_LANGUAGE)
-    return _remote(asked.name, service, PerspectiveShape())
+    return _remote(asked.name, service, PerspectiveShape(more))
+
+
+def _attributes(text: str) -> list[str]:
+    """Return further attributes of Perspective by their names; an unknown one is an error."""
+    known = [str(name) for name in load_shipped("davy.plans.attributes", "perspective.yaml")["attributes"]]
+    given = [part.strip().upper().replace(" ", "_") for part in text.split(",") if part.strip()]
+    for name in given:
+        if name not in known:
+            raise UserError(f"Perspective has no attribute {name!r}.{nearest(name, known)}")
+    return [name for name in dict.fromkeys(given) if name not in ("IDENTITY_ATTACK", "TOXICITY")]
 
 
 def openai(asked: ModelName) -> RemoteScorer:

@@ -1,4 +1,4 @@
-"""X API v2: the filtered stream with a rule of ours, and the posts of listed accounts.
+"""X API v2: the filtered stream with a rule of ours, the posts of listed accounts, and posts by their ids.
 
 What was missed while the stream was down is fetched by a search since the
 newest post that was seen.
@@ -18,6 +18,8 @@ from davy.core.errors import UserError
 
 SERVER = "https://api.x.com"
 TAG = "davy"
+AT_ONCE = 100
+"""The most ids that X takes in a request."""
 FIELDS = {
     "tweet.fields": "created_at,lang,author_id,conversation_id,referenced_tweets,entities,attachments",
     "expansions": "author_id,attachments.media_keys",
@@ -87,6 +89,25 @@ class UserPosts:
         if "id" not in found:
             raise UserError(f"X knows no account {name!r}, or does not show it. Check the name, or leave it out.")
         return str(found["id"])
+
+
+class PostsById:
+    """Posts whose ids a file lists, as corpora that may not publish texts give them. One pass; no stream."""
+
+    platform = "x"
+    pause: float | None = None
+
+    def __init__(self, web: WebClient, ids: Sequence[str]) -> None:
+        self._web, self._ids, self._read = web, list(dict.fromkeys(ids)), reader("x")
+
+    def events(self, cursor: str | None) -> Iterator[StreamEvent]:
+        """Yield the posts, a hundred a request; the cursor is how many ids were asked for. Deleted ones are missing."""
+        for start in range(int(cursor or 0), len(self._ids), AT_ONCE):
+            some = self._ids[start : start + AT_ONCE]
+            raw = self._web.get("/2/tweets", {**FIELDS, "ids": ",".join(some)})
+            for event in _events(raw, self._read):
+                yield StreamEvent(event.record)
+            yield StreamEvent(cursor=str(start + len(some)))
 
 
 def platform_rule(rule: str) -> str:

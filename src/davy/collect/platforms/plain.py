@@ -5,6 +5,7 @@ Rows come as dicts, from JSONL or from tables that `davy.files.tables` reads.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,8 @@ def records(raw: Any) -> Iterator[Record]:
     if not isinstance(text, str):
         return
     author, community = _first(raw, _AUTHORS), _first(raw, _COMMUNITIES)
+    collected = isinstance(raw.get("found"), str)  # a file of ours: it says where its posts came from
+    before = _meta(raw) if collected else {}
     lang = _first(raw, ("lang", "language"))
     parent = _first(raw, ("parent", "parent_id"))
     yield Record(
@@ -35,12 +38,29 @@ def records(raw: Any) -> Iterator[Record]:
         lang=str(lang) if lang else None,
         community=str(community).lower() if community else None,
         time=parse_time(_first(raw, _TIMES)),
-        author=str(author).lower() if isinstance(author, str | int) else None,
+        author=str(author).lower() if isinstance(author, str | int) and not collected else None,
+        hashed=author if collected and isinstance(author, str) else None,
         parent=str(parent) if parent else None,
         retweet=text.startswith("RT @"),
         image=raw.get("image") if isinstance(raw.get("image"), str) else None,
         media=bool(raw.get("image")) or None,
+        reply_to=before.get("reply_to"),
+        conversation=before.get("conversation"),
+        reply=before.get("reply"),
+        quote=before.get("quote"),
+        found=raw["found"] if collected else None,
+        **{name: raw.get(name) if collected else None for name in ("source", "licence", "collected_at")},
     )
+
+
+def _meta(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return what a post keeps in `meta`, as text or as an object."""
+    meta = raw.get("meta")
+    try:
+        read = json.loads(meta) if isinstance(meta, str) else meta
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 def _first(raw: dict[str, Any], names: tuple[str, ...]) -> Any:

@@ -13,6 +13,9 @@ from davy.collect.records import Record, parse_time
 
 GONE = frozenset({"[deleted]", "[removed]", "[ Removed by Reddit ]", "[deleted by user]"})
 
+_OWN = ("subreddit", "subreddit_id", "link_id", "created_utc")
+"""What tells a comment of Reddit's from a line of another platform that has a `body` too."""
+
 
 def records(raw: Any) -> Iterator[Record]:
     """Yield the comment or submission of a line, or those of an API listing."""
@@ -24,7 +27,7 @@ def records(raw: Any) -> Iterator[Record]:
             yield from records(child)
     elif raw.get("kind") in ("t1", "t3") and "data" in raw:
         yield from records(raw["data"])
-    elif "body" in raw:
+    elif "body" in raw and any(name in raw for name in _OWN):
         yield from _comment(raw)
     elif "title" in raw or "selftext" in raw:
         yield from _submission(raw)
