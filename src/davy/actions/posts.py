@@ -92,11 +92,16 @@ def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
     return LoadedPosts(frame, display_name(source.path), short_name(source.path), None, made.json)
 
 
+def answer_roles(columns: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the columns that name the post and who answered, where a table holds people's answers."""
+    folded = {column.casefold(): column for column in columns}
+    who = next((folded[name] for name in ANNOTATOR_NAMES if name in folded), None)
+    return next((folded[name] for name in ITEM_NAMES if name in folded), None), who
+
+
 def refuse_answers(table: FileTable) -> None:
     """Raise where the rows are people's answers, several a post: each post would count as often as it was answered."""
-    folded = {column.casefold(): column for column in table.columns}
-    who = next((folded[name] for name in ANNOTATOR_NAMES if name in folded), None)
-    item = next((folded[name] for name in ITEM_NAMES if name in folded), None)
+    item, who = answer_roles(table.columns)
     if who is None or item is None:
         return
     with translate_errors(table.name):
@@ -104,7 +109,7 @@ def refuse_answers(table: FileTable) -> None:
     if posts < rows:
         raise UserError(
             f"{table.name} has people's answers: {rows:,} rows about {posts:,} posts (columns {item!r}, {who!r}). "
-            "Settle them in a project (davy project import), then: davy project corpus P --out corpus.parquet"
+            "Settle them in a project (davy project import), or learn from the votes: davy train --soft"
         )
 
 

@@ -22,9 +22,11 @@ import polars as pl
 from davy.actions.posts import Posts, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.settled import answer_columns, with_gold
+from davy.actions.votes import load_voted
 from davy.core.errors import UserError, nearest
 from davy.core.gold import gold_questions, targets
 from davy.core.scheme import Question, Scheme
+from davy.core.votes import one_row_a_vote
 from davy.files.atomic import check_folder, make_folder, write_text
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
@@ -81,6 +83,7 @@ def train(
     split: str | None = None,
     dev_split: str | None = None,
     gold: Sequence[str] = (),
+    soft: bool = False,
     data_map: bool = False,
     command: Sequence[str] = (),
     reporter: Reporter = SILENT,
@@ -90,7 +93,8 @@ def train(
     `posts` have settled answers in columns Q.gold, where `gold` says (`Q=COLUMN`), or in a plain `label`; several
     sources are joined. `questions` are learnt alone where they are named; without a scheme, it is found by the labels.
     `dev`, or the split `dev_split`, chooses the checkpoint. `changes` are fields of the config as text, `command` is
-    what the record says was run. With `data_map`, each seed's folder also gets data-map.csv, data-map.html and
+    what the record says was run. With `soft`, annotators' votes are learnt: columns `Q.votes`, or a row an answer. With
+    `data_map`, each seed's folder also gets data-map.csv, data-map.html and
     ambiguous.csv.
     """
     if kind not in KINDS:
@@ -101,15 +105,17 @@ def train(
         raise UserError(f"A data map needs epochs, which {kind} does not have. Train an encoder: --encoder NAME.")
     called = scheme if isinstance(scheme, str | None) else scheme.name
     chosen = make_config(config, changes, encoder=encoder, scheme=called, name=name, seeds=seeds)
-    chosen = replace(chosen, questions=tuple(questions) or chosen.questions)
+    chosen = replace(chosen, questions=tuple(questions) or chosen.questions, soft=soft or chosen.soft)
     check_folder(out)
-    every = load_joined(as_list(posts))
+    every = load_voted(as_list(posts), gold) if chosen.soft else load_joined(as_list(posts))
     named = scheme if isinstance(scheme, Scheme) else chosen.scheme or None
-    rules, columns = answer_columns(every, gold, named, asked=chosen.questions, reporter=reporter)
+    given = () if chosen.soft else gold
+    rules, columns = answer_columns(every, given, named, asked=chosen.questions, reporter=reporter)
     chosen = replace(chosen, scheme=rules.name)
     learn, judged = _parts(with_gold(every, columns), split, dev_split, reporter)
     if dev is not None:
-        judged = with_gold(load_joined([dev]), columns)
+        judged = load_joined([dev])
+        judged = with_gold(judged, answer_columns(judged, gold, rules)[1] if chosen.soft else columns)
     if chosen.grid and (judged is None or kind != "transformer"):
         raise UserError("A grid needs an encoder, and posts to choose by: --dev F, or --dev-split NAME.")
     make_folder(out)
@@ -239,7 +245,8 @@ def fit_baseline(
     """Fit a baseline, write it to `folder/model` and return its figures on dev as a history of one epoch."""
     began = time.monotonic()
     module, _, name = BASELINES[kind].partition(":")
-    scorer = getattr(import_module(module), name)(questions, name=config.name).fit(posts, seed=seed)
+    learn = one_row_a_vote(posts, questions) if config.soft else posts
+    scorer = getattr(import_module(module), name)(questions, name=config.name).fit(learn, seed=seed)
     make_folder(folder / "model")
     write_learnt(folder / "model", posts["text"])
     scorer.save(folder / "model")

@@ -52,6 +52,10 @@ def train(
         list[int] | None, typer.Option("--seed", help="A seed; again for more, with mean and spread.")
     ] = None,
     set_: Set = None,
+    soft: Annotated[
+        bool,
+        typer.Option("--soft", help="Learn annotators' votes: columns Q.votes, or a file with a row an answer."),
+    ] = False,
     data_map: Annotated[
         bool,
         typer.Option("--data-map", help="Write what was easy, ambiguous or hard to learn, and the ambiguous posts."),
@@ -74,6 +78,8 @@ def train(
 
       davy train train.csv --kind xgboost --gold sexist=label --text-column body --dev dev.csv --out runs/trees
 
+      davy train answers.csv --soft --gold hate=label --encoder ./minilm --out runs/votes
+
       accelerate launch --num_processes 4 -m davy train train.csv --encoder ./minilm --out runs/on-four-gpus
     """
 
@@ -92,6 +98,7 @@ def train(
             split=split,
             dev_split=dev_split,
             gold=gold or (),
+            soft=soft,
             data_map=data_map,
             command=console.command_line(),
             reporter=reporter,

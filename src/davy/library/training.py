@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from davy.actions.settled import answer_columns, with_gold
+from davy.actions.votes import load_voted
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
+from davy.core.votes import one_row_a_vote
 from davy.library.detector import TextDetector
 from davy.library.frames import gold_entries, to_posts
 
@@ -28,6 +30,7 @@ def train(
     text: str | None = None,
     name: str | None = None,
     out: str | Path | None = None,
+    soft: bool = False,
     seed: int = 1,
     **settings: Any,
 ) -> TextDetector:
@@ -36,13 +39,17 @@ def train(
     `gold` names the column of each question: `{"sexist": "label"}`; without it every column `Q.gold` is learnt. The
     scheme is found by its labels, or made from them. `kind` is `tfidf`, `xgboost` or `majority`; with `encoder` (a
     folder or a hub name) a transformer is fine-tuned: `dev` chooses its checkpoint, `out` is the folder of the run,
-    where a killed one goes on, and `settings` are fields of its config, such as `epochs=3`.
+    where a killed one goes on, and `settings` are fields of its config, such as `epochs=3`. With `soft`, annotators'
+    votes are learnt: columns `Q.votes`, or one row an answer.
 
     Example:
         detector = davy.train(posts, gold={"sexist": "label"}, kind="tfidf")
         detector = davy.train(posts, gold={"sexist": "label"}, encoder="distilbert-base-uncased", epochs=3)
     """
     frame = to_posts(posts, text)
+    if soft:
+        frame, gold = load_voted([frame], gold_entries(gold)), None
+        settings = {**settings, **({"soft": True} if encoder is not None else {})}
     rules, columns = answer_columns(frame, gold_entries(gold), scheme, asked=list(gold or ()))
     frame = with_gold(frame, columns)
     rules = replace(rules, questions=tuple(q for q in rules.questions if q.name in (gold or columns)))
@@ -53,6 +60,7 @@ def train(
         raise UserError(
             f"There is no kind {kind!r}; use {', '.join(KINDS)} or encoder=NAME.{nearest(kind, list(KINDS))}"
         )
+    frame = one_row_a_vote(frame, rules.questions) if soft else frame
     scorer = _baseline(kind, rules, name or kind, settings).fit(frame, seed=seed)
     detector = TextDetector(scorer)
     if out is not None:

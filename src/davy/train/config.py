@@ -62,6 +62,8 @@ class Config:
     """Source of posts, `question=label` or `meta.KEY=VALUE` → how often such a post stands in an epoch (Hatemoji's)."""
     consistent: bool = True
     """Whether a child question learns only where its parent's answer leads to it; else a yes/no one learns no there."""
+    soft: bool = False
+    """Whether annotators' votes (columns `Q.votes`) are what is learnt, instead of the settled answer."""
     save_every: int = 200
     seeds: tuple[int, ...] = (1,)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

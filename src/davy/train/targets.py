@@ -19,6 +19,7 @@ from davy.core.errors import UserError
 from davy.core.gold import fill_implied_no, parse_gold
 from davy.core.gold import targets as gold_targets
 from davy.core.scheme import Question
+from davy.core.votes import vote_shares
 from davy.models.transformer import heads_of
 from davy.train.config import Config
 from davy.train.data import Targets
@@ -42,6 +43,18 @@ def make_targets(questions: tuple[Question, ...], posts: pl.DataFrame, config: C
             applies = applies_mask(question, questions, columns, len(posts))
             weight[[applies[row] is False for row in rows.tolist()]] = 0.0
         found.answer(question.name, torch.from_numpy(rows), torch.from_numpy(table), torch.from_numpy(weight))
+    return _softened(found, questions, posts, config) if config.soft else found
+
+
+def _softened(found: Targets, questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
+    """Put the share of annotators behind each label in the place of the settled one; ties get an answer so."""
+    for place, question in enumerate(questions):
+        rows, shares = vote_shares(question, posts)
+        at = torch.from_numpy(rows)
+        weight = found.weights[at, place]
+        tied = [not labels for labels in np.array(parse_gold(posts, [question])[question.name], dtype=object)[rows]]
+        weight[torch.tensor(tied, dtype=torch.bool)] = float(config.weights.get(question.name, 1.0))
+        found.answer(question.name, at, torch.from_numpy(shares), weight)
     return found
 
 

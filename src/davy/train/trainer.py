@@ -166,7 +166,7 @@ def dev_evaluation(
     """Return the function that measures dev: loss, macro-F1 for each question, and the score that chooses."""
     device = next(network.parameters()).device
     tokens = Tokens.of(reading.ids(dev["text"].fill_null("").to_list()), reading.pad, device)
-    wanted = targets.make_targets(questions, dev, replace(config, class_weights="none")).to(device)
+    wanted = targets.make_targets(questions, dev, replace(config, class_weights="none", soft=False)).to(device)
 
     def measured() -> dict[str, Any]:
         logits = predict(network, tokens, batch=max(32, config.batch), precision=precision)

@@ -6,8 +6,6 @@ with nothing settled, and those that were dropped, have no row.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from davy.annotate.exchange.long_table import meta_cell, read_meta
 from davy.annotate.exchange.rows import POST_FIELDS, AnsweredPost, ExchangeContext, Rows, SettledAnswer, check_basis
 from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of
 from davy.core import Question, UserError
+from davy.core.votes import votes_cell
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,8 +62,7 @@ def _cells(row: AnsweredPost, questions: list[Question]) -> tuple[str | None, ..
 def _votes(row: AnsweredPost, question: Question) -> str | None:
     """Return how many people gave each answer, as JSON, the most frequent first; nothing where nobody was asked."""
     given = (cell_of(question, given.answers.get(question.name)) for given in row.given)
-    votes = Counter(cell for cell in given if cell is not None)
-    return json.dumps(dict(votes.most_common()), ensure_ascii=False) if votes else None
+    return votes_cell([cell for cell in given if cell is not None])
 
 
 def _post(cells: dict[str, Any], about: ExchangeContext, place: str) -> AnsweredPost:
