@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from davy.annotate import agreement, monitoring, screening
+from davy.annotate import agreement, images, monitoring, screening
 from davy.core import Member, Phase, Project, UserError
 from davy.store import Connection, events, members, phase_answers, phases, rounds
 from davy.store.tallies import Tally
@@ -21,6 +21,7 @@ EXACT = 20_000
 SENTENCES: Mapping[str, str] = {
     "project_closed": "The project is closed.",
     "no_posts": "It has no posts yet.",
+    "no_pictures": "Posts name {n} pictures that are not here: {name} and so on. Add them on the page Pictures.",
     "no_people": "Nobody on the roster may work in it yet; it takes {n} or more.",
     "before_open": "Phase {phase} is still open.",
     "before_waiting": "Phase {phase} comes first.",
@@ -95,8 +96,14 @@ def open_phase(db: Connection, project: Project, phase: Phase, *, by: str, anywa
     status = phase_status(db, project, phase)
     if phase.state == "open":
         return phase
-    _allow(db, project, phase, status.opens, "opened", by=by, anyway=anyway)
+    _allow(db, project, phase, status.opens or _missing_pictures(db, project), "opened", by=by, anyway=anyway)
     return phases.open_phase(db, phase.id, by=by)
+
+
+def _missing_pictures(db: Connection, project: Project) -> GateReason | None:
+    """Return that pictures are missing. It reads all posts, so it is asked when a phase opens, not by every page."""
+    missing = images.missing_names(db, project.id)
+    return GateReason("no_pictures", {"n": len(missing), "name": missing[0][:80]}) if missing else None
 
 
 def close_phase(db: Connection, project: Project, phase: Phase, *, by: str, anyway: str | None = None) -> Phase:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from davy.image.picture import Picture
 
 MIN_CONFIDENCE = 0.6
@@ -19,6 +21,9 @@ MIN_CONFIDENCE = 0.6
 MIN_CONFIDENCE_ALONE = 0.95
 """A single letter is more often a shape than a word, so it takes more."""
 MOST_SIDE = 2_000
+MOST_TIMES_LONGER = 8
+SMALLEST_SIDE = 8
+"""No letter that can be read is lower than this many pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +49,39 @@ def read_lines(picture: Picture, engine: Any = None) -> list[OcrLine]:
     import numpy as np
 
     image = picture.image
-    if max(image.size) > MOST_SIDE:
-        image = image.copy()
-        image.thumbnail((MOST_SIDE, MOST_SIDE))
-    if image.mode == "RGBA":
-        from davy.image.picture import on_white
-
-        image = on_white(image)
-    pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
+    if min(image.size) < SMALLEST_SIDE:
+        return []
+    pixels = np.asarray(_for_reader(image))[:, :, ::-1]
     found = (engine or reader())(pixels)
     if found.boxes is None:
         return []
+    scale = max(1.0, max(image.size) / MOST_SIDE)
     lines = [
-        OcrLine(text.strip(), float(score), _bounds(np.asarray(box)))
+        OcrLine(text.strip(), float(score), _bounds(np.asarray(box) * scale))
         for text, score, box in zip(found.txts, found.scores, found.boxes, strict=True)
     ]
     return _in_order([line for line in lines if _likely(line)])
+
+
+def _for_reader(image: Image) -> Image:
+    """Return a picture in RGB, at most 2,000 pixels long and not much longer than wide.
+
+    The reader enlarges a picture until its short side has 736 pixels; of a long thin strip that makes gigabytes.
+    """
+    from PIL import Image as pillow
+
+    from davy.image.picture import on_white
+
+    if max(image.size) > MOST_SIDE:
+        image = image.copy()
+        image.thumbnail((MOST_SIDE, MOST_SIDE))
+    image = on_white(image) if image.mode == "RGBA" else image.convert("RGB")
+    shortest = max(image.size) // MOST_TIMES_LONGER
+    if min(image.size) >= shortest:
+        return image
+    canvas = pillow.new("RGB", (max(image.width, shortest), max(image.height, shortest)), "#ffffff")
+    canvas.paste(image)
+    return canvas
 
 
 def text_of(lines: list[OcrLine]) -> str:

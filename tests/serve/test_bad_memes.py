@@ -1,0 +1,87 @@
+"""Bad pictures through the web's doors: uploads to a project, pictures that programs send; missing pictures."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+from PIL import Image
+from web_site import Site, make_site, token_in
+
+from bad_pictures import HANDLED, PLACE, REFUSED, encoded, meme
+from davy.annotate import images as pictures
+from davy.annotate import phase_gates, project_creation, project_file
+from davy.store import events, images, members, phases, projects
+
+PLAN = b"{name: memes, title: Memes, preset: hateful-memes, phases: {rating: {answers: 1}}}"
+
+
+@pytest.fixture
+def project(site: Site) -> Any:
+    """A project whose post names a picture that is not here yet; its manager is the site's expert."""
+    frame = pl.DataFrame({"id": ["a"], "text": ["one"], "image": ["a.png"]})
+    with site.store.write() as db:
+        plan = project_file.parse_plan(PLAN, "memes.yaml")
+        made = project_creation.create_project(db, plan, by=site.people["expert"].id, posts_in=[frame]).project
+        members.add(db, "memes", site.people["annotator"].id, ["annotator"], by=events.SHELL)
+    return made
+
+
+def upload(site: Site, data: bytes) -> Any:
+    client = site.as_("expert")
+    token = token_in(client.get("/projects/memes/images").text)
+    return client.post("/projects/memes/images/upload", data={"csrf": token}, files=[("pictures", ("a.png", data))])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_upload_that_is_no_picture_is_refused_in_one_line_and_nothing_is_kept(site, project, name):
+    data, word = REFUSED[name]
+    answer = upload(site, data)
+    assert answer.status_code in (413, 415, 422)
+    assert word in answer.text or "expected image or zip" in answer.text
+    assert "Traceback" not in answer.text
+    assert list(pictures.folder_of(site.store).keys()) == []
+
+
+@pytest.mark.parametrize("name", HANDLED)
+def test_an_upload_is_written_afresh_and_never_served_as_it_came(site, project, name):
+    assert upload(site, HANDLED[name] + b"<script>" + PLACE).status_code == 303
+    with site.store.read() as db:
+        (stored,) = images.of_project(db, "memes")
+    client = site.as_("expert")
+    for ask in ("", "?sharp=1"):
+        served = client.get(f"/projects/memes/images/{stored.key}{ask}")
+        assert served.status_code == 200
+        assert PLACE not in served.content, "neither from EXIF nor from what hung on the file's end"
+        with Image.open(io.BytesIO(served.content)) as image:
+            assert not image.getexif()
+            assert getattr(image, "n_frames", 1) == 1
+    assert PLACE not in pictures.folder_of(site.store).find(stored.key).read_bytes()
+
+
+def test_a_phase_does_not_open_while_pictures_are_missing_unless_a_reason_is_given(site, project):
+    def rating(db: Any) -> Any:
+        return phases.by_name(db, "memes", "rating")
+
+    with site.store.write() as db, pytest.raises(phase_gates.PhaseNotReady, match=r"1 pictures .*a\.png"):
+        phase_gates.open_phase(db, projects.get(db, "memes"), rating(db), by=events.SHELL)
+    assert upload(site, encoded(meme(), "PNG")).status_code == 303
+    with site.store.write() as db:
+        assert phase_gates.open_phase(db, projects.get(db, "memes"), rating(db), by=events.SHELL).state == "open"
+
+
+def test_a_program_that_sends_what_is_no_picture_is_told_so(settings, empty_database):
+    pytest.importorskip("rapidocr")
+    reads = replace(settings, model=f"ocr:{settings.model}")
+    with make_site(reads, empty_database).started() as site:
+        client = site.as_("expert")
+        token = {"x-csrf-token": token_in(client.get("/score").text)}
+        for data, word in REFUSED.values():
+            posts = [{"text": "x", "image": base64.b64encode(data).decode()}]
+            answer = client.post("/v1/score", json={"posts": posts}, headers=token)
+            assert answer.status_code in (413, 415, 422)
+            assert word in answer.text
