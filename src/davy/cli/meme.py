@@ -10,7 +10,7 @@ import typer
 from davy.actions.meme_benchmark import make_benchmark
 from davy.actions.meme_reading import read_memes
 from davy.actions.memes import render_meme, render_memes
-from davy.cli import console, meme_library
+from davy.cli import console, meme_library, meme_train
 from davy.cli.database import Json
 from davy.memes.source_memes import ReadingSettings
 
@@ -19,6 +19,7 @@ app = typer.Typer(
     help="Memes: read source memes, keep licensed pictures, draw memes from layouts, make a benchmark.",
 )
 app.add_typer(meme_library.app, name="library")
+app.command("train")(meme_train.train)
 
 
 @app.callback()

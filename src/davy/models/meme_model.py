@@ -21,7 +21,7 @@ from davy.core.scheme import Label, Question
 from davy.files.atomic import write_json
 from davy.models import folder as folders
 from davy.models.encoder import WEIGHTS, TextTokenizer, encoder_error, encoder_from_config, load_encoder, load_tokenizer
-from davy.models.meme_networks import LateFusion, build_network
+from davy.models.meme_networks import LateFusion, average_cells, build_network
 from davy.models.meme_presets import MemePreset, text_encoder_source
 
 if TYPE_CHECKING:
@@ -69,13 +69,21 @@ class PictureReader:
             pixels = [pixel_array(picture, self._encoder.side).transpose(2, 0, 1) for picture in pictures]
             return PictureFeatures(np.stack(pixels))
         if self.preset.network.features == "grid":
-            return PictureFeatures(grid_features(self._encoder, pictures, device=self.device))
+            grid = grid_features(self._encoder, pictures, device=self.device)
+            return PictureFeatures(averaged_grid(grid, self.preset.network.cells))
         self._detector = self._detector or ObjectDetector()
         names = [str(place) for place in range(len(pictures))]
         regions = region_features(
             self._encoder, self._detector, names, pictures, k=self.preset.regions, device=self.device
         )
         return PictureFeatures(regions.features, regions.boxes)
+
+
+def averaged_grid(grid: np.ndarray, cells: int) -> np.ndarray:
+    """Return grids averaged to as many cells as a network wants, which makes them smaller; 0 leaves them."""
+    if not cells or not len(grid) or grid.shape[1] == cells:
+        return grid
+    return np.asarray(average_cells(torch.from_numpy(grid).float(), cells).half())
 
 
 @dataclass(frozen=True)

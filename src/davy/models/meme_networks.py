@@ -99,7 +99,7 @@ class PictureInput(nn.Module):
         if self.encoder is not None:
             features = self.encoder(features)
         if self.cells and self.cells != features.shape[1]:
-            features, mask = _average_cells(features, self.cells), None
+            features, mask = average_cells(features, self.cells), None
         features = features.float() if self.norm is None else self.norm(features.float())
         if self.fc7 is not None:
             features = functional.relu(self.fc7(features))
@@ -108,7 +108,7 @@ class PictureInput(nn.Module):
         return features, mask.bool()
 
 
-def _average_cells(features: Tensor, cells: int) -> Tensor:
+def average_cells(features: Tensor, cells: int) -> Tensor:
     """Return a square grid averaged to fewer cells."""
     side, wanted = math.isqrt(features.shape[1]), math.isqrt(cells)
     if side * side != features.shape[1] or wanted * wanted != cells:

@@ -146,6 +146,11 @@ def train_row(
     return TrainedRow(replace(model, network=model.network.eval(), device=device), seed, tuple(histories))
 
 
+def default_device() -> str:
+    """Return the device to train on: a GPU where there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def _sub(folder: Path | None, name: str) -> Path | None:
     if folder is None:
         return None
