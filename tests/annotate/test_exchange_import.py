@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from davy import schemes as scheme_files
 from davy.actions.exchange import ExportRequest, ImportRequest, export_project, import_file
+from davy.annotate.exchange import row_import
 from davy.annotate.exchange.formats import FORMATS, find_format
 from davy.annotate.exchange.rows import AnsweredPost
 from davy.core import Post, UserError
@@ -104,13 +105,57 @@ def test_what_is_settled_becomes_the_gold_of_a_training_phase(store, project, tm
     assert found[1].gold is None
 
 
-def test_importing_twice_is_refused_and_changes_nothing(store, project, tmp_path):
+def test_importing_twice_brings_nothing_and_other_answers_are_refused(store, project, tmp_path):
     path = written(tmp_path, "long")
     import_file(store, ImportRequest("tea-2", "long"), path, by="shell")
     before = counts(store)
-    with pytest.raises(UserError, match=r"long\.csv: row 1: 'A07' has answered post 'p000'"):
-        import_file(store, ImportRequest("tea-2", "long"), path, by="shell")
+    again = import_file(store, ImportRequest("tea-2", "long"), path, by="shell")
+    assert (again.posts, again.answers, again.settled, again.known) == (0, 0, 0, len(rows()))
     assert counts(store) == before
+    first = rows()[0]
+    other = replace(first.given[0], answers={"hate": ("not hateful",)})
+    assert other.answers != first.given[0].answers
+    changed = written(tmp_path, "long", [replace(first, given=(other,))])
+    with pytest.raises(UserError, match=r"long\.csv: row 1: 'A07' has answered post 'p000'"):
+        import_file(store, ImportRequest("tea-2", "long"), changed, by="shell")
+    assert counts(store) == before
+
+
+def test_an_import_is_written_in_short_transactions_and_goes_on_after_a_stop(store, project, tmp_path, monkeypatch):
+    monkeypatch.setattr(row_import, "CHUNK", 5)
+    path = written(tmp_path, "long")
+    seen: list[int] = []
+
+    def stop(done: int, _: int) -> None:
+        if done:
+            seen.append(counts(store)[0])  # another reader sees what is in while the rest is still to come
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_file(store, ImportRequest("tea-2", "long"), path, by="shell", progress=stop)
+    assert seen == [5, 10]
+    came = import_file(store, ImportRequest("tea-2", "long"), path, by="shell")
+    assert (came.known, came.posts) == (10, len(rows()) - 10)
+    out = tmp_path / "again.parquet"
+    export_project(store, ExportRequest("tea-2"), out)
+    assert list(find_format("long").read(out, about())) == without_guideline(rows())
+
+
+def test_what_somebody_else_brought_in_after_the_check_is_refused_with_what_is_in(
+    store, project, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(row_import, "CHUNK", 5)
+    path = written(tmp_path, "long")
+    last = rows()[-1]
+
+    def another(done: int, _: int) -> None:
+        if done == 5:
+            with store.write() as db:
+                stored_posts.add(db, Post(last.id, "another text"), project="tea-2", by="shell")
+
+    with pytest.raises(UserError, match=r"with another text.* The 15 rows before it are in, and are passed over"):
+        import_file(store, ImportRequest("tea-2", "long"), path, by="shell", progress=another)
 
 
 @pytest.mark.parametrize(

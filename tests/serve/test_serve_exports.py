@@ -11,8 +11,9 @@ from web_site import Site, post, token_in
 
 import exchange_case
 from davy.actions import exchange as action
+from davy.annotate.exchange import row_import
 from davy.jobs import exchange, job_files, kinds
-from davy.jobs.worker import JobWorker
+from davy.jobs.worker import JobContext, JobWorker
 from davy.store import jobs, members, phases
 
 EXPORTS = "/projects/tea-1/exports"
@@ -249,6 +250,35 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
     with JobWorker(tea.store, {"test import": exchange.import_file}, files=folder, poll_seconds=0.05):
         again = settled(tea, job.id)
     assert (again.state, again.result) == ("done", first.result)
+
+
+def test_an_import_that_a_worker_left_goes_on_with_the_next_row(tea, tmp_path, monkeypatch):
+    monkeypatch.setattr(row_import, "CHUNK", 2)
+    folder = tmp_path / "files"
+    source = job_files.make_folder(folder, "upload1")
+    lines = [{"id": f"n{n}", "text": f"x {n}", "label": ["hateful"], "annotator": "w"} for n in range(7)]
+    (source / "new.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    arguments = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "upload1"}
+    with tea.store.write() as db:
+        job = jobs.enqueue(db, "test import", arguments, owner="x")
+        jobs.lease(db, ["test import"], worker="dies", seconds=0.2)
+    with tea.store.read() as db:
+        leased = jobs.get(db, job.id)
+    context = JobContext(tea.store, leased, threading.Event(), files=folder)
+    told: list[int] = []
+
+    def die(done: int, total: int | None = None, note: str | None = None) -> None:
+        told.append(done)
+        if done == 4:
+            raise SystemExit
+
+    monkeypatch.setattr(context, "progress", die)
+    with pytest.raises(SystemExit):
+        exchange.import_file(context)
+    with JobWorker(tea.store, {"test import": exchange.import_file}, files=folder, poll_seconds=0.05):
+        done = settled(tea, job.id)
+    assert done.state == "done", done.error
+    assert done.result == {"posts": 7, "known": 0, "answers": 7, "settled": 0, "people": 1}
 
 
 def test_without_a_folder_for_files_the_page_says_what_to_do(tea, monkeypatch):

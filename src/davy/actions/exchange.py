@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from davy.files.atomic import (
 
 if TYPE_CHECKING:
     from davy.annotate.exchange.import_checks import ImportPlan
-    from davy.annotate.exchange.row_import import ImportSummary
+    from davy.annotate.exchange.row_import import ImportSummary, OpenTransaction
     from davy.store import Connection, Store
 
 
@@ -127,9 +127,6 @@ def export_project(
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
 
 
-OpenTransaction = Callable[[], AbstractContextManager["Connection"]]
-
-
 def import_file(
     store: Store,
     wish: ImportRequest,
@@ -138,14 +135,14 @@ def import_file(
     by: str,
     progress: Progress | None = None,
     writing: OpenTransaction | None = None,
-    written: Callable[[Connection, ImportSummary], object] | None = None,
+    done: ImportSummary | None = None,
 ) -> ImportSummary:
     """Read a file into a project and return what came in; a file with anything wrong in it changes nothing.
 
-    It is read through once before the database is locked, and a second time to write. `writing` gives the
-    write transaction and `written` is called at its end: a background job keeps its own record there.
+    It is read through once to check it, and a second time to write it in short transactions. `writing` opens these: a
+    background job keeps its own record there, and gives it as `done` when it goes on.
     """
-    from davy.annotate.exchange.row_import import check_rows, place_rows
+    from davy.annotate.exchange.row_import import PAUSE, check_rows, place_rows
 
     format = find_format(wish.format)
     if (wish.columns or wish.corpus) and format.name != "long":
@@ -153,13 +150,17 @@ def import_file(
     with _answers_of(wish.corpus, file) as file, _unpacked(format, file) as source:
         with store.read() as db:
             plan, about = _plan(db, wish, format, file)
-        total = check_rows(format.read(source, about), plan, progress)
-        with (writing or store.write)() as db:
-            plan, about = _plan(db, wish, format, file)
-            came = place_rows(db, format.read(source, about), plan, total, by=by, progress=progress)
-            if written is not None:
-                written(db, came)
-            return came
+            total = check_rows(db, format.read(source, about), plan, progress)
+        return place_rows(
+            writing or (lambda _: store.write()),
+            format.read(source, about),
+            plan,
+            total,
+            by=by,
+            done=done,
+            pause=PAUSE if store.sqlite else 0.0,
+            progress=progress,
+        )
 
 
 def _plan(

@@ -61,7 +61,10 @@ def _json(path: Path, encoding: str | None) -> pl.DataFrame:
         value = lists[0] if len(lists) == 1 else None
     if not isinstance(value, list) or not all(isinstance(row, dict) for row in value) or not value:
         raise UserError(f'{path} must hold a list of objects, such as [{{"text": "…"}}].')
-    return pl.DataFrame(value, strict=False, infer_schema_length=None)
+    try:
+        return pl.DataFrame(value, strict=False, infer_schema_length=None)
+    except (UnicodeEncodeError, OverflowError, TypeError, pl.exceptions.PolarsError) as error:
+        raise UserError(f"{path} holds a value that no table can ({type(error).__name__}). Write it again.") from None
 
 
 def _lines(path: Path, encoding: str | None) -> pl.DataFrame:

@@ -1,14 +1,15 @@
 """Exports and imports as background jobs: progress, a way to stop, and a clean start after a crash.
 
 An export writes its file into the job's own folder; a second attempt begins
-anew. An import writes everything and its checkpoint in one transaction, so that
-an attempt after a crash knows whether the first one had come through.
+anew. An import writes in short transactions, each with its checkpoint, so that
+an attempt after a crash goes on with the row after the last one that is in.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,36 +76,33 @@ def export_project(context: JobContext) -> dict[str, Any]:
 
 def import_file(context: JobContext) -> dict[str, Any]:
     """Read a file into a project and return what came in."""
-    if isinstance(context.checkpoint, dict) and "posts" in context.checkpoint:
-        return context.checkpoint  # it came through, and the worker died before it could say so
+    from davy.annotate.exchange.row_import import ImportSummary
+
     wanted = from_mapping(ImportArguments, context.arguments)
+    state = context.checkpoint if isinstance(context.checkpoint, dict) else {}
+    done = ImportSummary(**{**state["in"], "people": set(state["in"]["people"])}) if "in" in state else None
+    if done is not None and state.get("whole"):
+        return _figures(done)  # it came through, and the worker died before it could say so
     source = _source(context, wanted)
-    writing = False
 
-    def step(done: int, total: int) -> None:
-        if writing:  # one transaction is open in this thread, so only look
-            context.check()
-        else:
-            context.progress(done, total)
-
-    def write() -> AbstractContextManager[Connection]:
-        nonlocal writing
-        context.progress(0, None)
-        context.flush()
-        writing = True
-        return context.step({"begun": True})
-
-    def written(db: Connection, summary: ImportSummary) -> None:
-        jobs.save_checkpoint(db, context.job, _figures(summary))
+    @contextmanager
+    def write(summary: ImportSummary) -> Iterator[Connection]:
+        before = summary.rows
+        with context.step(context.checkpoint) as db:
+            yield db
+            whole = summary.rows == before  # only the last transaction adds no row
+            state = {"in": {**asdict(summary), "people": sorted(summary.people)}, "whole": whole}
+            jobs.save_checkpoint(db, context.job, state)
+        context.checkpoint = state
 
     summary = exchange.import_file(
         context.store,
         _plain(ImportRequest, wanted),
         source,
         by=context.job.owner,
-        progress=step,
+        progress=context.progress,
         writing=write,
-        written=written,
+        done=done,
     )
     if wanted.upload:
         job_files.discard(context.require_files(), wanted.upload)

@@ -12,6 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from davy.core.errors import UserError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -32,6 +34,13 @@ class NgramHasher:
     characters: tuple[int, int] = (2, 5)
     words: tuple[int, int] = (1, 2)
     bits: int = 18
+
+    def __post_init__(self) -> None:
+        for name, lengths in (("characters", self.characters), ("words", self.words)):
+            if len(lengths) != 2 or not all(isinstance(it, int) and 0 <= it <= 100 for it in lengths):
+                raise UserError(f"The {name} of a piece are two lengths, such as (2, 5), not {lengths!r}.")
+        if not 1 <= self.bits <= 40:
+            raise UserError(f"Pieces are hashed into 2**{self.bits} buckets; 1 to 40 bits.")
 
     def counts(self, texts: list[str]) -> tuple[Array, Array, Array]:
         """Return row, bucket and count for each piece that a text holds, sorted by row."""

@@ -1,4 +1,4 @@
-"""What an import writes: posts, items and answers in bulk, in the caller's one transaction.
+"""What an import writes: posts, items and answers in bulk, in the caller's transaction.
 
 Answers by people who came with a file stand under `imported:NAME`; they have no
 account and can't sign in. Counts of items and tallies move with every answer,
@@ -71,10 +71,18 @@ def add_items(db: Connection, phase: Phase, wanted: Mapping[str, Any], *, after:
         phases.grow(db, phase.id, len(rows))
 
 
-def answered_pairs(db: Connection, item_ids: Sequence[str]) -> set[tuple[str, str]]:
-    """Return (item, annotator) of everyone who has or had one of these items."""
-    query = select(assignments.c.item, assignments.c.annotator).where(assignments.c.item.in_(item_ids))
-    return {(row.item, row.annotator) for row in db.execute(query)}
+def answers_by_pair(db: Connection, item_ids: Sequence[str]) -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
+    """Return what was answered to these items by whom: (item, annotator) → question → labels."""
+    columns = (assignments.c.item, assignments.c.annotator, answers.c.question, answers.c.label)
+    query = select(*columns).outerjoin_from(assignments, answers, answers.c.annotation == assignments.c.annotation)
+    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    for item, who, question, label in db.execute(
+        query.where(assignments.c.item.in_(item_ids)).order_by(answers.c.question, answers.c.position)
+    ):
+        given = found.setdefault((item, who), {})
+        if question is not None:
+            given[question] = given.get(question, ()) + ((label,) if label != NONE else ())
+    return found
 
 
 def add_answers(db: Connection, phase: Phase, incoming: Sequence[IncomingAnswer]) -> None:
@@ -92,18 +100,22 @@ def add_answers(db: Connection, phase: Phase, incoming: Sequence[IncomingAnswer]
         db.execute(_COUNT_LIMITED if phase.answers else _COUNT, [{"i": i, "n": n} for i, n in given.items()])
 
 
-def add_verdicts(db: Connection, project: str, scheme: Scheme, settled: Sequence[Verdict], *, by: str) -> None:
-    """Add a file's verdicts on some posts, each as the next turn; the caller has seen that their labels fit."""
-    if not settled:
-        return
+def add_verdicts(db: Connection, project: str, scheme: Scheme, settled: Sequence[Verdict], *, by: str) -> int:
+    """Add a file's verdicts on some posts, each as the next turn; the caller has seen that their labels fit.
+
+    One that says what the last turn said is passed over. Returns how many were added.
+    """
     columns = (verdicts.c.post, verdicts.c.question, verdicts.c.turn, verdicts.c.scheme, verdicts.c.scheme_version)
     # By post alone: told the scheme too, SQLite would read all its verdicts through.
-    query = select(*columns).where(verdicts.c.post.in_({it.post for it in settled}))
-    turns: dict[tuple[str, str], int] = {}
-    for post, question, turn, name, version in db.execute(query.order_by(verdicts.c.turn)):
+    query = select(*columns, verdicts.c.labels).where(verdicts.c.post.in_({it.post for it in settled}))
+    turns: dict[tuple[str, str], tuple[int, list[str]]] = {}
+    for post, question, turn, name, version, labels in db.execute(query.order_by(verdicts.c.turn)):
         if (name, version) == (scheme.name, scheme.version):
-            turns[post, question] = turn
+            turns[post, question] = (turn, labels)
     at = now()
+    new = [it for it in settled if turns.get((it.post, it.question), (0, None))[1] != list(it.labels)]
+    if not new:
+        return 0
     made = [
         {
             "id": new_id(),
@@ -116,19 +128,20 @@ def add_verdicts(db: Connection, project: str, scheme: Scheme, settled: Sequence
             "reason": it.reason,
             "at": at,
             "by": by,
-            "turn": turns.get((it.post, it.question), 0) + 1,
+            "turn": turns.get((it.post, it.question), (0, None))[0] + 1,
             "project": project,
         }
-        for it in settled
+        for it in new
     ]
     db.execute(insert(verdicts), made)
     rests_on = [
         {"verdict": row["id"], "annotation": annotation}
-        for row, it in zip(made, settled, strict=True)
+        for row, it in zip(made, new, strict=True)
         for annotation in it.annotations
     ]
     if rests_on:
         db.execute(insert(verdict_annotations), rests_on)
+    return len(made)
 
 
 def mark_settled(db: Connection, item_ids: Sequence[str]) -> None:

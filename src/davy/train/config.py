@@ -161,8 +161,10 @@ def _kind(name: str, value: Any, where: str) -> Any:
         if isinstance(default, Mapping):
             number = int if name == "over" else float
             return {str(k): number(v) for k, v in dict(value).items()}
-        if value is None or default is None:
+        if default is None:
             return None if value is None else (int(value) if name == "patience" else float(value))
+        if value is None:
+            raise ValueError("no value")
         return type(default)(value)
     except (TypeError, ValueError, KeyError) as error:
         raise UserError(f"{where}: {name} is {value!r}; it wants something like {default!r}.") from error

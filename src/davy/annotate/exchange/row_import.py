@@ -1,15 +1,20 @@
 """Neutral rows into a project: posts become items of a phase, answers stand under the names of the file.
 
-`check` reads everything and writes nothing; `place` then writes in the caller's
-one transaction, so that a file comes in whole or not at all. Verdicts of the
-file count as they are; where it has none, the project's own rules settle what
-became full. In training and screening, what is settled becomes the gold.
+`check_rows` reads everything, looks at what is there and writes nothing; `place_rows`
+then writes in many short transactions, so that people go on labelling. A file with
+anything wrong in it changes nothing. What is in already is passed over, so an import
+that was stopped goes on when the file is given again. Verdicts of the file count as
+they are; where it has none, the project's own rules settle what became full. In
+training and screening, what is settled becomes the gold.
 """
 
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -23,7 +28,10 @@ from davy.store import Connection, import_rows, posts
 from davy.store.columns import new_id, now
 from davy.store.export_rows import IMPORTED
 
-CHUNK = 300
+CHUNK = 100
+"""Rows a transaction: about ten milliseconds of writing, between which other writers have their turn."""
+PAUSE = 0.5
+"""Seconds of pause for each second of writing, where writers wait for each other."""
 
 
 @dataclass
@@ -35,19 +43,29 @@ class ImportSummary:
     answers: int = 0
     settled: int = 0
     people: set[str] = field(default_factory=set)
+    rows: int = 0
+    """Rows of the file that are in."""
+
+    def copy(self) -> ImportSummary:
+        """Return the same counts, to count on from."""
+        return replace(self, people=set(self.people))
 
 
 Progress = Callable[[int, int], object]
 """Called with how many rows are done, of how many."""
+OpenTransaction = Callable[[ImportSummary], AbstractContextManager[Connection]]
+"""Opens a transaction; what it is given holds, when the transaction ends, what is in."""
 
 
-def check_rows(rows: Iterable[AnsweredPost], plan: ImportPlan, progress: Progress | None = None) -> int:
-    """Read rows through, refuse what does not fit, and return how many there are."""
+def check_rows(db: Connection, rows: Iterable[AnsweredPost], plan: ImportPlan, progress: Progress | None = None) -> int:
+    """Read rows through, refuse what fits neither the project nor what is in it, and return how many there are."""
     n = 0
-    for row in rows:
-        fit_row(row, plan)
-        n += 1
-        if progress is not None and n % CHUNK == 0:
+    seen = _SeenRows(db, plan)
+    rest = iter(rows)
+    while part := list(islice(rest, CHUNK)):
+        seen.check([fit_row(row, plan) for row in part])
+        n += len(part)
+        if progress is not None:
             progress(0, n)
     if not n:
         raise UserError("The file holds no posts, so nothing was imported.")
@@ -55,51 +73,154 @@ def check_rows(rows: Iterable[AnsweredPost], plan: ImportPlan, progress: Progres
 
 
 def place_rows(
-    db: Connection,
+    writing: OpenTransaction,
     rows: Iterable[AnsweredPost],
     plan: ImportPlan,
     total: int,
     *,
     by: str,
+    done: ImportSummary | None = None,
+    pause: float = PAUSE,
     progress: Progress | None = None,
 ) -> ImportSummary:
-    """Write `total` rows into the project and return what came in."""
-    done, n = ImportSummary(), 0
-    work = _Work(db, plan, by)
-    rest = iter(rows)
+    """Write `total` rows into the project, a part a transaction, and return what came in.
+
+    `done` is what an earlier attempt brought in: as many rows are passed over. `writing` opens a transaction and is
+    told what is in when it ends.
+    """
+    done = done or ImportSummary()
+    rest = islice(rows, done.rows, None)
     while part := list(islice(rest, CHUNK)):
-        work.take([fit_row(row, plan) for row in part], done)
-        n += len(part)
+        began = time.monotonic()
+        came = done.copy()
+        try:
+            with writing(came) as db:
+                _Work(db, plan, by).take([fit_row(row, plan) for row in part], came)
+        except UserError as error:  # somebody else brought it in after the check
+            said = f" The {done.rows:,} rows before it are in, and are passed over when you give the file again."
+            raise UserError(error.message + said * bool(done.rows), status=error.status) from error
+        done = came
         if progress is not None:
-            progress(n, max(n, total))
-    work.finish(done)
+            progress(done.rows, max(done.rows, total))
+        time.sleep(pause * (time.monotonic() - began))
+    with writing(done) as db:
+        counts = {"posts": done.posts, "answers": done.answers, "verdicts": done.settled, "people": len(done.people)}
+        import_rows.record(db, plan.project.id, by=by, **counts)
     return done
 
 
+def _by_phase(part: list[AnsweredPost], plan: ImportPlan) -> dict[str, list[AnsweredPost]]:
+    """Return the rows by the name of the phase that they go into, each with the answers of that phase."""
+    found: dict[str, list[AnsweredPost]] = {}
+    for row in part:
+        split: dict[str, list[GivenAnswer]] = {}
+        for given in row.given:
+            split.setdefault(plan.phase_of(row, given).name, []).append(given)
+        if not split:
+            split[plan.phase_of(row, None).name] = []
+        for name, answered in split.items():
+            found.setdefault(name, []).append(replace(row, given=tuple(answered)))
+    return found
+
+
+def _text_clash(row: AnsweredPost) -> UserError:
+    return UserError(
+        f"{row.place}: post {row.id[:60]!r} is there already, with another text. Add --prefix NEW-", status=409
+    )
+
+
+def _is_new(row: AnsweredPost, given: GivenAnswer, phase: Phase, there: Mapping[str, Any] | None) -> bool:
+    """Return whether an answer is still to come in; one that says something else than what is there is refused."""
+    if there is None:
+        return True
+    if there != {name: tuple(labels) for name, labels in given.answers.items()}:
+        raise UserError(
+            f"{row.place}: {given.annotator!r} has answered post {row.id[:60]!r} in phase {phase.name!r} already.",
+            status=409,
+        )
+    return False
+
+
+class _SeenRows:
+    """What a file would add, so far: enough to find rows that can't stand beside it or beside what is there.
+
+    Ids and texts are kept as hashes, because a file may hold a million of them.
+    """
+
+    def __init__(self, db: Connection, plan: ImportPlan) -> None:
+        self._db, self._plan = db, plan
+        self._texts: dict[int, int] = {}
+        self._answered: set[int] = set()
+        self._given: Counter[int] = Counter()
+
+    def check(self, part: list[AnsweredPost]) -> None:
+        self._check_texts(part)
+        if not self._plan.posts_only:
+            for name, wanted in _by_phase(part, self._plan).items():
+                self._check_answers(self._plan.phases[name], wanted)
+
+    def _check_texts(self, part: list[AnsweredPost]) -> None:
+        known = import_rows.texts_of(self._db, self._plan.project.id, [row.id for row in part])
+        for row in part:
+            there = hash(known[row.id]) if row.id in known else self._texts.get(hash(row.id))
+            if there is None and row.text is None:
+                raise UserError(f"{row.place}: there is no post {row.id[:60]!r} here, and the file has no texts.")
+            if there is not None and row.text is not None and hash(row.text) != there:
+                raise _text_clash(row)
+            if there is None:
+                self._texts[hash(row.id)] = hash(row.text)
+
+    def _check_answers(self, phase: Phase, wanted: list[AnsweredPost]) -> None:
+        found = import_rows.items_of(self._db, phase, list({row.id for row in wanted}))
+        there = import_rows.answers_by_pair(self._db, [item.id for item in found.values()])
+        for row in wanted:
+            item = found.get(row.id)
+            for given in row.given:
+                pair = hash((phase.name, row.id, given.annotator))
+                if pair in self._answered:
+                    raise UserError(
+                        f"{row.place}: {given.annotator!r} has answered post {row.id[:60]!r} in phase {phase.name!r} "
+                        "already.",
+                        status=409,
+                    )
+                self._answered.add(pair)
+                held = there.get((item.id, IMPORTED + given.annotator)) if item else None
+                if not _is_new(row, given, phase, held):
+                    continue
+                self._given[hash((phase.name, row.id))] += "refused" not in given.flags
+                room = item.room if item else phase.answers
+                if phase.answers is not None and self._given[hash((phase.name, row.id))] > (room or 0):
+                    raise _no_room(row, phase)
+
+
+def _no_room(row: AnsweredPost, phase: Phase) -> UserError:
+    return UserError(
+        f"{row.place}: post {row.id[:60]!r} would have more answers than the {phase.answers} that phase "
+        f"{phase.name!r} asks for. Import into a phase that asks for more.",
+        status=409,
+    )
+
+
 class _Work:
-    """One import under way: what it has to remember between parts."""
+    """One part of an import, in one transaction."""
 
     def __init__(self, db: Connection, plan: ImportPlan, by: str) -> None:
         self._db, self._plan, self._by = db, plan, by
-        self._after: dict[str, int] = {}
         self._tallies: dict[str, dict[str, tuple[int, int, float, datetime]]] = {}
         self._now = now()
 
     def take(self, part: list[AnsweredPost], done: ImportSummary) -> None:
         self._add_posts(part, done)
-        for phase, wanted in self._by_phase(part).items():
+        for phase, wanted in _by_phase(part, self._plan).items():
             found = self._add_items(self._plan.phases[phase], wanted)
             if self._plan.posts_only:
                 continue
             target = self._plan.phases[phase]
             ids = self._add_answers(target, wanted, found, done)
             self._settle(target, wanted, found, ids, done)
-
-    def finish(self, done: ImportSummary) -> None:
         for name, people in self._tallies.items():
             import_rows.count_people(self._db, self._plan.phases[name], people)
-        counts = {"posts": done.posts, "answers": done.answers, "verdicts": done.settled, "people": len(done.people)}
-        import_rows.record(self._db, self._plan.project.id, by=self._by, **counts)
+        done.rows += len(part)
 
     def _add_posts(self, part: list[AnsweredPost], done: ImportSummary) -> None:
         known = import_rows.texts_of(self._db, self._plan.project.id, [row.id for row in part])
@@ -111,43 +232,25 @@ class _Work:
                     raise UserError(f"{row.place}: there is no post {row.id[:60]!r} here, and the file has no texts.")
                 fresh[row.id] = row
             elif row.text is not None and row.text != there:
-                raise UserError(
-                    f"{row.place}: post {row.id[:60]!r} is there already, with another text. Add --prefix NEW-",
-                    status=409,
-                )
+                raise _text_clash(row)
         posts.insert_rows(self._db, [_columns(row) for row in fresh.values()], project=self._plan.project.id)
         done.posts += len(fresh)
         done.known += len({row.id for row in part}) - len(fresh)
-
-    def _by_phase(self, part: list[AnsweredPost]) -> dict[str, list[AnsweredPost]]:
-        """Return the rows by the name of the phase that they go into, each with the answers of that phase."""
-        found: dict[str, list[AnsweredPost]] = {}
-        for row in part:
-            split: dict[str, list[GivenAnswer]] = {}
-            for given in row.given:
-                split.setdefault(self._plan.phase_of(row, given).name, []).append(given)
-            if not split:
-                split[self._plan.phase_of(row, None).name] = []
-            for name, answered in split.items():
-                found.setdefault(name, []).append(replace(row, given=tuple(answered)))
-        return found
 
     def _add_items(self, phase: Phase, wanted: list[AnsweredPost]) -> dict[str, Item]:
         ids = list(dict.fromkeys(row.id for row in wanted))
         there = import_rows.items_of(self._db, phase, ids)
         gold = {row.id: _gold(row) for row in wanted} if phase.behaviour.needs_gold else {}
         fresh = {post: gold.get(post) for post in ids if post not in there}
-        if phase.name not in self._after:
-            self._after[phase.name] = import_rows.last_position(self._db, phase.id)
-        import_rows.add_items(self._db, phase, fresh, after=self._after[phase.name])
-        self._after[phase.name] += len(fresh)
+        if fresh:
+            import_rows.add_items(self._db, phase, fresh, after=import_rows.last_position(self._db, phase.id))
         return import_rows.items_of(self._db, phase, ids) if fresh else there
 
     def _add_answers(
         self, phase: Phase, wanted: list[AnsweredPost], found: dict[str, Item], done: ImportSummary
     ) -> dict[str, list[Annotation]]:
         """Add the answers of a phase and return them by post."""
-        taken = import_rows.answered_pairs(self._db, [item.id for item in found.values()])
+        there = import_rows.answers_by_pair(self._db, [item.id for item in found.values()])
         room = {item.id: item.room for item in found.values()}
         incoming: list[import_rows.IncomingAnswer] = []
         made: dict[str, list[Annotation]] = {}
@@ -155,20 +258,11 @@ class _Work:
             item = found[row.id]
             for given in row.given:
                 annotation = self._annotation(item.post, given, phase)
-                if (item.id, annotation.annotator) in taken:
-                    raise UserError(
-                        f"{row.place}: {given.annotator!r} has answered post {row.id[:60]!r} in phase {phase.name!r} "
-                        "already.",
-                        status=409,
-                    )
-                taken.add((item.id, annotation.annotator))
+                if not _is_new(row, given, phase, there.get((item.id, annotation.annotator))):
+                    continue
                 room[item.id] -= not annotation.refused
                 if phase.answers is not None and room[item.id] < 0:
-                    raise UserError(
-                        f"{row.place}: post {row.id[:60]!r} would have more answers than the {phase.answers} that "
-                        f"phase {phase.name!r} asks for. Import into a phase that asks for more.",
-                        status=409,
-                    )
+                    raise _no_room(row, phase)
                 incoming.append(import_rows.IncomingAnswer(item.id, annotation))
                 made.setdefault(row.id, []).append(annotation)
                 self._count(phase, annotation)
@@ -219,8 +313,9 @@ class _Work:
         full = import_rows.close_full(self._db, phase, [found[row.id].id for row in wanted])
         told = {found[row.id].post: row for row in wanted if row.settled}
         found_verdicts = [it for key, row in told.items() for it in _verdicts(key, row, made.get(row.id, ()))]
-        import_rows.add_verdicts(self._db, self._plan.project.id, self._plan.scheme, found_verdicts, by=self._by)
-        done.settled += len(found_verdicts)
+        done.settled += import_rows.add_verdicts(
+            self._db, self._plan.project.id, self._plan.scheme, found_verdicts, by=self._by
+        )
         import_rows.mark_settled(self._db, [item.id for item in full if item.post in told])
         for item in full:
             if item.post not in told:
