@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -21,9 +22,11 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 import postgres_server
 from davy import schemes as shipped
+from davy.jobs import kinds
 from davy.store import (
     Store,
     items,
+    jobs,
     members,
     open_store,
     phases,
@@ -161,3 +164,59 @@ def serving(url: str, model: str = "keywords:masking", workers: int = WORKERS) -
         time.sleep(0.1)
     finally:
         server.stop()
+
+
+class Worker:
+    """A `davy work` process with an import into another project, an export and a training in its queue."""
+
+    def __init__(self, bench: Bench, imported: int) -> None:
+        self._bench = bench
+        self._folder = tempfile.TemporaryDirectory(prefix="davy-bench-files-")
+        folder = Path(self._folder.name)
+        lines = [json.dumps({"id": f"new-{n}", "text": f"{n}: {SENTENCE}"}) for n in range(imported)]
+        (folder / "new.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        labels = ["sexist" if n % 3 else "not sexist" for n in range(2_000)]
+        texts = [f"{n}: {SENTENCE}{label}" for n, label in enumerate(labels)]
+        pl.DataFrame({"text": texts, "sexist.gold": labels}).write_csv(folder / "learn.csv")
+        wanted = {
+            kinds.IMPORT: {"project": "other", "format": "doccano", "phase": "main", "file": str(folder / "new.jsonl")},
+            kinds.EXPORT: {"project": "bench", "format": "long", "file": "out.csv"},
+            kinds.TRAIN: {"posts": [str(folder / "learn.csv")], "scheme": "edos", "out": str(folder / "made")},
+        }
+        with bench.store.write() as db:
+            scheme = shipped.load("edos")
+            about = {"scheme": scheme.name, "scheme_version": scheme.version, "settings": {}, "by": "bench"}
+            projects.create(db, id="other", title="Other", **about)
+            phases.add(db, "other", name="main", kind="production", answers=3, in_corpus=True, settings={}, by="bench")
+            self.jobs = {name: jobs.enqueue(db, name, given, owner="bench").id for name, given in wanted.items()}
+        command = [sys.executable, "-m", "davy", "work", "--database", bench.url, "--files", str(folder / "files")]
+        (folder / "files").mkdir()
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def states(self) -> dict[str, str]:
+        """Return how each job is, with how far a running one has come."""
+        with self._bench.store.read() as db:
+            found = {name: jobs.get(db, job) for name, job in self.jobs.items()}
+        for name, job in found.items():
+            if job.state == "running":
+                print(f"  {name}: {job.done:,} of {job.total or 0:,}")
+            elif job.error:
+                print(f"  {name}: {job.error}")
+        return {name: job.state for name, job in found.items()}
+
+    def wait_until_running(self) -> None:
+        """Wait until the import writes."""
+        for _ in range(1200):
+            with self._bench.store.read() as db:
+                if jobs.get(db, self.jobs[kinds.IMPORT]).done:
+                    return
+            time.sleep(0.1)
+        raise SystemExit(f"The import did not begin to write: {self.states()}")
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+        self._folder.cleanup()
