@@ -107,6 +107,36 @@ def take(browser: Browser, url: str) -> None:
     phone.goto("/posts?label=hateful")
     save(phone, "posts-phone")
     label(browser, url, desktop)
+    memes(browser, url, desktop)
+
+
+def memes(browser: Browser, url: str, desktop: dict[str, Any]) -> None:
+    """Take the pages on which memes are filtered, built, confounded and shown with their kinds."""
+    page = opened(browser, url, "annotator", **desktop)
+    page.goto("/projects/valley-memes/consent")
+    page.locator("#agree").check()
+    page.locator("form.card button.primary").click()
+    for name, path in (("filter", "filter"), ("build", "build"), ("confound", "confound")):
+        page.goto(f"/projects/valley-memes/memes/{path}")
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(500)
+        save(page, f"meme-{name}")
+    dark = {**desktop, "color_scheme": "dark"}
+    for name, options in (("families", {**desktop, "viewport": {"width": 1280, "height": 1250}}), ("figures", dark)):
+        page = opened(browser, url, "admin", **options)
+        page.goto(f"/projects/valley-memes/memes/{name}")
+        if name == "families":
+            page.goto("/projects/valley-memes/memes/families?kind=multimodal hate")
+        page.wait_for_load_state("networkidle")
+        for switch in page.locator(".family [data-picture]").all():
+            switch.check()
+        page.wait_for_load_state("networkidle")
+        save(page, f"meme-{name}")
+    phone = opened(browser, url, "annotator", viewport={"width": 390, "height": 844}, locale="en", color_scheme="dark")
+    phone.goto("/projects/valley-memes/memes/build")
+    phone.wait_for_load_state("networkidle")
+    phone.wait_for_timeout(500)
+    save(phone, "meme-build-phone-dark")
 
 
 def enter(browser: Browser, url: str, desktop: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from davy.annotate import labelling
 from davy.core import Member, Wording
+from davy.core.phase_kind import TASK_KINDS
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
@@ -17,7 +18,7 @@ from davy.serve.labelling.sheets import PICTURES, TEXTS, display_choice_of
 from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
-from davy.store import members
+from davy.store import members, phases
 
 router = APIRouter(include_in_schema=False)
 
@@ -40,6 +41,7 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
     first = member.consented_at is None
     agreed = field(form, "agree") == "yes"
     with context_of(request).store.write() as db:
+        has_memes = phases.has_kind(db, place.project.id, TASK_KINDS)
         members.choose(db, place.project.id, member.user, text=text, pictures=pictures)
         if first and agreed:
             members.consent(db, place.project.id, member.user)
@@ -47,7 +49,7 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
         chosen = Place(place.project, _with_choices(member, text, pictures), place.account)
         return _page(request, chosen, wrong=True)
     if first:
-        room = "label" if "annotator" in member.roles else "expert"
+        room = "memes" if has_memes else "label" if "annotator" in member.roles else "expert"
         return RedirectResponse(f"{place.address}/{room}", 303)
     return render.redirect(request, f"{place.address}/label", "saved")
 
