@@ -2,7 +2,7 @@
 # On the machine with the GPU: gpu.sh SECONDS [more arguments of job.py]
 # In $KEEP (default ~/keep) lie the parts that prepare.py cut. Started again, it goes on. Results go to $OUT.
 set -e
-export KEEP=${KEEP:-$HOME/keep} OUT=${OUT:-./out} PYTHONUNBUFFERED=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1
+export KEEP=${KEEP:-$HOME/keep} OUT=${OUT:-./out} PYTHONUNBUFFERED=1 TOKENIZERS_PARALLELISM=true HF_HUB_OFFLINE=1
 cd "$KEEP"
 extra=$KEEP/packages
 mkdir -p "$extra" "$OUT"

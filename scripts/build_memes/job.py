@@ -8,7 +8,7 @@ after `--seconds`. Started again with the same --keep, it does what is missing.
 
 1. Every row on the benchmark, three seeds. The first seed tries two pairs of learning rates; dev's AUROC chooses.
 2. Every row on HarMeme, likewise; dev is a tenth of its train part, test is its val part.
-3. Concat and the best fusion on both together: the models that may ship.
+3. Text, Concat and the best fusion on both together: the models that may ship.
 4. Five folds of HarMeme's train part for text, concat and the best fusion.
 """
 
@@ -22,6 +22,7 @@ import time
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import numpy as np
@@ -235,7 +236,7 @@ def next_tasks(records: list[dict[str, Any]]) -> list[Task]:
     if best is None:
         return tasks
     rows = ("text", "concat", best)
-    tasks += [Task("both", row, seed, chosen["harmeme", row]) for seed in SEEDS for row in rows[1:]]
+    tasks += [Task("both", row, seed, chosen["harmeme", row]) for seed in SEEDS for row in rows]
     folds = range(FOLDS)
     return tasks + [Task(f"fold-{n}", row, SEEDS[0], chosen["harmeme", row]) for n in folds for row in rows]
 
@@ -325,7 +326,13 @@ def main() -> None:
             tasks.put(task)
         if not running:
             break
-        task, record = results.get(timeout=args.seconds + 120)
+        try:
+            task, record = results.get(timeout=5)
+        except Empty:
+            if time.time() > end + 50 or not any(worker.is_alive() for worker in workers):
+                print("given up:", *(task.name for task in running), flush=True)
+                break
+            continue
         running.discard(task)
         done.add(task)
         if "error" in record:
@@ -343,7 +350,7 @@ def main() -> None:
     for _ in workers:
         tasks.put(None)
     for worker in workers:
-        worker.join(timeout=60)
+        worker.join(timeout=5)
     finish(records, state, args.out, args.keep, args.first_model)
 
 
@@ -367,7 +374,8 @@ def pack_model(folder: Path, out: Path, size: int = 16_700_000, most: int = 7) -
     archive = Path(shutil.make_archive(str(folder), "tar", folder))
     data = archive.read_bytes()
     archive.unlink()
-    if len(list(out.iterdir())) + -(-len(data) // size) > most:
+    there = [file.stat().st_size for file in out.iterdir()]
+    if len(there) + -(-len(data) // size) > most or sum(there) + len(data) > 62 * 2**20:
         print(f"{folder.name} has no room: call again with --first-model {folder.name}", flush=True)
         return
     for number, start in enumerate(range(0, len(data), size)):

