@@ -58,6 +58,12 @@ def test_a_manager_closes_a_round_and_the_job_makes_the_next_target(site: Site, 
     for words in ("How often people fool the target", "Quality of the labels", "What the rounds are made of", "🐍"):
         assert words in story.text
     assert "wuzzle" not in story.text, "it shows no text"
+    with site.store.write() as db:
+        users.set_language(db, site.people["ada"].id, "de", by="shell")
+    german = site.as_("ada").get("/projects/duel/rounds/story").text
+    for head in ("Runde", "Einträge vorher", "geprüft", "Wert", "R1: Treffer", "oberes Viertel (s)"):
+        assert f">{head}</th>" in german, head
+    assert "Randolphs κ" in german
 
 
 def test_entries_that_nobody_validated_ask_what_to_do(site: Site, bench):

@@ -103,17 +103,19 @@ def test_every_refusal_has_its_sentence_in_both_languages():
 
 
 def test_a_manager_opens_a_round_against_the_servers_detector(duel: Site):
-    opened(duel, name="First", goal_all="100", goal_each="30", languages="en de")
+    opened(duel, name="First", goal_all="100", goal_each="30", goal_week="8", languages="en de")
     with duel.store.read() as db:
         made = rounds.by_number(db, "duel", 1)
-    assert (made.name, made.targets, made.goal_all, made.rules.languages) == (
+    assert (made.name, made.targets, made.goal_all, made.goal_week, made.rules.languages) == (
         "First",
         (target_of(duel),),
         100,
+        8,
         ("en", "de"),
     )
     page = duel.as_("ada").get("/projects/duel/rounds/1")
     assert "0 of 100 entries in all" in page.text
+    assert "0 of your 8 entries for seven days" in page.text
 
 
 def test_a_round_without_a_target_of_the_list_is_not_opened(duel: Site):

@@ -29,6 +29,7 @@ def open_round(
     rules: EntryRules | None = None,
     goal_each: int | None = None,
     goal_all: int | None = None,
+    goal_week: int | None = None,
     anyway: str | None = None,
 ) -> Round:
     """Add a round and its phase to a project and open both; return the round.
@@ -63,6 +64,7 @@ def open_round(
             rules=rules,
             goal_each=goal_each,
             goal_all=goal_all,
+            goal_week=goal_week,
             by=by,
         )
     except ValueError as error:

@@ -34,6 +34,9 @@ def open_(
     longest: Annotated[int, typer.Option("--longest", help="The most characters of an entry.")] = 280,
     goal_each: Annotated[int | None, typer.Option("--goal-each", help="How many entries each person writes.")] = None,
     goal_all: Annotated[int | None, typer.Option("--goal", help="How many entries the round has in all.")] = None,
+    goal_week: Annotated[
+        int | None, typer.Option("--goal-week", help="How many entries each person writes in seven days.")
+    ] = None,
     anyway: Annotated[
         str | None, typer.Option("--anyway", help="Open it although an earlier phase says not yet; give the reason.")
     ] = None,
@@ -46,7 +49,7 @@ def open_(
 
         davy round open duel --target embedded --lang en --goal 1000
 
-        davy round open duel --target models/second --target embedded --goal-each 100
+        davy round open duel --target models/second --target embedded --goal-each 100 --goal-week 25
     """
     try:
         rules = EntryRules(emoji, tuple(lang or ()), shortest, longest)
@@ -67,6 +70,7 @@ def open_(
                 rules=rules,
                 goal_each=goal_each,
                 goal_all=goal_all,
+                goal_week=goal_week,
                 anyway=anyway,
             )
     if json:

@@ -110,6 +110,8 @@ class Round:
     rules: EntryRules = field(default_factory=EntryRules)
     goal_each: int | None = None
     goal_all: int | None = None
+    goal_week: int | None = None
+    """How many entries each person writes in seven days."""
     state: str = "open"
     opened_at: datetime | None = None
     opened_by: str | None = None
@@ -124,7 +126,7 @@ class Round:
             raise ValueError(f"a round is {', '.join(ROUND_STATES)}, not {self.state!r}")
         if not self.targets:
             raise ValueError("a round needs a target: a detector as name@version")
-        for goal in (self.goal_each, self.goal_all):
+        for goal in (self.goal_each, self.goal_all, self.goal_week):
             if goal is not None and goal < 1:
                 raise ValueError(f"a goal of {goal} entries is none; write 1 or more, or leave it out")
 

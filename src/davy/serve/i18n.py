@@ -42,6 +42,11 @@ class Translator:
         """Return whether there is such a sentence."""
         return key in catalogue(self.lang)
 
+    def table_word(self, text: object) -> str:
+        """Return a report's head or cell in this language; parts before and after a colon are looked up alone."""
+        parts = str(text).split(": ")
+        return ": ".join(self(f"table.{part}") if self.has(f"table.{part}") else part for part in parts)
+
     def when(self, at: datetime) -> str:
         """Return a moment as people write it, in UTC."""
         if self.lang == "de":

@@ -24,6 +24,7 @@ rounds = Table(
     Column("closed_at", TimeColumn),
     # What closing gave; written by the stage that closes.
     Column("outcome", JsonColumn, nullable=False),
+    Column("goal_week", Integer),
     UniqueConstraint("project", "number", name="uq_rounds_number"),
     CheckConstraint("state IN ('open', 'closing', 'closed')", name="state"),
     # The next round needs the target that this one makes: one at a time.

@@ -30,6 +30,7 @@ def add(
     rules: EntryRules | None = None,
     goal_each: int | None = None,
     goal_all: int | None = None,
+    goal_week: int | None = None,
 ) -> Round:
     """Add an open round after those that a project has, and return it; while one is open, no other is."""
     number = 1 + (db.scalar(select(func.max(rounds.c.number)).where(rounds.c.project == project_id)) or 0)
@@ -43,6 +44,7 @@ def add(
         rules or EntryRules(),
         goal_each,
         goal_all,
+        goal_week,
         opened_at=now(),
         opened_by=by,
         question=question,

@@ -80,6 +80,7 @@ def open_next(request: Request, place: Manages, form: Form) -> Response:
                 rules=_rules(form),
                 goal_each=_number(form, "goal_each"),
                 goal_all=_number(form, "goal_all"),
+                goal_week=_number(form, "goal_week"),
                 anyway=field(form, "anyway", most=500) or None,
             )
     except phase_gates.PhaseNotReady as error:
