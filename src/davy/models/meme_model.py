@@ -131,7 +131,7 @@ class MemeModel:
         state = {name: value.detach().to("cpu", kind).contiguous() for name, value in self.network.state_dict().items()}
         save_file({name: value.clone() for name, value in state.items()}, folder / WEIGHTS)
         text = next((part for name, part in self.network.named_modules() if name.split(".")[-1] == "text"), None)
-        shape = None if text is None else text.config.to_dict()  # type: ignore[union-attr,operator]
+        shape = None if text is None else text.config.to_dict()
         write_json(folder / PRESET, {"preset": self.preset.as_json(), "text_encoder": shape})
         self.reading.tokenizer.save(str(folder / "tokenizer.json"))
         manifest = folders.Manifest(
@@ -218,13 +218,14 @@ def _image_part(preset: MemePreset) -> nn.Module | None:
 
 def _network(preset: MemePreset, shape: dict[str, Any] | None) -> nn.Module:
     """Return the network of a saved model, without its weights."""
+    encoder = None if shape is None else encoder_from_config(shape)
     if preset.row != "late-fusion":
-        return build_network(preset.network, shape and encoder_from_config(shape), _image_part(preset))
+        return build_network(preset.network, encoder, _image_part(preset))
     image, text = (
         build_network(replace(preset.network, row=row, features=features), part, seen)
         for row, features, part, seen in (
             ("image-grid", preset.network.features, None, _image_part(preset)),
-            ("text", "", shape and encoder_from_config(shape), None),
+            ("text", "", encoder, None),
         )
     )
     return LateFusion(image, text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,7 +114,7 @@ def average_cells(features: Tensor, cells: int) -> Tensor:
     side, wanted = math.isqrt(features.shape[1]), math.isqrt(cells)
     if side * side != features.shape[1] or wanted * wanted != cells:
         raise ValueError(f"{features.shape[1]} features can't be averaged to {cells}: both must be square grids")
-    grid = features.transpose(1, 2).unflatten(2, (side, side))
+    grid = features.transpose(1, 2).reshape(len(features), -1, side, side)
     return functional.adaptive_avg_pool2d(grid, wanted).flatten(2).transpose(1, 2)
 
 
@@ -288,7 +289,8 @@ class SingleStreamNetwork(MemeNetwork):
         """Return word vectors with the encoder's own places, counted over what the mask leaves, and segment added."""
         table = self.text.embeddings
         places = mask.long().cumsum(1).sub(1).clamp(min=0)
-        return words + table.position_embeddings(places) + table.token_type_embeddings.weight[segment]
+        placed: Tensor = words + table.position_embeddings(places) + table.token_type_embeddings.weight[segment]
+        return placed
 
     def read_embedded(self, states: Tensor, mask: Tensor) -> Tensor:
         """Return the encoder's states of a sequence that was put together here."""
@@ -321,8 +323,10 @@ class VisualBert(SingleStreamNetwork):
     def prepare(self) -> int:
         width = super().prepare()
         table = self.text.embeddings
-        self.visual_kinds = nn.Embedding.from_pretrained(table.token_type_embeddings.weight.detach().clone(), False)
-        self.visual_places = nn.Embedding.from_pretrained(table.position_embeddings.weight.detach().clone(), False)
+        self.visual_kinds, self.visual_places = (
+            deepcopy(table.token_type_embeddings),
+            deepcopy(table.position_embeddings),
+        )
         return width
 
     def encode(self, input_ids, attention_mask, features=None, feature_mask=None, boxes=None):  # type: ignore[no-untyped-def]
