@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "davy.cli.agree:agree",
         "Measure how far people agree: κ (Cohen, Fleiss, Randolph), Krippendorff's α, Gwet's AC1, percent.",
     ),
-    "score": ("davy.cli.score:score", "Score a file of posts, or one text."),
+    "score": ("davy.cli.score:score", "Score a file of posts, one text, or one meme."),
     "model": ("davy.cli.model:app", "Look at the detectors, tell a server which to use, and convert weights."),
     "database": ("davy.cli.database:app", "Create, look at, upgrade, back up and restore the database."),
     "user": ("davy.cli.user:app", "Invite people, and say what they may do."),

@@ -105,8 +105,8 @@ def _same_pixels(memes: Sequence[ExaminedMeme], kept: Sequence[int]) -> list[tup
 
 
 def _alike(one: str, other: str) -> bool:
-    letters = [re.sub(r"[\W_]+", "", text.casefold()) for text in (one, other)]
-    return letters[0] == letters[1] or SequenceMatcher(None, *letters, autojunk=False).ratio() >= ALIKE
+    a, b = (re.sub(r"[\W_]+", "", text.casefold()) for text in (one, other))
+    return a == b or SequenceMatcher(None, a, b, autojunk=False).ratio() >= ALIKE
 
 
 def count_steps(memes: Sequence[ExaminedMeme]) -> list[dict[str, Any]]:
