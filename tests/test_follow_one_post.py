@@ -29,7 +29,7 @@ OURS = "the grumblefop people are bad number 5"
 
 PASSWORD = "three warm lamps"
 
-PLAN = "name: tour\nversion: 1\ntitle: Some posts\nsamplers:\n  - random: {name: by chance, n: 28}\n"
+PLAN = "name: tour\nversion: 1\ntitle: Some posts\nsamplers:\n  - random: {name: by chance, n: 30}\n"
 
 PROJECT = """
 name: tour
@@ -84,17 +84,17 @@ def test_follow_one_post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
         {"id": f"{kind}{n}", "body": f"{texts[n % 3]} number {n}", "author": "somebody", "subreddit": "tea",
          "created_utc": 1_647_432_000 + n, "link_id": "t3_x", "parent_id": "t3_x"}
         for kind, texts in (("rude", RUDE), ("kind", KIND))
-        for n in range(14)
+        for n in range(15)
     ]  # fmt: skip
     Path("RC.jsonl").write_text("\n".join(map(json.dumps, [*comments, {**comments[0], "id": "again"}])))
-    assert davy("collect", "RC.jsonl", "--platform", "reddit", "--out", "posts.parquet", "--json")["kept"] == 29
+    assert davy("collect", "RC.jsonl", "--platform", "reddit", "--out", "posts.parquet", "--json")["kept"] == 31
     posts = pl.read_parquet("posts.parquet")
     assert "somebody" not in posts.write_json()
     (ours,) = posts.filter(pl.col("text") == OURS)["id"]
 
     # clean: a recipe drops what can't be judged, here a text that is there twice. The funnel adds up.
     funnel = davy("clean", "posts.parquet", "--recipe", "edos", "--out", "clean.parquet", "--json")
-    assert (funnel["in"], funnel["out"]) == (29, 28)
+    assert (funnel["in"], funnel["out"]) == (31, 30)
 
     # sample: a plan says which posts are worth labelling; each says which sampler took it.
     Path("plan.yaml").write_text(PLAN)
@@ -111,7 +111,7 @@ def test_follow_one_post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
         # annotate: three people answer, each alone. The second question is asked only where the first got "hateful".
         for login in ("bea", "cem", "dia"):
-            assert label_everything(people[login], rude=lambda text, who=login: says_rude(text, who)) == 28
+            assert label_everything(people[login], rude=lambda text, who=login: says_rude(text, who)) == 30
 
         # adjudicate: what they did not agree on waits for an expert, who sees the answers without names.
         expert = people["eli"]
@@ -133,10 +133,15 @@ def test_follow_one_post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     davy("project", "export", "tour", "--out", "answers.csv")
     assert "bea" not in Path("answers.csv").read_text()
 
-    # train: the settled answers teach a detector, here a tiny encoder with made-up words.
+    # split: the corpus goes on as it is; no text is in two parts, and every label is in each.
+    davy("split", "corpus.parquet", "--plan", "80/20", "--stratify", "hate", "--out", "parts.parquet")
+    parts = pl.read_parquet("parts.parquet")
+    assert dict(parts["split"].value_counts().iter_rows()) == {"train": 24, "test": 6}
+
+    # train: the settled answers teach a detector, here a tiny encoder with made-up words. It learns from train alone.
     make_tiny_encoder(tmp_path / "tiny")
-    davy("train", "corpus.parquet", "--scheme", "gmhp7k", "--encoder", "tiny", "--out", "run", "--seed", "1",
-         "--set", "epochs=20", "--set", "rate=5e-3", "--set", "batch=8")  # fmt: skip
+    davy("train", "parts.parquet", "--split", "train", "--scheme", "gmhp7k", "--encoder", "tiny", "--out", "run",
+         "--seed", "1", "--set", "epochs=20", "--set", "rate=5e-3", "--set", "batch=8")  # fmt: skip
     detector = "run/seed-1/model"
 
     # check: functional tests say what it can and can't do; a gate can refuse a release.
@@ -146,10 +151,20 @@ def test_follow_one_post(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
     # evaluate: the figures, each with its n and its interval.
     evaluated = davy(
-        "evaluate", "corpus.parquet", "--scheme", "gmhp7k", "--model", detector, "--resamples", "50", "--json"
+        "evaluate",
+        "parts.parquet",
+        "--split",
+        "test",
+        "--scheme",
+        "gmhp7k",
+        "--model",
+        detector,
+        "--resamples",
+        "50",
+        "--json",
     )
     accuracy = evaluated["questions"]["hate"]["models"][detector]["figures"]["accuracy"]
-    assert (accuracy["value"], accuracy["n"]) == (1.0, 28)
+    assert (accuracy["value"], accuracy["n"]) == (1.0, 6)
     assert accuracy["low"] < 0.9 < accuracy["high"]
 
     # score and serve: the same verdict in a file and over HTTP, with the detector's name and version.

@@ -4,9 +4,11 @@ from collections import Counter
 from itertools import combinations_with_replacement
 
 import polars as pl
+import pytest
 
-from davy.annotate import expert_cases, labelling, project_creation, project_file
+from davy.annotate import expert_cases, labelling, project_creation, project_file, screening
 from davy.annotate.rules import applicable_verdicts
+from davy.core import UserError
 from davy.schemes import load
 from davy.store import cases, items, members, phases, posts, users, verdicts
 from davy.store.columns import new_id
@@ -102,11 +104,11 @@ def label_all(store, project, people, says):
 def test_the_edos_preset_adjudicates_exactly_the_posts_that_its_rules_name(store):
     project, people = make(store)
     with store.write() as db:
-        screening, main = phases.of_project(db, project.id)
-        phases.open_phase(db, screening.id, by="shell")
+        first, main = phases.of_project(db, project.id)
+        phases.open_phase(db, first.id, by="shell")
     assert label_all(store, project, people, lambda post, _: GOLD[post]) == 6
     with store.write() as db:
-        phases.close_phase(db, screening.id, by="shell")
+        phases.close_phase(db, first.id, by="shell")
         phases.open_phase(db, main.id, by="shell")
     assert label_all(store, project, people, lambda post, place: SPLITS[post][place]) == 3 * len(SPLITS)
 
@@ -154,3 +156,24 @@ def settle_by_truth(store, project, user, case, truth, asked):
                 given["sexist"] = answers(truth)["sexist"]
         assert list(given) == asked
         assert expert_cases.decide(db, project, case.id, member, SCHEME, given, "by the guideline") == "settled"
+
+
+def test_a_screening_has_a_mark_on_every_level(store):
+    project, people = make(store)
+    with store.write() as db:
+        phase, _ = phases.of_project(db, project.id)
+        phases.open_phase(db, phase.id, by="shell")
+    heard = ("2.1", "2.2", "3.1")  # all right; the wrong vector; the wrong category too
+    label_all(store, project, people, lambda post, place: heard[place] if GOLD[post] else None)
+    with store.read() as db:
+        found = {it.user: it for it in screening.screening_results(db, project, phase, SCHEME)}
+    reached = {name: [mark.reached for mark in found[people[name]].marks] for name in ("ada", "bob", "cat")}
+    assert reached == {"ada": [True, True, True], "bob": [True, True, False], "cat": [True, False, False]}
+    assert [found[people[name]].state for name in reached] == ["passed", "failed", "failed"]
+
+
+@pytest.mark.parametrize("wrong", ["category", "category=high", "category=1.2"])
+def test_a_mark_that_can_not_be_read_is_told(wrong):
+    file = FILE.replace(b"{posts: gold.csv}", f"{{posts: gold.csv, pass: {{levels: ['{wrong}']}}}}".encode())
+    with pytest.raises(UserError, match="question=accuracy"):
+        project_file.parse_plan(file, "scripted.yaml")

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from davy.annotate.exchange.corpus import majority_flags
 from davy.annotate.exchange.formats import FORMATS, find_format
 from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
 from davy.core import UserError
@@ -47,6 +48,16 @@ def test_a_corpus_has_a_row_a_settled_post_with_basis_and_votes(tmp_path):
     for row, post in zip(table, sent, strict=True):
         votes = json.loads(row["hate.votes"] or "{}")
         assert sum(votes.values()) == sum("hate" in it.answers for it in post.given)
+        raised = [flag for it in post.given for flag in it.flags]
+        assert (row["flags"] or "").split("|") == sorted(
+            {f for f in raised if 2 * raised.count(f) > len(post.given)}
+        ) or [""]
+
+
+def test_a_flag_that_most_people_raised_is_in_the_corpus():
+    given = [GivenAnswer(str(n), "main", {}, flags=("other target",) if n < 2 else ("unrealistic",)) for n in range(3)]
+    assert majority_flags(AnsweredPost(id="1", text="tea", given=tuple(given))) == "other target"
+    assert majority_flags(AnsweredPost(id="1", text="tea", given=tuple(given[1:]))) is None
 
 
 @pytest.mark.parametrize("name", LOSSLESS)

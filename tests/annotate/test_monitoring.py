@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from davy.actions.exchange import ExportRequest, export_project
 from davy.annotate import agreement, disagreements, monitoring, screening
 from davy.core import Phase
 from davy.store import agreements, columns, phase_answers, phases
@@ -181,3 +182,16 @@ def test_marks_of_many_people_add_up():
     assert (both.accuracy.value, both.accuracy.n, both.classes[0].said) == (0.5, 8, {"yes": 4, "no": 4})
     assert both.reached
     assert not marks(1, 3)[0].reached
+
+
+def test_the_data_statement_has_the_agreement_that_was_measured(store, tmp_path):
+    project, (_, first, *_), team = gmhp7k(store, posts=206, people=3, each=10)
+    with store.write() as db:
+        phases.open_phase(db, first.id, by="shell")
+    label(store, project, first, team, seed=1)
+    wish = ExportRequest(project=project.id, phases=[first.name])
+    export_project(store, wish, tmp_path / "before.csv", statement=tmp_path / "before.md")
+    monitoring.take_snapshot(store, first.id)
+    export_project(store, wish, tmp_path / "after.csv", statement=tmp_path / "after.md")
+    assert "Fleiss' κ" not in (tmp_path / "before.md").read_text()
+    assert "Fleiss' κ: hate in phase 2a 0." in (tmp_path / "after.md").read_text()

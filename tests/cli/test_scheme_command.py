@@ -56,6 +56,8 @@ def test_show_edos_prints_the_whole_taxonomy_as_a_tree(davy):
             assert label.name in flat
             assert label.definition["en"] in flat, "definitions are wrapped, never cut"
             assert f"{label.code or ''} {label.name}".strip() in flat
+            for example in label.examples:
+                assert console.masked_text(example["en"]) in flat
     assert flat.index("2 derogation") < flat.index("2.1 descriptive attacks") < flat.index("3 animosity")
     assert "Warning:" in flat
     assert "SemEval-2023" in flat

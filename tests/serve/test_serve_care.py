@@ -49,7 +49,7 @@ def team(site: Site) -> Site:
             )
         settings = {
             "support": [{"name": "Night line", "phone": "0800 111"}],
-            "pay": {"currency": "EUR", "per_hour": 18},
+            "pay": {"currency": "EUR", "per_hour": 18, "expert_per_hour": 20},
             "debrief": {"en": "It became **a corpus**. <script>alert(1)</script>"},
         }
         projects.create(
@@ -153,6 +153,8 @@ def test_hours_are_shown_to_the_person_and_by_pseudonym_to_who_pays(team):
     assert "1 h 31 min" in mine
     assert "27.30 EUR" in mine
     assert "Everyone" not in mine
+    work(team, "expert", 30)
+    assert "10.33 EUR" in team.as_("expert").get(f"{HOME}/hours").text  # 31 minutes at 20
     for name in ("manager", "admin"):
         client = team.as_(name)
         assert "Everyone" in client.get(f"{HOME}/hours").text
@@ -160,7 +162,7 @@ def test_hours_are_shown_to_the_person_and_by_pseudonym_to_who_pays(team):
         assert table.headers["content-disposition"] == 'attachment; filename="pilot-hours.csv"'
         header, *lines = table.text.strip().split("\n")
         assert header.startswith("annotator,pool,hours,items")
-        assert len(lines) == 2
+        assert len(lines) == 3
         assert "annotator person" not in table.text
         assert ",'=2+3,0.52," in table.text
     for name in ("annotator", "expert", "contact"):

@@ -25,12 +25,15 @@ MOST_COUNTED = 10_000
 class DataStatement:
     """Counts rows as they pass; `text` is the statement about all that passed."""
 
-    def __init__(self, project: Project, scheme: Scheme, phases: Iterable[Phase], people: str, terms: str) -> None:
+    def __init__(
+        self, project: Project, scheme: Scheme, phases: Iterable[Phase], people: str, terms: str, agreement: str = ""
+    ) -> None:
         self._project = project
         self._scheme = scheme
         self._phases = list(phases)
         self._people = people
         self._terms = terms
+        self._agreement = agreement
         self._who: set[str] = set()
         self._answers = self._posts = self._empty = self._words = self._images = 0
         self._counts: dict[str, Counter[str]] = {name: Counter() for name in ("lang", "source", "licence", "found")}
@@ -47,7 +50,8 @@ class DataStatement:
         for found in statement_counts(db, project):
             told = [f"{count.answer or 'other or no answer'} ({count.n})" for count in found.counts]
             lines.append(f"{found.question.capitalize()}: {', '.join(told)}.")
-        return cls(project, scheme, phases, " ".join(lines), _terms(project))
+        chosen = list(phases)
+        return cls(project, scheme, chosen, " ".join(lines), _terms(project), _agreement(db, chosen))
 
     def through(self, rows: Iterable[AnsweredPost]) -> Iterator[AnsweredPost]:
         """Yield the rows, counted."""
@@ -82,6 +86,7 @@ class DataStatement:
         }
         given = {"annotators": self._annotators(), "text_kind": self._kind()}
         given |= {"annotators_terms": self._terms} if self._terms else {}
+        given |= {"agreement": self._agreement} if self._agreement else {}
         if any(phase.behaviour.from_round for phase in self._phases):
             given["audience"] = (
                 f"Written in rounds to get past a detector, and published nowhere. Release terms: {RELEASE_TERMS}"
@@ -119,7 +124,22 @@ def _terms(project: Project) -> str:
     pay = project.settings.get("pay") or {}
     if not pay.get("per_hour"):
         return ""
-    return f"Paid {pay['per_hour']} {pay.get('currency', '')} an hour.".replace("  ", " ")
+    experts = f", experts {pay['expert_per_hour']:g}" if pay.get("expert_per_hour") else ""
+    return f"Paid {pay['per_hour']} {pay.get('currency', '')} an hour{experts}.".replace("  ", " ")
+
+
+def _agreement(db: Connection, phases: Iterable[Phase]) -> str:
+    """Return the agreement that was last measured in each phase, in words; nothing where none was."""
+    from davy.annotate.monitoring import question_agreements
+    from davy.store import agreements
+
+    parts = []
+    for phase in phases:
+        for found in question_agreements(agreements.newest(db, phase.id)):
+            kappa = next((metric for metric in found.metrics if metric.name == "fleiss"), None)
+            if kappa is not None and kappa.value is not None:
+                parts.append(f"{found.question} in phase {phase.name} {kappa.value:.3f} (n = {kappa.n:,} posts)")
+    return f"Fleiss' κ: {'; '.join(parts)}." if parts else ""
 
 
 def _listed(counts: Counter[str]) -> str:

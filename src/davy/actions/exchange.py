@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING
 
 from davy.actions.data_statement import DataStatement
 from davy.actions.file_checks import UploadLimits, check_contents
+from davy.annotate.exchange.corpus import majority_flags
 from davy.annotate.exchange.formats import ExchangeFormat, ending_of, find_format
 from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext
+from davy.core.answers import SEPARATOR
 from davy.core.errors import UserError
 from davy.files.atomic import (
     FULL_DISK,
@@ -56,6 +59,8 @@ class ExportSummary:
     settled: int
     annotators: int
     phases: tuple[str, ...]
+    flags: Mapping[str, int] = field(default_factory=dict)
+    """Flag → posts of which more than half of the people raised it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +284,10 @@ class _Count:
 
     def through(self, rows: Iterable[AnsweredPost]) -> Iterator[AnsweredPost]:
         posts = answers = settled = 0
+        flags: Counter[str] = Counter()
         for row in rows:
             posts += 1
+            flags.update((majority_flags(row) or "").split(SEPARATOR) if row.given else ())
             answers += len(row.given)
             settled += bool(row.settled)
             self.people.update(given.annotator for given in row.given)
@@ -289,6 +296,7 @@ class _Count:
             if self._progress is not None and posts % 200 == 0:
                 self._progress(posts, max(posts, self._total))
             yield row
-        self.found = ExportSummary(posts, answers, settled, 0, ())
+        flags.pop("", None)
+        self.found = ExportSummary(posts, answers, settled, 0, (), dict(flags.most_common()))
         if self._progress is not None:
             self._progress(posts, posts)

@@ -41,6 +41,8 @@ class PaperSection:
     source: str
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
+    about: str = ""
+    """What was measured on what."""
     missing: str = ""
     data: str = ""
 
@@ -48,6 +50,7 @@ class PaperSection:
         """Return it as JSON has it."""
         return {
             "title": self.title,
+            "about": self.about,
             "source": self.source,
             "missing": self.missing,
             "data": self.data,
@@ -93,7 +96,8 @@ def write_all(found: Mapping[str, PaperSection], folder: Path, *, seed: int, com
         provenance=Provenance(data, seed=seed, command=command, made_at=datetime.now(UTC)),
     )
     for section in found.values():
-        page.section(section.title, f"Beside {section.source}.", *([section.missing] if section.missing else []))
+        lines = (section.about, f"Beside {section.source}.", section.missing)
+        page.section(section.title, *filter(None, lines))
         for table in section.tables:
             if table.title:
                 page.heading(table.title)
@@ -124,7 +128,11 @@ def hatemoji(data: Path, seed: int, reporter: Reporter) -> PaperSection:
         else "HatemojiCheck is not in the data: ours are on the suite emoji-en, which has other sentences."
     )
     return PaperSection(
-        "Hatemoji", source, tuple(made.tables.values()), (), missing, f"{made.suite.name} {made.suite.digest}"
+        "Hatemoji",
+        source,
+        tuple(made.tables.values()),
+        missing=missing,
+        data=f"{made.suite.name} {made.suite.digest}",
     )
 
 
@@ -136,7 +144,7 @@ def hateful_memes(_data: Path, _seed: int, _reporter: Reporter) -> PaperSection:
 def published_section(paper: str, missing: str) -> PaperSection:
     """Return a paper's figures alone, and what is missing for ours."""
     if paper == "hatemoji":
-        return PaperSection("Hatemoji", "the paper", (), (), missing)
+        return PaperSection("Hatemoji", "the paper", (), missing=missing)
     known = load_published(paper)
     made = []
     for task in dict.fromkeys(task for row in known.figures.values() for task in row):
@@ -147,7 +155,7 @@ def published_section(paper: str, missing: str) -> PaperSection:
                   *(figures.get(name) for name in names)) for row, figures in rows]  # fmt: skip
         title = f"the paper's on {known.split}" if task == known.split else f"{task}, the paper's on {known.split}"
         made.append(Table.of(columns, cells, title=title))
-    return PaperSection(_TITLES[paper], known.source, tuple(made), (), missing)
+    return PaperSection(_TITLES[paper], known.source, tuple(made), missing=missing)
 
 
 _TITLES = {"edos": "EDOS", "gmhp7k": "GMHP7k", "hateful-memes": "Hateful Memes"}
@@ -159,4 +167,5 @@ def _measured(paper: str, data: Path, seed: int, reporter: Reporter) -> PaperSec
         return published_section(paper, f"Ours are not there: {data} has no folder {paper} with the published files.")
     found = reproduce(paper, place, seed=seed, reporter=reporter)
     notes = (*found.notes, *reasons(found))
-    return PaperSection(found.title, found.source, tuple(found.layout or tables(found)), notes, "", found.data)
+    shown = tuple(found.layout or tables(found))
+    return PaperSection(_TITLES[paper], found.source, shown, notes, f"{found.title}.", data=found.data)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from davy.annotate import agreement
+from davy.annotate.settings import level_marks
 from davy.core import Metric, Phase, Project, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.store import Connection, events, members, phase_answers, phases
@@ -81,7 +82,7 @@ def screening_results(
         post: agreement.answer_labels(scheme, answers)
         for post, answers in phase_answers.gold_answers(db, phase.id).items()
     }
-    least, questions = pass_mark(phase.settings, scheme)
+    wanted = pass_marks(phase.settings, scheme)
     given: dict[str, dict[str, Answers]] = {}
     for one in phase_answers.iter_answers(db, phase.id, annotator=only):
         given.setdefault(one.annotator, {})[one.post] = one.answers
@@ -93,28 +94,29 @@ def screening_results(
     found = []
     for user in people:
         said = {post: agreement.answer_labels(scheme, answers) for post, answers in given.get(user, {}).items()}
-        marks = _marks(scheme, gold, said, least, questions)
+        marks = _marks(scheme, gold, said, wanted)
         done = len(said) + refused.get(user, 0)
         state = OPEN if done < phase.size or not marks else PASSED if all(it.reached for it in marks) else FAILED
         found.append(ScreeningResult(user, names.get(user, user), done, phase.size, marks, state, decided.get(user)))
     return sorted(found, key=lambda result: result.pseudonym)
 
 
-def pass_mark(settings: Mapping[str, Any], scheme: Scheme) -> tuple[float | None, tuple[str, ...]]:
-    """Return the pass mark of a phase and the questions it is for (all, where it names none)."""
+def pass_marks(settings: Mapping[str, Any], scheme: Scheme) -> dict[str, float]:
+    """Return the accuracy that a phase asks for on each question; all have one where it names none."""
     wanted = settings.get("pass") or {}
     if not wanted:
-        return None, ()
+        return {}
     least = wanted.get("accuracy", 0.8)
     known = [question.name for question in scheme.questions]
-    questions = tuple(wanted.get("questions") or known)
+    levels = level_marks(wanted.get("levels") or ())
+    questions = (*(wanted.get("questions") or ([] if levels else known)), *levels)
     unknown = [name for name in questions if name not in known]
     if unknown or not isinstance(least, (int, float)) or not 0 < least <= 1:
         raise UserError(
             f"The pass mark {least!r} for {', '.join(questions)} can't be used. "
             f"Give an accuracy above 0 and up to 1, and questions of the scheme: {', '.join(known)}."
         )
-    return float(least), questions
+    return dict.fromkeys(questions, float(least)) | levels
 
 
 def decide(
@@ -180,8 +182,7 @@ def _marks(
     scheme: Scheme,
     gold: Mapping[str, Mapping[str, str]],
     said: Mapping[str, Mapping[str, str]],
-    least: float | None,
-    questions: Sequence[str],
+    wanted: Mapping[str, float],
 ) -> tuple[ScreeningScores, ...]:
     """Return the marks on each question that gold settles."""
     from davy.measure.intervals import proportion
@@ -200,7 +201,7 @@ def _marks(
             ScreeningScores(
                 question.name,
                 proportion("accuracy", right, len(pairs)),
-                least if question.name in questions else None,
+                wanted.get(question.name),
                 tuple(_class(label, pairs) for label in labels),
             )
         )

@@ -6,7 +6,7 @@ plain JSON; `from_dict(to_dict(it))` gives the same again. What is not set has t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import date
 from fractions import Fraction
@@ -106,10 +106,13 @@ class Pay:
 
     currency: str = "EUR"
     per_hour: float = 0.0
+    expert_per_hour: float = 0.0
+    """What experts get; 0: the same as everybody."""
 
     def __post_init__(self) -> None:
-        if self.per_hour < 0:
-            raise ValueError(f"per-hour is {self.per_hour:g}, below zero")
+        for name, rate in (("per-hour", self.per_hour), ("expert-per-hour", self.expert_per_hour)):
+            if rate < 0:
+                raise ValueError(f"{name} is {rate:g}, below zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +139,35 @@ class AgreementGate:
             raise ValueError(f"at-least is {self.at_least:g}; agreement lies between -1 and 1")
 
 
+def level_marks(levels: Sequence[str]) -> dict[str, float]:
+    """Return question → accuracy from entries `question=accuracy`."""
+    found = {}
+    for entry in levels:
+        question, _, accuracy = (part.strip() for part in str(entry).partition("="))
+        try:
+            found[question] = float(accuracy)
+        except ValueError:
+            found[question] = 0.0
+        if not question or not 0 < found[question] <= 1:
+            raise ValueError(f"levels has {entry!r}; write question=accuracy, such as category=0.6")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class PassMark:
-    """How many answers must equal gold before a person has passed a screening."""
+    """How many answers must equal gold before a person has passed a screening.
+
+    `levels` are marks of further questions, `question=accuracy`: finer ones are harder.
+    """
 
     accuracy: float = 0.8
     questions: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.accuracy <= 1:
             raise ValueError(f"accuracy is {self.accuracy:g}; it lies above 0 and is at most 1")
+        level_marks(self.levels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,12 +68,16 @@ def export(
         wrote = write(store, wish, out, statement=statement, images=images, progress=_steps(step))
     figures = {"posts": wrote.posts, "answers": wrote.answers, "settled": wrote.settled, "annotators": wrote.annotators}
     if json:
-        console.json({"project": project, "format": format, "out": str(out), **figures, "phases": list(wrote.phases)})
+        more = {"phases": list(wrote.phases), "flags": dict(wrote.flags)}
+        console.json({"project": project, "format": format, "out": str(out), **figures, **more})
         return
     console.note(
         f"{wrote.posts:,} posts, {wrote.answers:,} answers by {wrote.annotators:,} annotators, "
         f"{wrote.settled:,} settled ({', '.join(wrote.phases)}) → {out}"
     )
+    if wrote.flags:
+        told = ", ".join(f"{flag} {n:,}" for flag, n in wrote.flags.items())
+        console.note(f"Flagged by more than half of a post's people: {told}.")
 
 
 def corpus(

@@ -256,4 +256,6 @@ def _leaf(label: Label, lang: str) -> Text:
     if label.of:
         said.append(f"  {'both ' if len(label.of) > 1 else 'some of '}{' and '.join(label.of)}", "dim")
     said.append("\n" + console.masked_text(label.definition.said_in(lang)) if label.definition else "")
+    for example in label.examples:
+        said.append(f"\n“{console.masked_text(example.said_in(lang))}”", "italic dim")
     return said

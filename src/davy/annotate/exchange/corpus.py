@@ -6,6 +6,7 @@ with nothing settled, and those that were dropped, have no row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,13 @@ from davy.annotate.exchange.long_table import meta_cell, read_meta
 from davy.annotate.exchange.rows import POST_FIELDS, AnsweredPost, ExchangeContext, Rows, SettledAnswer, check_basis
 from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of
 from davy.core import Question, UserError
+from davy.core.answers import SEPARATOR
 from davy.core.votes import votes_cell
 
 if TYPE_CHECKING:
     import polars as pl
 
-_POST = ("id", "text", *POST_FIELDS, "sampler", "kind", "meta")
+_POST = ("id", "text", *POST_FIELDS, "sampler", "kind", "flags", "meta")
 
 
 def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
@@ -51,12 +53,19 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
 def _cells(row: AnsweredPost, questions: list[Question]) -> tuple[str | None, ...]:
     fields = [getattr(row, name) for name in POST_FIELDS]
-    cells = [row.id, row.text, *fields, row.meta.get("sampler"), row.meta.get("kind"), meta_cell(row.meta)]
+    known = (row.meta.get("sampler"), row.meta.get("kind"), majority_flags(row), meta_cell(row.meta))
+    cells = [row.id, row.text, *fields, *known]
     for question in questions:
         settled = row.settled.get(question.name)
         answer = (None, None) if settled is None else (cell_of(question, settled.labels), settled.basis)
         cells += [*answer, _votes(row, question)]
     return tuple(cells)
+
+
+def majority_flags(row: AnsweredPost) -> str | None:
+    """Return the flags that more than half of the people raised, joined by a bar."""
+    raised = Counter(flag for given in row.given for flag in given.flags)
+    return SEPARATOR.join(sorted(flag for flag, n in raised.items() if 2 * n > len(row.given))) or None
 
 
 def _votes(row: AnsweredPost, question: Question) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -47,6 +48,8 @@ def show(request: Request, place: Here) -> Response:
         seconds=sum(sitting.seconds for sitting in mine),
         zone=(place.project.settings.get("care") or {}).get("timezone") or "UTC",
         pay=pay_of(place.project),
+        rate=rate_of(place.project, place.member.roles if place.member else ()),
+        rates={member.user: rate_of(place.project, member.roles) for member, _ in team or ()},
         team=team,
     )
 
@@ -68,7 +71,14 @@ def table(request: Request, place: Pays) -> Response:
             "sittings": done.sittings,
             "first_at": done.first_at.isoformat(timespec="seconds"),
             "last_at": done.last_at.isoformat(timespec="seconds"),
-            **({"currency": pay["currency"], "pay": round(done.seconds / 3600 * pay["per_hour"], 2)} if pay else {}),
+            **(
+                {
+                    "currency": pay["currency"],
+                    "pay": round(done.seconds / 3600 * rate_of(place.project, member.roles), 2),
+                }
+                if pay
+                else {}
+            ),
         }
         for member, done in team
     ]
@@ -97,6 +107,13 @@ def pay_of(project: Project) -> dict[str, Any] | None:
     if not isinstance(per_hour, int | float) or per_hour <= 0:
         return None
     return {"currency": str(pay.get("currency") or ""), "per_hour": float(per_hour)}
+
+
+def rate_of(project: Project, roles: Sequence[str]) -> float:
+    """Return what an hour of somebody with these roles is paid: experts may have a rate of their own."""
+    pay = project.settings.get("pay") or {}
+    own = pay.get("expert_per_hour") if "expert" in roles else None
+    return float(own or pay.get("per_hour") or 0.0)
 
 
 def _team(db: Connection, project: Project) -> list[tuple[Member, Hours]]:

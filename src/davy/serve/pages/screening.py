@@ -44,7 +44,7 @@ def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: s
         if own is None
         else (),
         "counts": {state: sum(result.state == state for result in results) for state in ("passed", "failed", "open")},
-        "mark": screening.pass_mark(phase.settings, scheme)[0],
+        "mark": max(screening.pass_marks(phase.settings, scheme).values(), default=None),
         "titles": titles,
         "shade": shade,
     }
