@@ -258,7 +258,9 @@ def test_both_sides_of_a_hateful_meme_are_flipped_by_forms_and_its_kind_shows(me
     task = memes.task("bo", "confounders")
     page = bo.get("/projects/memes/memes/confound").text
     assert "No picture can flip it" in page
-    assert "red dog" in bo.get("/projects/memes/memes/confound?side=image").text
+    shelf = bo.get("/projects/memes/memes/confound?side=image").text
+    assert "green hill" in shelf
+    assert "red dog" not in shelf, "the meme's own picture is no replacement"
     editor = bo.get(f"/projects/memes/memes/confound?side=image&replacement={memes.shelf[1]}").text
     assert f'name="replacements" value="{memes.shelf[1]}"' in editor
     form = {"side": "image", "replacements": memes.shelf[1], "scripted": "0", "seconds": "30"}
@@ -311,6 +313,16 @@ def test_outsiders_find_neither_pages_nor_pictures(memes):
         missing, there = (outsider.get(f"/projects/{name}/memes{page}") for name in ("none", "memes"))
         assert (missing.status_code, there.status_code) == (403, 403)
         assert missing.text.replace("none", "memes") == there.text, "whether there is such a project is not said"
+
+
+def test_the_overview_offers_only_what_a_person_can_do_now(memes):
+    hateful(memes)
+    ada, bo = (memes.as_(name).get("/projects/memes/memes").text for name in ("ada", "bo"))
+    for page in (ada, bo):
+        assert "1 wait · 0 done" in page, "a meme that was settled as hateful waits for its confounders at once"
+    assert "Confound a meme" in bo
+    assert "Confound a meme" not in ada, "who built it does not confound it"
+    assert "What you built yourself goes to others." in ada
 
 
 def test_families_show_kinds_to_who_may_see_verdicts_and_not_to_raters(memes):

@@ -82,6 +82,17 @@ def deciding_question(scheme: Scheme) -> Question:
     return question
 
 
+def waiting_hateful(db: Connection, project: Project, phase: Phase) -> bool:
+    """Return whether memes were settled as hateful that do not stand in this open phase of confounders yet."""
+    rating = (
+        meme_phases(db, project).rating if phase.behaviour.task == "confounders" and phase.state == "open" else None
+    )
+    if rating is None:
+        return False
+    asked = deciding_question(scheme_of(db, project))
+    return bool(meme_steps.hateful_without_item(db, rating, phase, question=asked.name, positive=str(asked.positive)))
+
+
 def add_hateful(db: Connection, project: Project, phase: Phase) -> int:
     """Let the memes that were settled as hateful since wait in the phase of confounders; return how many.
 

@@ -27,6 +27,7 @@ from davy.store import (
     phases,
     picture_locks,
     posts,
+    tallies,
 )
 from davy.store.columns import new_id, now
 from davy.store.item_selection import HeldAssignment
@@ -93,6 +94,16 @@ def next_task(db: Connection, project: Project, member: Member, task: str) -> Me
         if held is not None:
             return _task(db, project, member, held)
     return None
+
+
+def has_task(db: Connection, member: Member, phase: Phase) -> bool:
+    """Return whether a phase has a meme for a person now: one that they hold, or one that nobody else has."""
+    if item_selection.find_in_phase(db, phase.id, member.user) is not None:
+        return True
+    tally = tallies.get(db, phase.id, member.user)
+    if item_selection.find_fresh(db, tally, (), after=tallies.NOWHERE) is not None:
+        return True
+    return item_selection.find_left_over(db, phase.id, member.user, ()) is not None
 
 
 def open_task(db: Connection, project: Project, member: Member, assignment_id: str) -> MemeTask:

@@ -32,12 +32,13 @@ def picker_of(
     like: str | None = None,
     chosen: Sequence[str] = (),
     form: str = "",
+    without: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the values of `parts/library_picker.html`: what was searched for, and the pictures that fit.
 
     The choice is sent as `field` with the form of the page whose id is `form`. `like` is a picture to resemble; the
     address of the page may name another one, and words (`?words=`, `?like=`). What is `chosen`, here or in the
-    address, stays in sight whatever is searched for.
+    address, stays in sight whatever is searched for; `without`, or `?without=`, is not offered.
     """
     asked = request.query_params
     chosen = [*dict.fromkeys([*chosen, *asked.getlist(field)])][:MOST]
@@ -46,7 +47,8 @@ def picker_of(
         raise UserError("This form does not come from one of our pages. Open the page again.")
     store = context_of(request).store
     with store.read() as db:
-        library = image_library.all_images(db)
+        without = [*without, *asked.getlist("without")][:MOST]
+        library = [row for row in image_library.all_images(db) if row.key not in without]
         known = images.find(db, place.project.id, wanted) if is_image_key(wanted) and wanted else None
     vector = None
     if known is not None:
@@ -60,6 +62,7 @@ def picker_of(
         "form": form,
         "several": several,
         "chosen": tuple(chosen),
+        "without": tuple(without),
         "words": words,
         "like": known.key if known else "",
         "rows": [*held, *(row for row in hits if row not in held)],

@@ -56,6 +56,7 @@ def editor_of(
         "save": save,
         "change": change,
         "layout": json.dumps(layout.to_dict()),
+        "canvas": (layout.width, layout.height),
         "pictures": _picture_values(request, place, keys),
         "on_canvas": tuple(placed.image for placed in layout.images),
         "source": source,

@@ -131,7 +131,8 @@ def _page(
         "picker": None,
     }
     if side == "image" and not keys:
-        values["picker"] = picker_of(request, place, like=task.images[0] if task.images else None, form="pick")
+        own = task.images[0] if task.images else None
+        values["picker"] = picker_of(request, place, like=own, form="pick", without=task.images)
     elif side:
         values["editor"] = editor_of(
             request,

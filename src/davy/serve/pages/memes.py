@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import eligibility, meme_tasks
+from davy.annotate import eligibility, meme_families, meme_tasks
 from davy.annotate.meme_progress import PAPER_MINUTES, meme_progress
 from davy.core.errors import UserError
 from davy.serve import charts, render
@@ -29,18 +29,26 @@ Works = Annotated[Place, Depends(in_project("label posts"))]
 @router.get("/projects/{project_id}/memes")
 def overview(request: Request, place: Here) -> Response:
     """Return the phases that memes go through, with what this person can do in each."""
-    words = render.translator_of(request)
-    with context_of(request).store.read() as db:
-        progress = meme_progress(db, place.project)
-        every = phases.of_project(db, place.project.id)
+    words, store = render.translator_of(request), context_of(request).store
     mine = place.member if place.may("label posts") and place.project.state == "open" else None
-    open_to = {it.phase.id for it in progress.phases if mine and eligibility.may_work(mine, it.phase, every)}
+    with store.read() as db:
+        every = phases.of_project(db, place.project.id)
+        late = [it for it in every if meme_families.waiting_hateful(db, place.project, it)]
+    for phase in late:
+        with store.write() as db:
+            meme_families.add_hateful(db, place.project, phase)
+    with store.read() as db:
+        progress = meme_progress(db, place.project)
+        open_to = [it.phase for it in progress.phases if mine and eligibility.may_work(mine, it.phase, every)]
+        ready = {phase.id for phase in open_to if mine and meme_tasks.has_task(db, mine, phase)}
     return project_page(
         request,
         place,
         "memes.html",
         progress=progress,
-        open_to=open_to,
+        open_to={phase.id for phase in open_to},
+        ready=ready,
+        first=next((phase.id for phase in open_to if phase.id in ready), None),
         paths={**PATHS, "rating": "../label"},
         paper_minutes=PAPER_MINUTES,
         decimal=lambda value, digits=1: charts.decimal_text(words, value, digits),

@@ -164,7 +164,8 @@ def _mine(db: Connection, place: Place, rows: list[phase_gates.PhaseStatus]) -> 
         return waiting
     every = [row.phase for row in rows]
     for phase in every:
-        if "annotator" in member.roles and place.project.state == "open" and eligibility.may_work(member, phase, every):
+        works = place.may("label posts") if phase.behaviour.task else "annotator" in member.roles
+        if works and place.project.state == "open" and eligibility.may_work(member, phase, every):
             did = tallies.get(db, phase.id, member.user)
             waiting["memes" if phase.behaviour.task else "label"].append((phase, did.given + did.refused))
         if phase.behaviour.shared and phase.state == "open":

@@ -75,6 +75,7 @@ function put(svg) {
   const old = stage.querySelector("svg.meme");
   svg.classList.add("meme");
   svg.setAttribute("role", "img");
+  stage.querySelector(".meme-space")?.remove(); // it kept the place until now
   if (!old) stage.prepend(svg);
   else if (now !== drawnPictures) old.replaceWith(svg);
   else {
