@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,6 +190,21 @@ def test_a_reported_picture_is_seen_by_nobody_exported_by_nobody_and_the_manager
     assert "police, file 12" in manager.get("/projects/memes/locked-pictures").text
     assert "1 picture was locked" not in manager.get("/projects/memes").text
     assert ada.get("/projects/memes/locked-pictures").status_code == 403
+
+
+def test_an_expert_reports_a_picture_from_a_case_and_managers_are_told_where_they_sign_in(memes):
+    built(memes)
+    memes.bench.rate(newest(memes), ("bo", "cy"), HATEFUL, HARMLESS)
+    with memes.site.store.write() as db:
+        members.set_roles(db, "memes", memes.bench.people["di"].user, ["expert"], by="shell")
+    di = memes.as_("di")
+    page = di.get(memes.send(di, "/expert", {}).headers["location"]).text
+    case = re.search(r"/projects/memes/report-picture/(\w+)", page).group(1)
+    assert memes.as_("bo").get(f"/projects/memes/report-picture/{case}").status_code == 404
+    assert "Nobody sees it any more" in memes.send(di, f"/report-picture/{case}", {}).text
+    assert memes.send(di, "/expert", {}).headers["location"] == "/projects/memes/expert", "no case is left"
+    for who, told in (("expert", True), ("admin", True), ("bo", False), ("annotator", False)):
+        assert ("1 picture was locked" in memes.as_(who).get("/").text) is told
 
 
 def test_the_way_to_memes_stands_in_the_navigation_of_a_project_with_memes_alone(memes):

@@ -17,7 +17,7 @@ from davy.core import UserError
 from davy.store import events
 from davy.store.columns import now
 from davy.store.meme_tables import picture_locks
-from davy.store.tables import assignments, cases, items, posts
+from davy.store.tables import assignments, cases, items, members, posts
 
 UNLOCKED = or_(posts.c.image.is_(None), posts.c.image.not_in(select(picture_locks.c.key)))
 """The condition that a post has no locked picture."""
@@ -79,6 +79,17 @@ def waiting(db: Connection, project: str) -> int:
     """Return how many locked pictures nobody in charge has dealt with yet."""
     query = select(func.count()).select_from(picture_locks).where(picture_locks.c.project == project)
     return db.execute(query.where(picture_locks.c.reported_at.is_(None))).scalar_one()
+
+
+def waiting_for(db: Connection, user_id: str, *, everywhere: bool = False) -> dict[str, int]:
+    """Return how many locked pictures wait in each project that a person manages, or with `everywhere` in every one."""
+    query = select(picture_locks.c.project, func.count()).where(picture_locks.c.reported_at.is_(None))
+    found = {project: int(n) for project, n in db.execute(query.group_by(picture_locks.c.project))}
+    if everywhere or not found:
+        return found
+    mine = select(members.c.project, members.c.roles).where(members.c.user_id == user_id, members.c.left_at.is_(None))
+    managed = {project for project, roles in db.execute(mine) if "manager" in roles.split("|")}
+    return {project: n for project, n in found.items() if project in managed}
 
 
 def is_locked(db: Connection, key: str) -> bool:

@@ -1,5 +1,4 @@
 """The start page: what Davy is, and what to do next. Also the language switch that every page has."""
-# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import LANGUAGES
 from davy.serve.visitor import Anyone, Form, field
-from davy.store import users
+from davy.store import picture_locks, users
 
 router = APIRouter(include_in_schema=False)
 
@@ -20,7 +19,11 @@ router = APIRouter(include_in_schema=False)
 @router.api_route("/", methods=["GET", "HEAD"])
 def home(request: Request, who: Anyone) -> Response:
     """Return the start page, for visitors or for the account's role."""
-    return render.page(request, "home.html", model=context_of(request).detectors.default_model)
+    locked = {}
+    if who.account:
+        with context_of(request).store.read() as db:
+            locked = picture_locks.waiting_for(db, who.account.id, everywhere=who.account.role == "admin")
+    return render.page(request, "home.html", model=context_of(request).detectors.default_model, locked=locked)
 
 
 @router.post("/language")

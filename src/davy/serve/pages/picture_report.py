@@ -6,6 +6,7 @@ project are told on every page of it until they note what they did. Nothing here
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -20,10 +21,11 @@ from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.visitor import Form, field
-from davy.store import item_selection, members, picture_locks
+from davy.store import cases, item_selection, members, picture_locks, posts
 from davy.store.picture_locks import LONGEST_NOTE
 
 router = APIRouter(include_in_schema=False)
+log = logging.getLogger("davy.audit")
 
 Works = Annotated[Place, Depends(in_project("label posts"))]
 Manages = Annotated[Place, Depends(in_project("manage"))]
@@ -40,6 +42,7 @@ def ask(request: Request, place: Works, assignment_id: str) -> Response:
 def lock(request: Request, place: Works, assignment_id: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
     """Lock the picture, and say so."""
     store = context_of(request).store
+    log.warning("a picture of project %s was locked: whoever runs it has to deal with it", place.project.id)
     images.lock_picture(store, place.project.id, _post_of(request, place, assignment_id), by=place.account.id)
     with store.write() as db:
         care.after_save(db, place.project, member_of(place), hard=True)
@@ -68,12 +71,18 @@ def note(request: Request, place: Manages, key: str, form: Form) -> Response:
 
 
 def _post_of(request: Request, place: Place, assignment_id: str) -> str:
-    """Return the post that a person has, or had, before them."""
+    """Return the post that a person has, or had, before them: by its assignment, or by an expert's case."""
     with context_of(request).store.read() as db:
         held = item_selection.get_held(db, assignment_id, lock=False)
-    if held is None or held.phase.project != place.project.id or held.assignment.annotator != place.account.id:
+        if held is not None:
+            mine = held.phase.project == place.project.id and held.assignment.annotator == place.account.id
+            found = held.post.id if mine else None
+        else:
+            case = cases.get(db, assignment_id) if place.may("settle cases") else None
+            found = posts.public_ids(db, [case.post])[case.post] if case and case.project == place.project.id else None
+    if found is None:
         raise LocalizedError("no_such", status=404)
-    return held.post.id
+    return found
 
 
 def _list(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
