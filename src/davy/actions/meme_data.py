@@ -84,7 +84,8 @@ def load_memes(folder: Path, *, seed: int = 0) -> MemeParts:
     if "dev" not in parts:
         parts["train"], parts["dev"] = hold_out(parts["train"], HELD_OUT, seed)
         names["dev"] = "a tenth of train"
-    return MemeParts(corpus, question, parts, names, pictures_in(folder), folder.resolve())
+    drawn = corpus != "harmeme" and memes["caption"].null_count() == 0
+    return MemeParts("benchmark" if drawn else corpus, question, parts, names, pictures_in(folder), folder.resolve())
 
 
 def examples(

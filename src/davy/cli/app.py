@@ -145,6 +145,7 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
     },
     "reproduce": {
         "hatemoji": "davy.cli.reproduce_hatemoji:hatemoji",
+        "memes": "davy.cli.reproduce_memes:memes",
     },
 }
 """Commands of a group that lie in modules of their own."""

@@ -1,0 +1,184 @@
+"""Reproduce the Hateful Memes paper's Table 1: a folder of memes in, its eleven rows trained over seeds out.
+
+Rows are trained in their small presets, or the paper's. What each reached is kept in the cache, so that a second call
+only reads it; rows that were trained elsewhere come as a file of results. A row that can't run says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from davy.actions.meme_data import MemeParts, load_memes
+from davy.actions.paper_models import cache_path
+from davy.actions.reporter import SILENT, Reporter
+from davy.compare.papers.memes import ROWS, MemeRun, MemeTask, table_1
+from davy.core.errors import UserError, missing_extra, nearest
+from davy.files.atomic import atomic_path, make_folder, read_text
+from davy.measure.intervals import Bootstrap
+
+if TYPE_CHECKING:
+    from davy.compare.papers.paper_table import Reproduction
+
+LATE_FUSION = "late-fusion"
+PARTS_OF_LATE_FUSION = ("image-grid", "text")
+
+
+@dataclass
+class _Rows:
+    """Trains rows and remembers what each reached."""
+
+    memes: MemeParts
+    size: str
+    changes: Mapping[str, str]
+    captioned: MemeParts | None
+    fresh: bool
+    reporter: Reporter
+    runs: dict[tuple[str, int], MemeRun] = field(default_factory=dict)
+
+    def run(self, row: str, seed: int) -> MemeRun:
+        """Return what a row reached with a seed; Late Fusion is the mean of its two rows' probabilities."""
+        if (row, seed) not in self.runs:
+            made = self._fused(seed) if row == LATE_FUSION else self._trained(row, seed)
+            self.runs[row, seed] = made
+        return self.runs[row, seed]
+
+    def _fused(self, seed: int) -> MemeRun:
+        image, text = (self.run(row, seed) for row in PARTS_OF_LATE_FUSION)
+        logits = {part: fuse_logits(image.logits[part], text.logits[part]) for part in image.logits}
+        figures = {part: _measured(self.memes, part, found) for part, found in logits.items()}
+        return MemeRun(LATE_FUSION, seed, figures, logits)
+
+    def _trained(self, row: str, seed: int) -> MemeRun:
+        from davy.actions.meme_train import train_preset
+        from davy.models.meme_presets import load_preset
+
+        preset = load_preset(row, self.size, self.changes)
+        before = self.captioned.data_hash if self.captioned and preset.pretraining else ""
+        path = cache_path("memes", row, asdict(preset), self.memes.data_hash, seed, before).with_suffix(".npz")
+        if not path.is_file() or self.fresh:
+            trained, _ = train_preset(preset, self.memes, seed, captioned=self.captioned, reporter=self.reporter)
+            make_folder(path.parent)
+            with atomic_path(path) as hidden, hidden.open("wb") as file:
+                np.savez(file, **trained.logits)
+        with np.load(path, allow_pickle=False) as kept:
+            logits = {part: kept[part] for part in ("dev", "test")}
+        figures = {part: _measured(self.memes, part, found) for part, found in logits.items()}
+        return MemeRun(row, seed, figures, logits)
+
+
+def reproduce_memes(
+    data: Path,
+    *,
+    rows: Sequence[str] = (),
+    size: str = "small",
+    seeds: int = 3,
+    changes: Mapping[str, str] | None = None,
+    captions: Path | None = None,
+    results: Path | None = None,
+    fresh: bool = False,
+    bootstrap: Bootstrap | None = None,
+    reporter: Reporter = SILENT,
+) -> Reproduction:
+    """Return Table 1 beside ours. `rows` are those to run, all without; `results` has rows that ran elsewhere.
+
+    `captions` is a folder of captioned pictures, for the rows with multimodal pre-training; without it the memes' own.
+    """
+    for row in rows:
+        if row not in ROWS:
+            raise UserError(f"There is no row {row!r}.{nearest(row, list(ROWS))} The rows are {', '.join(ROWS)}.")
+    memes = load_memes(data)
+    task = MemeTask(
+        memes.name, memes.data_hash, {part: _labels(memes, part) for part in ("dev", "test")}, dict(memes.names)
+    )
+    if results is not None:
+        runs = read_results(results, memes)
+        told = (f"Rows were trained before: {results.name}.",)
+        return table_1(task, runs, _absent(runs), notes=told, bootstrap=bootstrap)
+    captioned = load_memes(captions) if captions is not None else None
+    lab = _Rows(memes, size, changes or {}, captioned, fresh, reporter)
+    missing: dict[str, str] = {}
+    for row in rows or ROWS:
+        try:
+            for seed in range(seeds):
+                reporter.note(f"{row}, seed {seed}")
+                lab.run(row, seed)
+        except UserError as error:
+            missing[row] = error.message.rstrip(".")
+        except ModuleNotFoundError as error:
+            absent = missing_extra(error)
+            if absent is None:
+                raise
+            missing[row] = absent.message
+    runs = [run for (row, _), run in lab.runs.items() if row not in missing and row in (rows or ROWS)]
+    return table_1(task, runs, missing, ran=_ran(size, changes or {}), bootstrap=bootstrap)
+
+
+def read_results(path: Path, memes: MemeParts) -> list[MemeRun]:
+    """Return the runs of a file of results for this data: a JSON object a line, logits in `predictions.npz` beside it.
+
+    Lines of other data and those that a search did not choose are left out.
+    """
+    kept: dict[str, np.ndarray] = {}
+    beside = path.parent / "predictions.npz"
+    if beside.is_file():
+        with np.load(beside, allow_pickle=False) as arrays:
+            kept = {name: arrays[name].astype(np.float64) for name in arrays.files}
+    runs = []
+    for number, line in enumerate(read_text(path, "file of results").splitlines(), 1):
+        record = _record(line, f"{path}, line {number}")
+        if record and record["data"] in (memes.name, memes.data_hash) and record.get("chosen", True):
+            stem = str(record.get("predictions", "")).removesuffix(".npz")
+            logits = {part: kept[f"{stem}:{part}"] for part in ("dev", "test") if f"{stem}:{part}" in kept}
+            figures = {"dev": record["valid"], "test": record["test"]}
+            runs.append(MemeRun(record["row"], int(record["seed"]), figures, logits))
+    if not runs:
+        raise UserError(f"{path} has no results on {memes.name}. Its lines have row, seed, data, valid and test.")
+    return runs
+
+
+def fuse_logits(image: np.ndarray, text: np.ndarray) -> np.ndarray:
+    """Return the logit of the mean of two probabilities."""
+    mean = (1 / (1 + np.exp(-image.astype(np.float64))) + 1 / (1 + np.exp(-text.astype(np.float64)))) / 2
+    mean = np.clip(mean, 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(mean / (1 - mean)))
+
+
+def _record(line: str, where: str) -> dict[str, Any] | None:
+    if not line.strip():
+        return None
+    try:
+        record = json.loads(line)
+        if record["row"] not in ROWS:
+            raise ValueError(f"no row {record['row']!r}")
+        return {**record, "data": str(record["data"]), "valid": dict(record["valid"]), "test": dict(record["test"])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{where} is no result of a row ({error}). Write row, seed, data, valid and test.") from None
+
+
+def _measured(memes: MemeParts, part: str, logits: np.ndarray) -> dict[str, float]:
+    from davy.measure.ranking import auroc
+
+    labels = _labels(memes, part)
+    return {"auroc": auroc(labels == 1, logits), "accuracy": float(np.mean((logits >= 0) == (labels == 1)))}
+
+
+def _labels(memes: MemeParts, part: str) -> np.ndarray:
+    return np.asarray(memes.parts[part]["yes"].to_list(), dtype=np.int64)
+
+
+def _absent(runs: Sequence[MemeRun]) -> dict[str, str]:
+    there = {run.row for run in runs}
+    return {row: "it is not in the file of results" for row in ROWS if row not in there}
+
+
+def _ran(size: str, changes: Mapping[str, str]) -> str:
+    """Return what rows ran with, where that is not the paper's: encoders by size, and every changed field."""
+    small = "MiniLM-L6 and EfficientNet-Lite0 or boxes of SSD-MobileNet-v2, small preset"
+    parts = [small] if size == "small" else []
+    return ", ".join([*parts, *(f"{name}={value}" for name, value in changes.items())])
