@@ -8,7 +8,7 @@ import pytest
 from davy.actions.meme_data import load_memes
 from davy.actions.reproduce_memes import fuse_logits, read_results, reproduce_memes
 from davy.cli.app import run
-from davy.compare.papers.memes import HEADINGS, ROWS, MemeRun, MemeTask, mean_figure, table_1
+from davy.compare.papers.memes import HEADINGS, ROWS, MeasuredMemes, MemeRun, mean_figure, table_1
 from davy.compare.papers.paper_table import page, record
 from davy.compare.papers.published import load_published
 from davy.core.errors import UserError
@@ -62,7 +62,7 @@ def test_a_mean_over_seeds_has_an_interval_over_memes():
 
 def test_the_table_names_what_ran_what_did_not_and_the_papers_figures():
     labels, runs = made_runs()
-    task = MemeTask("benchmark", "hash", {"test": labels}, {"dev": "dev", "test": "test"})
+    task = MeasuredMemes("benchmark", "hash", {"test": labels}, {"dev": "dev", "test": "test"})
     found = table_1(task, runs, {"vilbert-cc": "no captions"}, ran="updates=4", bootstrap=FEW)
     lines = [line for line in record(found)["lines"] if line["row"] == "ViLBERT CC"]
     assert all(line["not_run"] == "no captions" for line in lines)

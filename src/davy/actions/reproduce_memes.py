@@ -17,7 +17,7 @@ import numpy as np
 from davy.actions.meme_data import MemeParts, load_memes
 from davy.actions.paper_models import cache_path
 from davy.actions.reporter import SILENT, Reporter
-from davy.compare.papers.memes import ROWS, MemeRun, MemeTask, table_1
+from davy.compare.papers.memes import ROWS, MeasuredMemes, MemeRun, table_1
 from davy.core.errors import UserError, missing_extra, nearest
 from davy.files.atomic import atomic_path, make_folder, read_text
 from davy.measure.intervals import Bootstrap
@@ -93,7 +93,7 @@ def reproduce_memes(
         if row not in ROWS:
             raise UserError(f"There is no row {row!r}.{nearest(row, list(ROWS))} The rows are {', '.join(ROWS)}.")
     memes = load_memes(data)
-    task = MemeTask(
+    task = MeasuredMemes(
         memes.name, memes.data_hash, {part: _labels(memes, part) for part in ("dev", "test")}, dict(memes.names)
     )
     if results is not None:

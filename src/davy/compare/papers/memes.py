@@ -48,7 +48,7 @@ class MemeRun:
 
 
 @dataclass(frozen=True)
-class MemeTask:
+class MeasuredMemes:
     """What rows were measured on: labels by part (1 is yes), and what the parts are called."""
 
     name: str
@@ -58,7 +58,7 @@ class MemeTask:
 
 
 def table_1(
-    task: MemeTask,
+    task: MeasuredMemes,
     runs: Sequence[MemeRun],
     missing: Mapping[str, str],
     *,
@@ -168,6 +168,6 @@ def _percent(values: Sequence[float], sd: float | None = None, *, spread: bool =
     return mean if sd is None else f"{mean} ± {100 * sd:.2f}"
 
 
-def _n(task: MemeTask, part: str) -> str:
+def _n(task: MeasuredMemes, part: str) -> str:
     labels = task.labels.get(part)
     return "n not known" if labels is None else f"{len(labels):,} memes, {int(np.sum(labels)):,} yes"
