@@ -65,7 +65,7 @@ class _Rows:
             trained, _ = train_preset(preset, self.memes, seed, captioned=self.captioned, reporter=self.reporter)
             make_folder(path.parent)
             with atomic_path(path) as hidden, hidden.open("wb") as file:
-                np.savez(file, **trained.logits)
+                np.savez(file, dev=trained.logits["dev"], test=trained.logits["test"])
         with np.load(path, allow_pickle=False) as kept:
             logits = {part: kept[part] for part in ("dev", "test")}
         figures = {part: _measured(self.memes, part, found) for part, found in logits.items()}
