@@ -164,6 +164,7 @@ def test_a_reported_picture_is_seen_by_nobody_exported_by_nobody_and_the_manager
     assert task.post.image not in ask
     assert bo.get(f"/projects/memes/report-picture/{first}").status_code == 404, "it is before somebody else"
     done = memes.send(ada, f"/report-picture/{first}", {})
+    assert done.headers["clear-site-data"] == '"cache"'
     assert "Nobody sees it any more" in done.text
 
     for who in (ada, bo, manager, memes.as_("admin")):

@@ -132,18 +132,19 @@ def hateful_without_item(
 def failed_parents(db: Connection, rating: Phase, confounders: Phase, *, question: str, harmless: str) -> list[str]:
     """Return the memes that are done in the phase of confounders although a confounder was settled otherwise."""
     made = item_table.alias("made")
-    label = and_(verdicts.c.post == made.c.post, verdicts.c.question == question, is_newest(rating.project))
     query = (
-        select(meme_steps.c.post)
+        select(meme_steps.c.post, made.c.post.label("confounder"), made.c.state)
         .join(made, and_(made.c.post == meme_steps.c.made, made.c.phase == rating.id))
         .join(item_table, and_(item_table.c.post == meme_steps.c.post, item_table.c.phase == confounders.id))
-        .outerjoin(verdicts, label)
         .where(meme_steps.c.phase == confounders.id, item_table.c.state == "settled")
-        .where((made.c.state == "dropped") | ((made.c.state == "settled") & (verdicts.c.labels != [harmless])))
-        .distinct()
-        .limit(MOST_AT_ONCE)
+        .where(made.c.state.in_(("dropped", "settled")))
     )
-    return list(db.scalars(query))
+    rows = db.execute(query).all()
+    # A query of its own, as in `rated_memes`.
+    other = select(verdicts.c.post).where(verdicts.c.question == question, verdicts.c.labels != [harmless])
+    hateful = set(db.scalars(other.where(is_newest(rating.project)))) if rows else set()
+    failed = (row.post for row in rows if row.state == "dropped" or row.confounder in hateful)
+    return list(dict.fromkeys(failed))[:MOST_AT_ONCE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,25 +160,21 @@ class RatedMeme:
     label: str | None
 
 
-def rated_memes(
-    db: Connection, rating: Phase, question: str, *, parent: str | None = None, only: Sequence[str] | None = None
-) -> list[RatedMeme]:
-    """Return the memes of a rating phase in their order; those with a parent, or `only` those with these keys."""
-    label = (
-        select(verdicts.c.labels)
-        .where(verdicts.c.post == item_table.c.post, verdicts.c.question == question, is_newest(rating.project))
-        .limit(1)
-        .scalar_subquery()
-    )
+def rated_memes(db: Connection, rating: Phase, question: str, *, only: Sequence[str] | None = None) -> list[RatedMeme]:
+    """Return the memes of a rating phase in their order; or `only` those with these keys."""
     query = (
         select(post_table.c.id, post_table.c.public_id, item_table.c.state, post_table.c.text)
-        .add_columns(post_table.c.image, post_table.c.parent, label)
+        .add_columns(post_table.c.image, post_table.c.parent)
         .join_from(item_table, post_table, post_table.c.id == item_table.c.post)
         .where(item_table.c.phase == rating.id, UNLOCKED)
     )
-    query = query if parent is None else query.where(post_table.c.parent == parent)
     query = query if only is None else query.where(post_table.c.id.in_(only))
-    return [_rated(*row) for row in db.execute(query.order_by(item_table.c.position))]
+    # A query of their own: looked up row by row, SQLite walks all verdicts of the project for each meme.
+    settled = select(verdicts.c.post, verdicts.c.labels).where(verdicts.c.question == question)
+    settled = settled.where(is_newest(rating.project))
+    settled = settled if only is None else settled.where(verdicts.c.post.in_(only))
+    labels = {row.post: row.labels for row in db.execute(settled)}
+    return [_rated(*row, labels.get(row.id)) for row in db.execute(query.order_by(item_table.c.position))]
 
 
 def _rated(

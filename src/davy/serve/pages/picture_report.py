@@ -46,7 +46,9 @@ def lock(request: Request, place: Works, assignment_id: str, form: Form) -> Resp
     images.lock_picture(store, place.project.id, _post_of(request, place, assignment_id), by=place.account.id)
     with store.write() as db:
         care.after_save(db, place.project, member_of(place), hard=True)
-    return project_page(request, place, "picture_report.html", assignment=assignment_id, done=True)
+    answer = project_page(request, place, "picture_report.html", assignment=assignment_id, done=True)
+    answer.headers["Clear-Site-Data"] = '"cache"'  # this browser has the picture too
+    return answer
 
 
 @router.get("/projects/{project_id}/locked-pictures")
