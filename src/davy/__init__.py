@@ -31,6 +31,7 @@ PUBLIC: dict[str, str] = {
     "agree": "davy.library.data:agree",
     "train": "davy.library.training:train",
     "calibrate": "davy.library.training:calibrate",
+    "export": "davy.library.training:export",
     "evaluate": "davy.library.evaluation:evaluate",
     "check": "davy.library.evaluation:check",
     "compare": "davy.library.comparison:compare",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from davy.library.scoring import load as load
     from davy.library.scoring import score as score
     from davy.library.training import calibrate as calibrate
+    from davy.library.training import export as export
     from davy.library.training import train as train
     from davy.suites.suite_editor import SuiteEditor
 

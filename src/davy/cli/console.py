@@ -6,6 +6,7 @@ Tables mask hurtful words unless the user asked for `--plain`.
 from __future__ import annotations
 
 import json as _json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
+PIPE_WIDTH = 200
+"""How wide tables may get where no terminal says: COLUMNS sets another width."""
+
+
 @dataclass
 class _Settings:
     plain: bool = False
@@ -31,10 +36,12 @@ settings = _Settings()
 
 
 def out() -> Console:
-    """Return the console for results."""
+    """Return the console for results. In a pipe or a file it is wide, so that no interval is cut in two."""
     from rich.console import Console
 
-    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+    piped = not sys.stdout.isatty()
+    width = PIPE_WIDTH if piped and "COLUMNS" not in os.environ else None
+    return Console(file=sys.stdout, highlight=False, soft_wrap=piped, width=width)
 
 
 def err() -> Console:

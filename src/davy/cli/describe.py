@@ -99,7 +99,8 @@ def describe(
         if described.memes is not None:
             _print_memes(described.memes)
     if out is not None:
-        console.note(f"Written: {out}/report.html, description.json, words.csv, clouds/ and four papers")
+        words = "words.csv, clouds/" if (out / "words.csv").is_file() else "clouds/"
+        console.note(f"Written: {out}/report.html, description.json, {words} and four papers")
 
 
 def _print_memes(memes: MemeStatistics) -> None:

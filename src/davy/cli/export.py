@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from davy.actions.export_model import export_model
-from davy.actions.posts import PostSource
+from davy.actions.posts import PostSource, load_posts, select_split
 from davy.cli import console
 from davy.cli.calibrate import show_calibration
 from davy.cli.options import GoldColumns, TextColumn
@@ -20,6 +20,7 @@ def export(
     dev: Annotated[
         str | None, typer.Option(metavar="F", help="Posts to compare on; their answers set thresholds and calibration.")
     ] = None,
+    split: Annotated[str | None, typer.Option(metavar="[C=]NAME", help="Use this split of --dev only.")] = None,
     gold: GoldColumns = None,
     text_column: TextColumn = None,
     threshold: Annotated[
@@ -48,7 +49,7 @@ def export(
     found, calibration = export_model(
         model,
         out,
-        dev=PostSource(dev, text=text_column) if dev else None,
+        dev=select_split(load_posts(PostSource(dev, text=text_column)).posts, split)[0] if dev else None,
         gold=gold or (),
         threshold=threshold,
         exact=exact,

@@ -1,4 +1,4 @@
-"""`davy.train` and `davy.calibrate`: a detector from posts with settled answers, and one whose numbers mean more."""
+"""`davy.train`, `davy.calibrate`, `davy.export`: a detector from posts, its numbers set, and a folder without torch."""
 
 from __future__ import annotations
 
@@ -92,6 +92,36 @@ def calibrate(
     scorer = as_detector(model).scorer
     frame = to_posts(posts, text)
     return TextDetector(*run(scorer, frame, gold=gold_entries(gold), threshold=threshold, temperature=temperature))
+
+
+def export(
+    model: str | Path | TextDetector,
+    out: str | Path,
+    *,
+    dev: Any = None,
+    gold: Mapping[str, str] | None = None,
+    threshold: str = "macro-f1",
+    exact: bool = False,
+    text: str | None = None,
+) -> TextDetector:
+    """Write a fine-tuned detector as an ONNX folder that runs without torch, and return it as it is there.
+
+    It is rounded to int8 unless `exact`. With `dev`, its settled answers set temperatures and thresholds; the result's
+    `calibration` says before and after.
+
+    Example:
+        small = davy.export(tuned, "small", dev=dev, gold={"sexist": "label"})
+    """
+    from davy.actions.export_model import export_model
+    from davy.library.scoring import as_detector, load
+
+    detector = as_detector(model)
+    folder = Path(out).expanduser()
+    frame = None if dev is None else to_posts(dev, text)
+    with tempfile.TemporaryDirectory(prefix="davy-export-") as scratch:
+        source = detector.scorer.abilities.folder or detector.save(Path(scratch) / "model")
+        _, found = export_model(source, folder, dev=frame, gold=gold_entries(gold), threshold=threshold, exact=exact)
+    return TextDetector(load(folder).scorer, found)
 
 
 def _baseline(kind: str, scheme: Scheme, name: str, settings: Mapping[str, Any]) -> Any:
