@@ -31,11 +31,10 @@ YAML
   step davy clean judge-all.parquet --recipe edos-judge --out judge-clean.parquet
   step davy split judge-clean.parquet --plan 90/10 --stratify source --stratify sexist --replace --out judge.parquet
   step davy train judge.parquet --kind tfidf --split train --scheme edos --question sexist --out judge-run
-  step davy evaluate judge.parquet --split test --scheme edos --question sexist --model judge-run/seed-1/model
+  step davy evaluate judge.parquet --split test --scheme edos --question sexist --errors 0 --model judge-run/seed-1/model
 fi
 if has reddit && [ -e judge-run ]; then                                                 # sections 3.2 and 3.3
-  pool=$(ls "$data"/reddit/*gender* | head -1)
-  step davy collect "$pool" -p plain --source reddit --licence PDDL-1.0 --cap "$posts" --out pool.parquet
+  step davy collect "$data"/reddit/* -p plain --source reddit --licence PDDL-1.0 --cap "$posts" --out pool.parquet
   step davy clean pool.parquet --recipe edos --out clean.parquet
   davy sample --plan edos --show | sed -e '/^by:/d' -e '/^pools:/,/pick up artists:/d' > plan.yaml   # one source, no boards
   step davy sample clean.parquet --plan plan.yaml --judge "sexism=judge-run/seed-1/model#sexist" --out sample.parquet

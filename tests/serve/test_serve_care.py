@@ -10,6 +10,7 @@ import pytest
 from web_site import PASSWORD, Site, hashed_password, post, token_in
 
 from davy import schemes as shipped
+from davy.actions.exchange import export_survey
 from davy.annotate import care
 from davy.core import Post
 from davy.store import (
@@ -342,3 +343,18 @@ def test_every_page_is_there_in_german_and_every_field_has_a_label(team):
             assert name, tag
             assert f'for="{name.group(1)}"' in html, tag
     assert "Vertrauensperson" in team.as_("contact").get(f"{HOME}/care").text
+
+
+def test_survey_answers_are_joined_with_labels_only_where_a_person_allows_it(team, tmp_path):
+    fields = {"q-clarity": "4", "q-better": "more soup"}
+    post(team.as_("second"), f"{HOME}/survey", fields, page=f"{HOME}/survey")
+    post(team.as_("annotator"), f"{HOME}/survey", {**fields, "link": "yes"}, page=f"{HOME}/survey")
+    assert export_survey(team.store, "pilot", tmp_path / "survey.csv") == 1
+    with team.store.read() as db:
+        mine = members.get(db, "pilot", team.people["annotator"].id).pseudonym
+    header, row = (tmp_path / "survey.csv").read_text().replace('"', "").strip().split("\n")
+    assert header == "annotator,question,words,answer"
+    assert row == f"{mine},clarity,The guidelines were clear.,4"
+    assert "checked" in team.as_("annotator").get(f"{HOME}/survey").text.partition('id="link"')[2][:40]
+    post(team.as_("annotator"), f"{HOME}/survey", fields, page=f"{HOME}/survey")
+    assert export_survey(team.store, "pilot", tmp_path / "survey.csv") == 0

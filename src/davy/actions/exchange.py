@@ -132,6 +132,22 @@ def export_project(
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
 
 
+def export_survey(store: Store, project_id: str, out: Path) -> int:
+    """Write the survey's scale answers of people who allowed it, by their labels' pseudonyms; return how many."""
+    import polars as pl
+
+    from davy.annotate.survey import linked_answers
+    from davy.files import tables
+    from davy.store import projects
+
+    with store.read() as db:
+        found = linked_answers(db, projects.get(db, project_id))
+    names = {"annotator": pl.String, "question": pl.String, "words": pl.String, "answer": pl.Int64}
+    rows = [(who, question.id, question.words.said_in("en"), step) for who, question, step in found]
+    tables.write(pl.DataFrame(rows, schema=names, orient="row").lazy(), out)
+    return len(rows)
+
+
 def import_file(
     store: Store,
     wish: ImportRequest,

@@ -11,6 +11,7 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer, score_posts
 from davy.core.errors import UserError, nearest
 from davy.core.scorer import label_advice
+from davy.models.cascade_screen import as_cascade
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
@@ -71,7 +72,7 @@ class _Model:
     def __init__(self, name: str, reporter: Reporter) -> None:
         self._name = name
         self._reporter = reporter
-        self._scorer: Scorer = load_scorer(name)
+        self._scorer: Scorer = as_cascade(load_scorer(name))  # as davy score: a quick screen clears what is harmless
         self._scores: dict[str, dict[str, float | None]] = {}
 
     def judge(self, question: str) -> Judge:

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from davy.core import Project, Wording
-from davy.store import Connection, responses
+from davy.store import Connection, members, responses
 
 SCALE = (1, 2, 3, 4, 5)
 FEWEST = 3
 """Results are shown once this many have answered."""
 LONGEST = 2_000
+LINK = "may be linked"
+"""The key under which a person agrees that their answers on scales are joined with their labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,17 @@ def clean(questions: Sequence[SurveyQuestion], given: Mapping[str, str]) -> dict
         elif question.kind == "scale" and said in map(str, SCALE):
             kept[question.id] = int(said)
     return kept
+
+
+def linked_answers(db: Connection, project: Project) -> list[tuple[str, SurveyQuestion, int]]:
+    """Return (pseudonym, question, step) of those who agreed to it; texts stay out, since they may name people."""
+    scales = [question for question in questions_of(project) if question.kind == "scale"]
+    found = []
+    for member in members.of_project(db, project.id, left=True):
+        given = responses.get(db, project.id, member.user, "survey")
+        if given is not None and given.content.get(LINK):
+            found += [(member.pseudonym, q, int(given.content[q.id])) for q in scales if q.id in given.content]
+    return sorted(found, key=lambda it: it[0])
 
 
 def survey_results(db: Connection, project: Project) -> tuple[int, list[SurveyResult]]:

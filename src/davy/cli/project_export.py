@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from davy.actions.exchange import ExportRequest, ImportRequest, import_file
+from davy.actions.exchange import ExportRequest, ImportRequest, export_survey, import_file
 from davy.actions.exchange import export_project as write
 from davy.annotate.images import add_missing, pictures_in_folder
 from davy.cli import console
@@ -42,6 +42,12 @@ def export(
     images: Annotated[
         Path | None, typer.Option("--images", help="Write the pictures into this new folder, with credits.csv.")
     ] = None,
+    survey: Annotated[
+        Path | None,
+        typer.Option(
+            "--survey", help="Write the survey's scales here, of people who allowed joining them with labels."
+        ),
+    ] = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -66,6 +72,7 @@ def export(
     wish = ExportRequest(project, format, phases, question, raw, comments)
     with open_store(database) as store, console.progress("Exporting") as step:
         wrote = write(store, wish, out, statement=statement, images=images, progress=_steps(step))
+        surveyed = None if survey is None else export_survey(store, project, survey)
     figures = {"posts": wrote.posts, "answers": wrote.answers, "settled": wrote.settled, "annotators": wrote.annotators}
     if json:
         more = {"phases": list(wrote.phases), "flags": dict(wrote.flags)}
@@ -75,6 +82,8 @@ def export(
         f"{wrote.posts:,} posts, {wrote.answers:,} answers by {wrote.annotators:,} annotators, "
         f"{wrote.settled:,} settled ({', '.join(wrote.phases)}) → {out}"
     )
+    if surveyed is not None:
+        console.note(f"{surveyed:,} answers of the survey, of those who allowed it → {survey}")
     if wrote.flags:
         told = ", ".join(f"{flag} {n:,}" for flag, n in wrote.flags.items())
         console.note(f"Flagged by more than half of a post's people: {told}.")

@@ -39,6 +39,7 @@ def show(request: Request, place: Here) -> Response:
         "survey.html",
         questions=[(question, question.words.said_in(lang)) for question in questions],
         mine=dict(mine.content) if mine else {},
+        linked=bool(mine and mine.content.get(survey.LINK)),
         scale=survey.SCALE,
         answered=answered,
         fewest=survey.FEWEST,
@@ -57,6 +58,8 @@ def answer(request: Request, place: Here, form: Form) -> Response:
     questions = survey.questions_of(place.project)
     given = {question.id: field(form, f"q-{question.id}", most=survey.LONGEST) for question in questions}
     kept = survey.clean(questions, given)
+    if kept and field(form, "link", most=10) == "yes":
+        kept[survey.LINK] = True
     with context_of(request).store.write() as db:
         responses.put(db, place.project.id, place.account.id, "survey", kept)
     return render.redirect(request, f"{place.address}/survey", "survey_saved" if kept else "survey_taken_back")
