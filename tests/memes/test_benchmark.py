@@ -3,7 +3,12 @@
 import hashlib
 import io
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from itertools import pairwise
 
@@ -152,6 +157,20 @@ def test_the_command_writes_a_folder_in_the_shape_of_the_challenge(tmp_path, cap
     assert "--size 160 --seed 2" in card
     assert run(["meme", "benchmark", "--out", str(out), "--size", "160"]) == 2
     assert "memes" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_all_processes_and_leaves_nothing(tmp_path):
+    command = [sys.executable, "-m", "davy", "meme", "benchmark", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not any(tmp_path.glob(".out.*/img/*.png")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    # The pipe ends with the last process that holds it, so this waits for those that draw too.
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("size", [0, -20, 100, 161, 100_020])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -19,8 +22,8 @@ from davy.memes.benchmark import BenchmarkMeme, plan_benchmark
 from davy.memes.benchmark_drawing import BenchmarkArtist
 from davy.version import __version__
 
-Split = Sequence[BenchmarkMeme]
-_GROUPS_A_TASK = 10
+_STOP = ".stop"
+"""A file that tells the drawing processes to end; it goes with the folder."""
 
 
 def make_benchmark(
@@ -51,28 +54,43 @@ def _draw_all(planned: dict[str, list[BenchmarkMeme]], folder: Path, workers: in
         for task in tasks:
             yield _draw(task, folder)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_follow_parent) as pool:
         try:
             yield from pool.map(_draw, tasks, [folder] * len(tasks))
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        except BaseException:
+            (folder / _STOP).touch()
+            raise
+
+
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the process that started this one, and end when that is gone, however it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _tasks(planned: dict[str, list[BenchmarkMeme]]) -> Iterator[list[BenchmarkMeme]]:
-    """Yield whole groups together, some at a time."""
+    """Yield whole groups: their memes share pictures and texts, which are drawn once."""
     for memes in planned.values():
-        groups = [list(group) for _, group in groupby(sorted(memes, key=_group_of), _group_of)]
-        for start in range(0, len(groups), _GROUPS_A_TASK):
-            yield [meme for group in groups[start : start + _GROUPS_A_TASK] for meme in group]
+        for _, group in groupby(sorted(memes, key=_group_of), _group_of):
+            yield list(group)
 
 
 def _group_of(meme: BenchmarkMeme) -> str:
     return meme.group
 
 
-def _draw(memes: Split, folder: Path) -> int:
+def _draw(memes: Sequence[BenchmarkMeme], folder: Path) -> int:
     artist = BenchmarkArtist()
     for meme in memes:
+        if (folder / _STOP).exists():
+            break
         (folder / f"{meme.id}.png").write_bytes(artist.png(meme))
     return len(memes)
 

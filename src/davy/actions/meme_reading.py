@@ -28,7 +28,8 @@ from davy.memes.source_memes import (
 )
 
 IMAGE_COLUMNS = ("image", "img")
-_SAVED_EVERY = 20
+_SAVED_EVERY = {True: 200, False: 5}
+"""Pictures between two saves, by whether their texts are known; reading a text takes about a second."""
 _SCHEMA = {field.name: str for field in fields(ExaminedMeme)}
 
 
@@ -114,15 +115,17 @@ def _examine(
     examine = partial(_examine_picture, read_lines=read_lines or _ocr_lines(), settings=settings)
     # Where texts are known, decoding and hashing are left, which two threads share; OCR takes one picture at a time.
     known = not settings.ignore_text and all(picture.row.get("text") for picture in pictures)
+    every = _SAVED_EVERY[known]
     with ThreadPoolExecutor(2 if known else 1) as pool:
-        for start in range(len(examined), len(pictures), _SAVED_EVERY):
+        for start in range(len(examined), len(pictures), every):
             found = []
-            for meme in pool.map(examine, pictures[start : start + _SAVED_EVERY]):
+            for meme in pool.map(examine, pictures[start : start + every]):
                 found.append(meme)
                 reporter.advance()
             examined += found
             run.add(pl.DataFrame([asdict(meme) for meme in found], schema=_SCHEMA))
             run.save()
+            reporter.keep(f"{len(examined):,} of {len(pictures):,} pictures, in {run.folder}")
     reporter.end()
     return examined
 
