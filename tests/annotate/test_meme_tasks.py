@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from davy.annotate import labelling, meme_families, meme_tasks
+from davy.annotate import audit, labelling, meme_families, meme_tasks
 from davy.annotate.exchange.row_export import choose_phases, gather_rows
 from davy.annotate.project_scheme import scheme_of
 from davy.core import UserError
@@ -100,6 +100,37 @@ def test_a_harmless_meme_is_a_random_one_and_gets_no_confounders(bench):
     assert kinds(bench) == {meme.id: RANDOM_NOT_HATEFUL}
     with bench.store.write() as db:
         assert meme_tasks.next_task(db, bench.project, bench.people["bo"], "confounders") is None
+
+
+def test_what_was_filtered_or_built_last_is_taken_back_until_somebody_goes_on(bench):
+    source, _ = bench.filter("ada")
+    with bench.store.write() as db:
+        assert meme_tasks.undo(db, bench.project, bench.people["ada"], "filter").post.id == source.id
+        assert meme_steps.count_results(db, "memes") == {("filter", "undone"): 1}
+    bench.filter("ada")
+    first = bench.build("ada", "one")
+    with bench.store.write() as db:
+        again = meme_tasks.undo(db, bench.project, bench.people["ada"], "build")
+        opened, saved = (MemeLayout.from_dict(it) for it in (again.layout, first.meta["layout"]))
+        assert opened == saved, "it opens as it was saved"
+        assert labelling.next_sheet(db, bench.project, bench.people["bo"]) is None, "nobody rates what was taken back"
+    second = bench.build("ada", "two")
+    bench.rate(second, ("bo",), HARMLESS)
+    with bench.store.write() as db, pytest.raises(UserError, match="gone on"):
+        meme_tasks.undo(db, bench.project, bench.people["ada"], "build")
+
+
+def test_a_part_is_checked_whole_by_experts(bench):
+    memes = []
+    for _ in range(2):
+        bench.filter("ada")
+        memes.append(bench.build("ada", f"meme {len(memes)}"))
+        bench.rate(memes[-1], ("bo", "cy"), HARMLESS)
+    with bench.store.write() as db:
+        project, rating = bench.project, meme_families.meme_phases(db, bench.project).rating
+        found = list(audit.checks_of_posts(db, project, rating, scheme_of(db, project), {memes[1].id}))
+        assert [(it.post, it.question) for it in found] == [(memes[1].id, "rating")], "what follows is not asked"
+        assert audit.audit(db, project, rating, found, by="shell", budget=1).opened == [memes[1].id]
 
 
 def test_nobody_rates_what_they_built(bench):

@@ -4,7 +4,7 @@ A phase in; doubts out, most doubtful first, and from these as many cases of kin
 one thing to know: a doubt is no verdict. Nothing changes until an expert has looked and given a reason.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -14,6 +14,8 @@ from davy.store import Connection, cases, export_rows, items
 from davy.store.export_rows import ExportedPost
 
 AT_ONCE = 2_000
+CHECK = "check"
+"""The source of a case that nobody doubts: all of a part is checked by an expert."""
 SMOOTHING = 0.1
 """Imagined answers a cell of a confusion matrix: people with few answers are not taken for perfect."""
 
@@ -73,6 +75,18 @@ def doubts_of_detector(
     rest = _kept(db, project, phase)
     while part := list(islice(rest, AT_ONCE)):
         yield from _scored(part, scheme, scorer, [question.name for question in shared])
+
+
+def checks_of_posts(
+    db: Connection, project: Project, phase: Phase, scheme: Scheme, ids: Collection[str]
+) -> Iterator[Doubt]:
+    """Yield every settled answer about these posts that no expert gave, such as all of a dev and a test set."""
+    for kept in _kept(db, project, phase):
+        if str(kept.post["id"]) not in ids:
+            continue
+        for name, cell in _settled(kept, scheme).items():
+            if scheme.question(name).derived is None:
+                yield Doubt(str(kept.post["id"]), name, cell, cell, 1.0, CHECK)
 
 
 def audit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from davy.annotate.project_scheme import scheme_of
 from davy.cli import console
 from davy.cli.database import Database, Json
 from davy.core.errors import UserError
+from davy.files import tables
 from davy.store import events, open_store, phases, projects
 
 Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]
@@ -28,6 +30,12 @@ def audit(
     ] = "annotators",
     budget: Annotated[int, typer.Option("--budget", help="How many posts go back at most.")] = 50,
     at_least: Annotated[float, typer.Option("--at-least", help="Doubts below this probability don't count.")] = 0.5,
+    posts: Annotated[
+        Path | None, typer.Option("--posts", help="Have every settled post of this file checked; nothing is doubted.")
+    ] = None,
+    split: Annotated[
+        str, typer.Option("--split", help="Of --posts, rows whose column split is one of these, such as dev,test.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only look; send nothing back.")] = False,
     database: Database = None,
     json: Json = False,
@@ -42,14 +50,20 @@ def audit(
         davy project audit pilot --dry-run
 
         davy project audit pilot --by embedded-en --budget 100 --at-least 0.9
-    """
 
+        davy project audit memes --posts split.jsonl --split dev,test
+    """
+    ids = _ids(posts, split) if posts is not None else set()
+    if posts is not None:
+        by, budget = "check", len(ids)
     with open_store(database) as store:
         with store.read() as db:
             found = projects.get(db, project)
             chosen = _phase(db, found.id, phase)
             scheme = scheme_of(db, found)
-            if by == "annotators":
+            if posts is not None:
+                given = auditing.checks_of_posts(db, found, chosen, scheme, ids)
+            elif by == "annotators":
                 given = auditing.doubts_of_annotators(db, found, chosen, scheme)
             else:
                 given = auditing.doubts_of_detector(db, found, chosen, scheme, _detector(by, store))
@@ -131,6 +145,22 @@ def pools(project: Project, database: Database = None, json: Json = False) -> No
 def _figure(it: Any) -> dict[str, Any]:
     who = {"pool": it.pool, "question": it.question, "among": it.among, "people": it.people, "answers": it.answers}
     return {**who, "right": it.right.to_dict()}
+
+
+def _ids(path: Path, split: str) -> set[str]:
+    """Return the ids of a file's posts, or of those in some of its parts."""
+    with tables.open_table(str(path)) as table:
+        frame = table.frame.collect()
+    wanted = ["id", *(["split"] if split else [])]
+    for column in wanted:
+        if column not in frame.columns:
+            raise UserError(f"{path} has no column {column!r}; it has {', '.join(frame.columns)}.")
+    parts = {part.strip() for part in split.split(",")}
+    rows = frame.select(wanted).iter_rows(named=True)
+    found = {str(row["id"]) for row in rows if not split or str(row["split"]) in parts}
+    if not found:
+        raise UserError(f"{path} has no posts in {split}." if split else f"{path} has no posts.")
+    return found
 
 
 def _phase(db: Any, project: str, name: str | None) -> Any:
