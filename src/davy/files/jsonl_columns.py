@@ -177,7 +177,9 @@ def _objects(lines: list[bytes], offset: int, name: str, before: int) -> list[di
                 half = _HALF.search(line)
                 reason = str(error).replace("at line 1 column", "at character")
                 if half:
-                    reason = f"half a surrogate pair, {half[0].decode()}, is no text; write \\ufffd for it"
+                    reason = (
+                        f"half a surrogate pair, {half[0].decode(errors='replace')}, is no text; write \\ufffd for it"
+                    )
                 raise BadLine(number, f"is not JSON ({reason})") from None
             if type(value) is not dict:
                 raise BadLine(number, f"is a JSON {type(value).__name__}, not an object: each line is one post")
