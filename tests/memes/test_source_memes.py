@@ -104,7 +104,16 @@ def test_one_picture_under_two_texts_is_two_memes_unless_text_is_ignored(tmp_pat
     assert kept == {"mean", "other"}
 
 
-@pytest.mark.parametrize(("other", "left"), [("Look how many people love you!", 1), ("look at this garden", 2)])
+TEXTS_BESIDE = [
+    ("Look how many people love you!", 1),
+    ("look how many peop1e love you", 1),
+    ("look how many people do not love you", 2),
+    ("look how many people hate you", 2),
+    ("look at this garden", 2),
+]
+
+
+@pytest.mark.parametrize(("other", "left"), TEXTS_BESIDE)
 def test_near_pictures_are_duplicates_only_where_their_texts_are_alike(tmp_path, folder, other, left):
     table = tmp_path / "two.jsonl"
     texts = {"mean.png": "look how many people love you", "mean-copy.jpg": other}

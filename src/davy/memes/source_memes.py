@@ -26,8 +26,8 @@ DROPS: tuple[str, ...] = (BROKEN, SMALL, NO_TEXT, DUPLICATE)
 LEFT_AFTER: dict[str, str] = {BROKEN: "not broken", SMALL: "large enough", NO_TEXT: "with text", DUPLICATE: "once"}
 PAPER: dict[str, str] = {READ: "> 1,000,000", DUPLICATE: "162,000"}
 """What the Hateful Memes had at a step; people brought them down to 46,000, and 10,000 are in the data."""
-ALIKE = 0.8
-"""From which share of common letters on two texts are alike; OCR does not read a meme the same way twice."""
+ALIKE = 0.9
+"""From which share of common letters on two texts may be alike: OCR does not read a meme the same way twice."""
 
 ReadLines = Callable[[Picture], list[OcrLine]]
 
@@ -105,8 +105,15 @@ def _same_pixels(memes: Sequence[ExaminedMeme], kept: Sequence[int]) -> list[tup
 
 
 def _alike(one: str, other: str) -> bool:
+    """Return whether texts differ in single letters alone. More at one place may be a word, such as "not"."""
     a, b = (re.sub(r"[\W_]+", "", text.casefold()) for text in (one, other))
-    return a == b or SequenceMatcher(None, a, b, autojunk=False).ratio() >= ALIKE
+    if a == b:
+        return True
+    compared = SequenceMatcher(None, a, b, autojunk=False)
+    changes = [
+        (end - start, stop - begin) for kind, start, end, begin, stop in compared.get_opcodes() if kind != "equal"
+    ]
+    return compared.ratio() >= ALIKE and max(max(change) for change in changes) == 1
 
 
 def count_steps(memes: Sequence[ExaminedMeme]) -> list[dict[str, Any]]:
