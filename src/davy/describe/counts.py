@@ -165,6 +165,12 @@ def members(posts: pl.DataFrame, question: str) -> dict[str, pl.Series]:
     return {label: split.list.contains(label).fill_null(False) for label in labels}
 
 
+def whole_bins(lengths: list[int]) -> int:
+    """Return bins that each hold as many whole numbers, so that none sticks out for that reason alone."""
+    span = max(lengths, default=1) - min(lengths, default=0) or 1
+    return max(1, span // (span // 40 + 1))
+
+
 def plain_value(value: Any) -> Any:
     """Return a value without NaN and infinity, which JSON has no words for."""
     if isinstance(value, float):

@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError
+from davy.describe.counts import whole_bins
 from davy.describe.memes import PAPER_KINDS, PAPER_PARTS, Frequent, MemeStatistics
 from davy.image.picture import on_white
 from davy.image.preview import make_preview
@@ -42,7 +43,8 @@ def add_memes(report: Page, found: MemeStatistics, pictures: Pictures | None) ->
         picture = heat(shares, title=f"{found.class_by} by split", domain=(0, 1))
         report.plot(picture, "Share of each class in each split.")
     report.section("Tokens of a meme's text", "As in the paper's Figure 4: by answer and by kind, all splits together.")
-    report.plot(histogram(found.tokens, title="Tokens a meme", x="tokens"), "How many tokens the texts have.")
+    bins = whole_bins([n for counts in found.tokens.values() for n in counts])
+    report.plot(histogram(found.tokens, title="Tokens a meme", x="tokens", bins=bins), "Tokens of the texts.")
     _frequent(report, "Words by class", "Table 3", "word", found.words, found.words_part)
     if found.objects:
         _frequent(report, "Objects by class", "Table 4", "object", found.objects, found.words_part)

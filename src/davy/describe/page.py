@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from davy.describe.cloud import Cloud, cloud
-from davy.describe.counts import LabelLevel, LengthSpread, rounded_shares
+from davy.describe.counts import LabelLevel, LengthSpread, whole_bins, rounded_shares
 from davy.describe.describe import CorpusStatistics
 from davy.describe.documents import CorpusDocuments
 from davy.describe.meme_page import add_memes
@@ -144,7 +144,7 @@ def _texts(report: Page, statistics: CorpusStatistics) -> None:
         rows = [(name, *_cells(both[unit])) for name, both in statistics.lengths.items()]
         report.table(Table.of(columns, rows, title=f"Length in {unit}"))
     picture = histogram(
-        statistics.histogram, title="Words a post", x="words", bins=_bins(statistics.histogram["all posts"])
+        statistics.histogram, title="Words a post", x="words", bins=whole_bins(statistics.histogram["all posts"])
     )
     report.plot(picture, "The longest hundredth is drawn at its edge.")
     rows = [
@@ -162,12 +162,6 @@ def _texts(report: Page, statistics: CorpusStatistics) -> None:
         report.table(
             Table.of([Column("emoji"), Column("times", "count")], statistics.emoji.most, title="Most frequent emoji")
         )
-
-
-def _bins(lengths: list[int]) -> int:
-    """Return bins that each hold as many whole numbers, so that none sticks out for that reason alone."""
-    span = max(lengths, default=1) - min(lengths, default=0) or 1
-    return max(1, span // (span // 40 + 1))
 
 
 _SPREAD = ("mean", "sd", "least", "lower quarter", "median", "upper quarter", "most")
