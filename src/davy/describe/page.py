@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from davy.describe.cloud import Cloud, cloud
-from davy.describe.counts import LabelLevel, LengthSpread, whole_bins, rounded_shares
+from davy.describe.counts import LabelLevel, LengthSpread, rounded_shares, whole_bins
 from davy.describe.describe import CorpusStatistics
 from davy.describe.documents import CorpusDocuments
 from davy.describe.meme_page import add_memes
