@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,10 @@ def reproduce_memes(
     if results is not None:
         runs = read_results(results, memes)
         told = (f"Rows were trained before: {results.name}.",)
+        size_of = {part: runs[0].figures[part].get("n") for part in task.labels}
+        # A part that was cut otherwise than here, such as the tenth of train, has other memes.
+        kept = {part: each for part, each in task.labels.items() if size_of[part] in (None, len(each))}
+        task = replace(task, labels=kept)
         return table_1(task, runs, _absent(runs), notes=told, bootstrap=bootstrap)
     captioned = load_memes(captions) if captions is not None else None
     lab = _Rows(memes, size, changes or {}, captioned, fresh, reporter)

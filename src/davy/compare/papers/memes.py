@@ -81,8 +81,8 @@ def table_1(
                 )  # fmt: skip
     seeds = sorted({run.seed for run in runs})
     told = (
-        f"Ours are on {task.name}: validation is {task.splits['dev']} ({_n(task, 'dev')}), test is "
-        f"{task.splits['test']} ({_n(task, 'test')}).",
+        f"Ours are on {task.name}: validation is {task.splits['dev']} ({_n(task, 'dev', runs)}), test is "
+        f"{task.splits['test']} ({_n(task, 'test', runs)}).",
         f"Seeds: {', '.join(map(str, seeds)) or 'none'}; mean ± standard deviation.",
         "The paper's are on Hateful Memes, whose test is balanced: on other memes only the order of the rows compares.",
         "Human: ten batches of the paper's test set were labelled anew by other people; ours has no such labels.",
@@ -168,6 +168,8 @@ def _percent(values: Sequence[float], sd: float | None = None, *, spread: bool =
     return mean if sd is None else f"{mean} ± {100 * sd:.2f}"
 
 
-def _n(task: MeasuredMemes, part: str) -> str:
+def _n(task: MeasuredMemes, part: str, runs: Sequence[MemeRun]) -> str:
     labels = task.labels.get(part)
-    return "n not known" if labels is None else f"{len(labels):,} memes, {int(np.sum(labels)):,} yes"
+    if labels is not None:
+        return f"{len(labels):,} memes, {int(np.sum(labels)):,} yes"
+    return next((f"{n:,.0f} memes" for run in runs if (n := run.figures.get(part, {}).get("n"))), "n not known")
