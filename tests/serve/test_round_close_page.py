@@ -61,7 +61,7 @@ def test_a_manager_closes_a_round_and_the_job_makes_the_next_target(site: Site, 
     with site.store.write() as db:
         users.set_language(db, site.people["ada"].id, "de", by="shell")
     german = site.as_("ada").get("/projects/duel/rounds/story").text
-    for head in ("Runde", "Einträge vorher", "geprüft", "Wert", "R1: Treffer", "oberes Viertel (s)"):
+    for head in ("Runde", "Einträge vorher", "geprüft", "Wert", "R1: Anteil richtig", "oberes Viertel (s)"):
         assert f">{head}</th>" in german, head
     assert "Randolphs κ" in german
 

@@ -82,3 +82,24 @@ def test_the_story_and_the_close_can_be_read_in_light_dark_and_on_a_phone(live, 
                 assert page.locator('input[name="pending"][value="drop"]').count() == 1
         context.close()
     assert troubles == []
+
+
+@pytest.mark.usefixtures("told")
+def test_the_story_is_told_in_german_on_a_phone(live, browser):
+    with live.site.store.write() as db:
+        account = users.find(db, "mo")
+        users.set_language(db, account.id, "de", by="shell")
+        _, token = sessions.start(db, account.id)
+    context = browser.new_context(base_url=live.url, **VIEWS["phone"])
+    context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
+    page = context.new_page()
+    page.goto("/projects/duel/rounds/story")
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"{wide} px too wide"
+    heads = page.locator("thead th").all_inner_texts()
+    assert {"Runde", "Einträge vorher", "geprüft", "verworfen", "Median (s)"} <= set(heads)
+    assert not {"round", "value", "reviewed", "input entries"} & set(heads)
+    if os.environ.get("DAVY_SHOTS"):
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.screenshot(path=Path(os.environ["DAVY_SHOTS"]) / "story-de.png", full_page=True)
+    context.close()
