@@ -78,6 +78,7 @@ def test_a_round_from_opening_to_a_contrast(as_, live):
     manager = as_("mo")
     manager.goto("/projects/duel/rounds")
     manager.get_by_label("Goal in all").fill("20")
+    manager.get_by_label("Goal for each person and week").fill("4")
     picture(manager, "open")
     manager.get_by_role("button", name="Open the round").click()
     manager.get_by_text("Round 1 is open.").wait_for()
@@ -97,6 +98,8 @@ def test_a_round_from_opening_to_a_contrast(as_, live):
     ada.get_by_role("button", name="Enter it").click()
     ada.get_by_text("You fooled the target.").wait_for()
     assert ada.get_by_label("Your text").input_value() == ""
+    assert ada.get_by_text("1 of your 4 entries for seven days").is_visible()
+    picture(ada, "entered")
     ada.get_by_role("link", name="Which words mattered?").click()
     ada.get_by_text("No single word carried that answer").wait_for()
     picture(ada, "entered")

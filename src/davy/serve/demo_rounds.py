@@ -68,6 +68,7 @@ def add_rounds(store: Store, people: Mapping[str, str], folder: Path, target: Sc
             name="Emoji",
             rules=EntryRules(languages=("en",)),
             goal_each=8,
+            goal_week=4,
         )
         chance = random.Random(PROJECT)  # noqa: S311 - made-up people, not secrets
         _play(db, team, first, [row for row in rows if row["round"] == 1], chance)
@@ -82,6 +83,7 @@ def add_rounds(store: Store, people: Mapping[str, str], folder: Path, target: Sc
             name="Emoji, harder",
             rules=EntryRules(languages=("en",)),
             goal_each=8,
+            goal_week=4,
         )
         team = replace(team, target=load_registered(detectors.find(db, closed.target)))
         _play(db, team, second, [row for row in rows if row["round"] == 2], chance)
