@@ -99,6 +99,12 @@ def audit(
             }
         )  # fmt: skip
         return
+    if posts is not None:
+        passed = len(ids) - len(done.opened)
+        console.note(
+            f"{len(done.opened):,} settled posts go to experts; {passed:,} are not settled here or were checked."
+        )
+        return
     console.table(
         ["post", "question", "settled as", "rather", "doubt"],
         [(it.post, it.question, it.settled, it.instead, f"{it.doubt:.1%}") for it in done.doubts[:20]],
