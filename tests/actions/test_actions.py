@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from davy.actions.evaluate import evaluate, write_evaluation
-from davy.actions.posts import PostSource
+from davy.actions.posts import PostSource, load_posts
 from davy.actions.reporter import Reporter, Stopped
 from davy.actions.score import score_file, score_text
 from davy.actions.train import train
@@ -108,3 +108,21 @@ def test_what_a_caller_can_fix_is_one_sentence(tmp_path, posts, call, words):
     with pytest.raises(UserError, match=words):
         call(posts, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_hugging_face_export_is_read_with_its_settled_answers(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "id": ["1", "2"],
+            "text": ["tea", "rain"],
+            "hate": ["hateful", None],
+            "hate_basis": ["majority", None],
+            "target": [["women", "trains"], None],
+            "target_basis": ["expert", None],
+        }
+    )
+    frame.write_parquet(tmp_path / "train-00000-of-00001.parquet")
+    posts = load_posts(str(tmp_path / "train-00000-of-00001.parquet")).posts
+    assert posts["hate.gold"].to_list() == ["hateful", None]
+    assert posts["target.gold"].to_list() == ["women|trains", None]
+    assert "hate" not in posts.columns

@@ -16,6 +16,7 @@ import polars as pl
 from davy.actions.reporter import SILENT, Reporter
 from davy.collect import corpora
 from davy.compare.gold import ROW
+from davy.core.answers import SEPARATOR
 from davy.core.errors import UserError
 from davy.files import post_columns, tables
 from davy.files.file_table import FileTable, translate_errors
@@ -88,8 +89,19 @@ def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
         if unique_ids:
             post_columns.check_ids(made)
         with translate_errors(table.name):
-            frame = made.frame.collect().with_row_index(ROW, offset=1)
+            frame = _exported_gold(made.frame.collect()).with_row_index(ROW, offset=1)
     return LoadedPosts(frame, display_name(source.path), short_name(source.path), None, made.json)
+
+
+def _exported_gold(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return posts of a project's Hugging Face export, which has answers in `Q` beside `Q_basis`, with `Q.gold`."""
+    names = [name.removesuffix("_basis") for name in frame.columns if name.endswith("_basis")]
+    for name in names:
+        if name in frame.columns and f"{name}.gold" not in frame.columns:
+            column = frame[name]
+            joined = column.list.join(SEPARATOR) if column.dtype == pl.List(pl.String) else column.cast(pl.String)
+            frame = frame.with_columns(joined.alias(f"{name}.gold")).drop(name)
+    return frame
 
 
 def answer_roles(columns: Sequence[str]) -> tuple[str | None, str | None]:

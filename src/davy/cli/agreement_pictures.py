@@ -47,14 +47,14 @@ def write_pictures(
 def subset_plot(found: Sequence[AgreementStudy], coefficient: str) -> Plot:
     """Return a dot for each combination: how many annotators, how far they agree; a colour a question and group."""
     several = len({study.question for study in found}) > 1
-    points = {}
+    points: dict[str, list[tuple[float, float]]] = {}
     for place, study in enumerate(found):
         name = " ".join(part for part in (study.question if several else "", study.group or "") if part)
         beside = (place - (len(found) - 1) / 2) * APART
         points[name or study.question] = [
-            (len(panel.annotators) + beside, panel[coefficient].value)
+            (len(panel.annotators) + beside, value)
             for panel in study.subsets
-            if panel[coefficient].value is not None
+            if (value := panel[coefficient].value) is not None
         ]
     values = [value for group in points.values() for _, value in group]
     title = "" if several else found[0].question

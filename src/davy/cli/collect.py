@@ -149,8 +149,9 @@ def _print(done: CollectCounts, ways: list[Strategy], out: Path) -> None:
     console.table(["strategy", "kind", "taken", "cap", "left over"], rows, right=["taken", "cap", "left over"])
     for way in ways:
         if way.name in done.profiles:
-            rows = [(name, f"{n:,}") for name, n in zip(sorted(way.profiles), done.profiles[way.name], strict=True)]
-            console.table(["account", "posts"], rows, title=f"Accounts of {way.name}", right=["posts"])
+            named = zip(sorted(way.profiles), done.profiles[way.name], strict=True)
+            each = [(name, f"{n:,}") for name, n in named]
+            console.table(["account", "posts"], each, title=f"Accounts of {way.name}", right=["posts"])
     parts = [f"{done.read:,} read", f"{done.no_post:,} held no post", f"{done.repeated:,} repeated"]
     if done.bad:
         parts.append(f"{done.bad:,} unreadable and left out")
