@@ -58,6 +58,8 @@ POST /account                                                               >+++
 GET  /account/my-data.json                                                  >++++++++
 POST /account/password                                                      >++++++++
 POST /account/sessions/{session_id}/end                                     >++++++++
+GET  /confirm                                                               >++++++++
+POST /confirm                                                               >--------
 GET  /api/jobs                                                              >++++++++
 GET  /jobs                                                                  >++++++++
 GET  /posts                                                                 >++++++++

@@ -1,6 +1,6 @@
 """The cookies, by name and by rule.
 
-`session`, `visitor` and `device` are secrets: HttpOnly, SameSite=Lax, and over TLS Secure
+`session`, `visitor`, `device` and `confirmed` are secrets: HttpOnly, SameSite=Lax, and over TLS Secure
 with the `__Host-` prefix, so that no other host or path can set them. `lang` and
 `plain` are preferences; `note` is the signed message that the next page shows.
 """
@@ -17,6 +17,7 @@ _LASTS: dict[str, int | None] = {
     "session": None,
     "visitor": None,
     "device": YEAR,
+    "confirmed": 1800,
     "lang": YEAR,
     "plain": YEAR,
     "note": 300,

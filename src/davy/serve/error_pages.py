@@ -13,6 +13,7 @@ import secrets
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from urllib.parse import quote, urlsplit
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -24,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from davy.core.errors import UserError
 from davy.serve import error_shapes, render
-from davy.serve.errors import LocalizedError, SignInRequired, is_htmx, wants_json
+from davy.serve.errors import LocalizedError, PasswordRequired, SignInRequired, is_htmx, wants_json
 
 log = logging.getLogger("davy.serve")
 
@@ -84,6 +85,8 @@ def respond(request: Request, error: Exception) -> Response:
         return JSONResponse(body, answer.status, answer.headers)
     if isinstance(error, SignInRequired) and request.method in ("GET", "HEAD") and not is_htmx(request):
         return RedirectResponse(f"/sign-in?next={render.quoted_path(request)}", 303)
+    if isinstance(error, PasswordRequired) and not is_htmx(request):
+        return RedirectResponse(f"/confirm?next={quote(_came_from(request), safe='')}", 303)
     template = "parts/error.html" if is_htmx(request) else "error.html"
     return render.page(
         request,
@@ -94,6 +97,13 @@ def respond(request: Request, error: Exception) -> Response:
         bug=answer.id,
         code=answer.status,
     )
+
+
+def _came_from(request: Request) -> str:
+    """Return the page whose form was sent, as the browser names it; the way back after the password."""
+    page = urlsplit(request.headers.get("referer", ""))
+    own = page.netloc == request.headers.get("host")
+    return page.path + (f"?{page.query}" if page.query else "") if own and page.path else "/"
 
 
 def _shape(path: str) -> Callable[[int, str, Exception], tuple[int, dict[str, object]]] | None:

@@ -28,6 +28,13 @@ class SignInRequired(LocalizedError):
         super().__init__("sign_in_needed", status=401)
 
 
+class PasswordRequired(LocalizedError):
+    """The password was given too long ago for this act; a page asks for it and leads back."""
+
+    def __init__(self) -> None:
+        super().__init__("confirm_needed", status=403)
+
+
 def wants_json(request: Request) -> bool:
     """Return whether the client is a program: an API path, or JSON accepted and HTML not."""
     if request.url.path.startswith(("/v1/", "/v1alpha1/", "/api/", "/healthz", "/readyz", "/metrics", "/$discovery/")):

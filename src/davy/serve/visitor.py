@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -42,6 +43,8 @@ class Visitor:
     session_id: str | None = None
     stale: bool = False
     """Whether it is time to note again that the session was used."""
+    since: datetime | None = None
+    """When the session began: its password was given then."""
 
 
 def find_visitor(request: Request) -> Visitor:
@@ -64,7 +67,7 @@ def set_visitor(request: Request, session_and_user: tuple[SignInSession, User] |
     who = Visitor()
     if session_and_user is not None:
         session, account = session_and_user
-        who = Visitor(account, session.id, sessions.needs_touch(session))
+        who = Visitor(account, session.id, sessions.needs_touch(session), session.created_at)
     request.state.visitor = who
     return who
 

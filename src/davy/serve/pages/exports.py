@@ -28,6 +28,7 @@ from davy.jobs.kinds import EXPORT, IMPORT
 from davy.serve import csrf, render, uploads
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, is_htmx
+from davy.serve.fresh_password import FreshPassword
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
 from davy.store import Connection, events, jobs, phases
@@ -80,7 +81,7 @@ def show(request: Request, place: Exports) -> Response:
 
 
 @router.post("/projects/{project_id}/exports")
-def ask(request: Request, place: Exports, form: Form) -> Response:
+def ask(request: Request, place: Exports, fresh: FreshPassword, form: Form) -> Response:  # noqa: ARG001
     """Queue an export."""
     context = context_of(request)
     if context.settings.files_folder is None:

@@ -14,6 +14,7 @@ from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
+from davy.serve.fresh_password import FreshPassword
 from davy.serve.permissions import may
 from davy.serve.visitor import Form, allowed, field
 from davy.store import keys, users
@@ -31,7 +32,7 @@ def own_keys(request: Request, me: Maker) -> Response:
 
 
 @router.post("/keys")
-def make(request: Request, me: Maker, form: Form) -> Response:
+def make(request: Request, me: Maker, fresh: FreshPassword, form: Form) -> Response:
     """Make a key and show its secret, this once."""
     days = field(form, "days")
     if days not in ("", "30", "90", "365"):

@@ -14,6 +14,7 @@ from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
+from davy.serve.fresh_password import FreshPassword
 from davy.serve.pages import password_reset
 from davy.serve.visitor import Form, allowed, field
 from davy.store import events, invitations, personal_data, sessions, users
@@ -34,7 +35,7 @@ def people(request: Request, who: Sees) -> Response:
 
 
 @router.post("/people/invite")
-def invite(request: Request, who: Invites, form: Form) -> Response:
+def invite(request: Request, who: Invites, fresh: FreshPassword, form: Form) -> Response:
     """Make an invitation and show its link, this once: it is not kept, so it is not in a redirect either."""
     days = field(form, "days")
     if days not in ("1", "7", "30"):
@@ -64,7 +65,7 @@ def revoke(request: Request, invitation_id: str, who: Invites, form: Form) -> Re
 
 
 @router.post("/people/{user_id}/disable")
-def disable(request: Request, user_id: str, who: Disables, form: Form) -> Response:
+def disable(request: Request, user_id: str, who: Disables, fresh: FreshPassword, form: Form) -> Response:
     """Switch an account off; the next page offers to undo it."""
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)
@@ -74,7 +75,7 @@ def disable(request: Request, user_id: str, who: Disables, form: Form) -> Respon
 
 
 @router.post("/people/{user_id}/enable")
-def enable(request: Request, user_id: str, who: Disables, form: Form) -> Response:
+def enable(request: Request, user_id: str, who: Disables, fresh: FreshPassword, form: Form) -> Response:
     """Switch an account on again."""
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)
@@ -83,7 +84,7 @@ def enable(request: Request, user_id: str, who: Disables, form: Form) -> Respons
 
 
 @router.post("/people/{user_id}/end-sessions")
-def end_sessions(request: Request, user_id: str, who: Disables, form: Form) -> Response:
+def end_sessions(request: Request, user_id: str, who: Disables, fresh: FreshPassword, form: Form) -> Response:
     """Sign a person out everywhere."""
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)
@@ -92,7 +93,7 @@ def end_sessions(request: Request, user_id: str, who: Disables, form: Form) -> R
 
 
 @router.post("/people/{user_id}/new-password")
-def make_password_link(request: Request, user_id: str, who: Disables, form: Form) -> Response:
+def make_password_link(request: Request, user_id: str, who: Disables, fresh: FreshPassword, form: Form) -> Response:
     """Show a link, this once, at which a person chooses a new password."""
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)

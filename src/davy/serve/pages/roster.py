@@ -16,6 +16,7 @@ from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
+from davy.serve.fresh_password import FreshPassword
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
 from davy.store import Connection, invitations, members, personal_data, users
@@ -34,7 +35,7 @@ def roster(request: Request, place: Manages) -> Response:
 
 
 @router.post("/projects/{project_id}/roster/invite")
-def invite(request: Request, place: Manages, form: Form) -> Response:
+def invite(request: Request, place: Manages, fresh: FreshPassword, form: Form) -> Response:  # noqa: ARG001
     """Put an account on the roster at once; for anyone else make a link and show it, this once."""
     login, days, roles = field(form, "login"), field(form, "days"), _roles(form)
     if days not in ("1", "7", "30"):
@@ -75,7 +76,7 @@ def revoke(request: Request, place: Manages, invitation_id: str, form: Form) -> 
 
 
 @router.post("/projects/{project_id}/roster/{user_id}")
-def change(request: Request, place: Manages, user_id: str, form: Form) -> Response:
+def change(request: Request, place: Manages, user_id: str, fresh: FreshPassword, form: Form) -> Response:  # noqa: ARG001
     """Change a member's roles and pool, or end or renew their membership."""
     by, act = place.account.id, field(form, "do")
     try:
