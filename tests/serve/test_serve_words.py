@@ -25,7 +25,7 @@ DYNAMIC = (
     "confound.nothing.",
     "confound.hint.", "confound.answer.", "editor.source", "editor.original",
     "rounds.refused.", "rounds.strategy.", "rounds.support.", "rounds.what.",
-    "rounds.table.",
+    "rounds.table.", "rounds.note.", "table.",
     "watch.coefficient.", "case.kind.", "case.why.", "basis.", "screening.state.", "screening.own.",
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
     "exports.name.", "exports.about.", "attack.strategy.", "train.kind.", "train.about.",
