@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, select
+from sqlalchemy import Connection, Row, and_, func, insert, select
 
 from davy.core import Phase
 from davy.core.meme import SIDES
@@ -174,14 +174,13 @@ def rated_memes(db: Connection, rating: Phase, question: str, *, only: Sequence[
     settled = settled.where(is_newest(rating.project))
     settled = settled if only is None else settled.where(verdicts.c.post.in_(only))
     labels = {row.post: row.labels for row in db.execute(settled)}
-    return [_rated(*row, labels.get(row.id)) for row in db.execute(query.order_by(item_table.c.position))]
+    rows = db.execute(query.order_by(item_table.c.position))
+    return [_rated(row, labels.get(row.id)) for row in rows]
 
 
-def _rated(
-    key: str, id: str, state: str, text: str | None, image: str | None, parent: str | None, labels: list[str] | None
-) -> RatedMeme:
-    label = labels[0] if labels and state == "settled" else None
-    return RatedMeme(key, id, state, text or "", image, parent, label)
+def _rated(row: Row[Any], labels: list[str] | None) -> RatedMeme:
+    label = labels[0] if labels and row.state == "settled" else None
+    return RatedMeme(row.id, row.public_id, row.state, row.text or "", row.image, row.parent, label)
 
 
 def item_states(db: Connection, phase_ids: Sequence[str]) -> dict[tuple[str, str], int]:

@@ -13,6 +13,7 @@ from davy.core.meme import MEME_KINDS
 from davy.serve.context import context_of
 from davy.serve.labelling.sheets import DisplayChoice, display_choice_of
 from davy.serve.membership import Place, in_project, project_page
+from davy.store.meme_steps import RatedMeme
 
 router = APIRouter(include_in_schema=False)
 
@@ -55,5 +56,5 @@ def _confounders(family: meme_families.MemeFamily) -> list[str]:
     return [side.confounder.key for side in family.sides.values() if side.confounder is not None]
 
 
-def _members(family: meme_families.MemeFamily) -> list[meme_families.RatedMeme]:
+def _members(family: meme_families.MemeFamily) -> list[RatedMeme]:
     return [family.meme, *(side.confounder for side in family.sides.values() if side.confounder is not None)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -123,6 +124,6 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         "batches": BATCHES,
         "wrong": wrong,
         "figure": lambda metric: charts.metric_text(words, metric),
-        "decimal": lambda value, digits=3: charts.decimal_text(words, value, digits),
+        "decimal": partial(charts.decimal_text, words),
     }
     return project_page(request, place, "meme_figures.html", status=status, **values)
