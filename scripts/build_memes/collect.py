@@ -2,9 +2,9 @@
 
     python collect.py --packed DIR --back DIR [--back DIR] --out DIR
 
-`--packed` is what prepare.py packed (ids and labels), `--back` what job.py sent; a later one wins. Writes
+`--packed` is what prepare.py packed (ids), `--back` what job.py sent; a later one wins. Writes
 `results.jsonl` (one line a row and seed), `search.jsonl` (the rates that dev did not choose), and for each data set
-`NAME.npz` with `valid-id`, `valid-label`, `test-id`, `test-label` and the logits `valid-ROW-SEED`, `test-ROW-SEED`.
+`NAME.npz` with `valid-id`, `test-id` and the logits `valid-ROW-SEED`, `test-ROW-SEED`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHOWN = ("benchmark", "harmeme")
 
 
 def ids_of(packed: Path, data: str) -> dict[str, np.ndarray]:
-    """Return the ids and labels of a data set's dev and test parts, in the order of the logits."""
+    """Return the ids of a data set's dev and test parts, in the order of the logits."""
 
     class Named(Memes):
         """The packed data with ids in the place of texts."""
@@ -37,8 +37,7 @@ def ids_of(packed: Path, data: str) -> dict[str, np.ndarray]:
 
     parts = data_of(Task(data, "text", 1), Named(packed), load_preset("text"))
     named = {"valid": parts["dev"], "test": parts["test"]}
-    arrays = {f"{part}-id": np.array(memes.texts) for part, memes in named.items()}
-    return arrays | {f"{part}-label": memes.labels for part, memes in named.items()}
+    return {f"{part}-id": np.array(memes.texts) for part, memes in named.items()}
 
 
 def main() -> None:

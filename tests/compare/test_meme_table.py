@@ -97,15 +97,20 @@ def test_rows_that_were_trained_elsewhere_come_from_a_file(folder, capsys):
     others = [{**line, "data": "else"}, {**line, "chosen": False, "seed": 9}]
     results = folder / "results.jsonl"
     results.write_text("\n".join(map(json.dumps, [line, *others])))
-    np.savez(folder / "predictions.npz", **{"t:test": np.linspace(-1, 1, 8)})
-    (found,) = read_results(results, load_memes(folder))
+    ids = {"valid-id": ["train0", "train3"], "test-id": [f"test{i}" for i in range(8)]}
+    np.savez(folder / "t.npz", **ids, **{"test-text-0": np.linspace(-1, 1, 8)})
+    (found,), labels = read_results(results, load_memes(folder))
     assert (found.seed, list(found.logits)) == (0, ["test"])
+    assert labels["dev"].tolist() == [0, 1], "the memes that were measured, here of train"
     command = ["reproduce", "memes", "--data", str(folder), "--results", str(results), "--json"]
     assert run([*command, "--resamples", "50"]) == 0
     told = json.loads(capsys.readouterr().out)
     (line,) = [x for x in told["lines"] if (x["row"], x["task"], x["figure"]) == ("Text BERT", "test", "auroc")]
     assert line["ours"]["value"] == 0.5
     assert line["ours"]["low"] is not None
+    np.savez(folder / "t.npz", **{"test-id": ["other"], "test-text-0": np.zeros(1)})
+    with pytest.raises(UserError, match="has answers to other"):
+        read_results(results, load_memes(folder))
     results.write_text("{}\n")
     with pytest.raises(UserError, match="is no result of a row"):
         read_results(results, load_memes(folder))

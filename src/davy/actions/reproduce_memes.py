@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LATE_FUSION = "late-fusion"
 PARTS_OF_LATE_FUSION = ("image-grid", "text")
+KEPT = {"dev": "valid", "test": "test"}
+"""Our part → what a file of results calls it."""
 
 
 @dataclass
@@ -97,7 +99,8 @@ def reproduce_memes(
         memes.name, memes.data_hash, {part: _labels(memes, part) for part in ("dev", "test")}, dict(memes.names)
     )
     if results is not None:
-        runs = read_results(results, memes)
+        runs, labels = read_results(results, memes)
+        task = replace(task, labels={**task.labels, **labels})
         told = (f"Rows were trained before: {results.name}.",)
         size_of = {part: runs[0].figures[part].get("n") for part in task.labels}
         # A part that was cut otherwise than here, such as the tenth of train, has other memes.
@@ -123,27 +126,49 @@ def reproduce_memes(
     return table_1(task, runs, missing, ran=_ran(size, changes or {}), bootstrap=bootstrap)
 
 
-def read_results(path: Path, memes: MemeParts) -> list[MemeRun]:
-    """Return the runs of a file of results for this data: a JSON object a line, logits in `predictions.npz` beside it.
+def read_results(path: Path, memes: MemeParts) -> tuple[list[MemeRun], dict[str, np.ndarray]]:
+    """Return the runs of a file of results for this data, and the labels of the memes that they were measured on.
 
+    The file has a JSON object a line. It may name an `.npz` beside it, with logits as `valid-ROW-SEED` and
+    `test-ROW-SEED` and ids as `valid-id` and `test-id`: the dev part there need not be the one that is cut here.
     Lines of other data and those that a search did not choose are left out.
     """
-    kept: dict[str, np.ndarray] = {}
-    beside = path.parent / "predictions.npz"
-    if beside.is_file():
-        with np.load(beside, allow_pickle=False) as arrays:
-            kept = {name: arrays[name].astype(np.float64) for name in arrays.files}
+    files: dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]] = {}
     runs = []
+    labels: dict[str, np.ndarray] = {}
     for number, line in enumerate(read_text(path, "file of results").splitlines(), 1):
         record = _record(line, f"{path}, line {number}")
         if record and record["data"] in (memes.name, memes.data_hash) and record.get("chosen", True):
-            stem = str(record.get("predictions", "")).removesuffix(".npz")
-            logits = {part: kept[f"{stem}:{part}"] for part in ("dev", "test") if f"{stem}:{part}" in kept}
+            name = Path(str(record.get("predictions", ""))).name
+            if name not in files:
+                files[name] = _kept(path.parent / name, memes)
+            arrays, of_file = files[name]
+            labels |= of_file
+            stem = f"{record['row']}-{record['seed']}"
+            logits = {part: arrays[f"{said}-{stem}"] for part, said in KEPT.items() if f"{said}-{stem}" in arrays}
             figures = {"dev": record["valid"], "test": record["test"]}
             runs.append(MemeRun(record["row"], int(record["seed"]), figures, logits))
     if not runs:
         raise UserError(f"{path} has no results on {memes.name}. Its lines have row, seed, data, valid and test.")
-    return runs
+    return runs, labels
+
+
+def _kept(path: Path, memes: MemeParts) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the logits of an `.npz` by name, and by part the labels of its memes; nothing where it is not there."""
+    if path.suffix != ".npz" or not path.is_file():
+        return {}, {}
+    with np.load(path, allow_pickle=False) as arrays:
+        kept = {name: arrays[name] for name in arrays.files}
+    known = {name: yes for part in memes.parts.values() for name, yes in part.select("id", "yes").iter_rows()}
+    labels = {}
+    for part, said in KEPT.items():
+        ids = [str(name) for name in kept.pop(f"{said}-id", ())]
+        strange = next((name for name in ids if name not in known), None)
+        if strange is not None:
+            raise UserError(f"{path} has answers to {strange}, which {memes.folder} has no label of. Name its memes.")
+        if ids:
+            labels[part] = np.array([known[name] for name in ids], dtype=np.int64)
+    return {name: logits.astype(np.float64) for name, logits in kept.items()}, labels
 
 
 def fuse_logits(image: np.ndarray, text: np.ndarray) -> np.ndarray:
