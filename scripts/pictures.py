@@ -122,7 +122,7 @@ def memes(browser: Browser, url: str, desktop: dict[str, Any]) -> None:
         page.wait_for_timeout(500)
         save(page, f"meme-{name}")
     dark = {**desktop, "color_scheme": "dark"}
-    for name, options in (("families", {**desktop, "viewport": {"width": 1280, "height": 1250}}), ("figures", dark)):
+    for name, options in (("families", {**desktop, "viewport": {"width": 1280, "height": 1400}}), ("figures", dark)):
         page = opened(browser, url, "admin", **options)
         page.goto(f"/projects/valley-memes/memes/{name}")
         if name == "families":
