@@ -26,6 +26,7 @@ FORMS = (
     "/people/invitations/x/revoke",
     "/account",
     "/account/password",
+    "/confirm",
     "/account/sessions/x/end",
     "/keys",
     "/keys/x/revoke",
