@@ -121,7 +121,8 @@ def refuse_answers(table: FileTable) -> None:
     if posts < rows:
         raise UserError(
             f"{table.name} has people's answers: {rows:,} rows about {posts:,} posts (columns {item!r}, {who!r}). "
-            "Settle them in a project (davy project import), or learn from the votes: davy train --soft"
+            "Settle them in a project (davy project import, then davy project corpus), or learn from the votes: "
+            "davy train --soft"
         )
 
 
