@@ -90,7 +90,7 @@ def test_no_cell_of_a_table_starts_a_formula(store, tmp_path):
     [
         ("item,annotator,hate\n1,,hateful\n", "row 1 has no annotator"),
         ("item,annotator,hate\n,a,hateful\n", "row 1 has no item"),
-        ("item,who,hate\n1,a,hateful\n", "no column that looks like the annotator"),
+        ("item,x,hate\n1,a,hateful\n", "no column that looks like the annotator"),
         ("item,annotator,hate,seconds\n1,a,hateful,soon\n", "row 1: seconds is 'soon'"),
         ("item,annotator,hate,at\n1,a,hateful,soon\n", "row 1: 'soon' is not a time"),
         ("item,annotator,hate,flags\n1,a,hateful,lazy\n", "row 1: there is no flag 'lazy'"),

@@ -55,7 +55,10 @@ def test_a_mask_with_a_dollar_sign_stands_as_it_was_written():
     assert changed(changes.MaskUrls("$1[$URL]"), "a https://b.example/ c") == ["a $1[$URL] c"]
 
 
-@pytest.mark.parametrize("name", [name for name, kind in STEPS.items() if issubclass(kind, changes.ChangeStep)])
+CHANGES = [name for name, kind in STEPS.items() if issubclass(kind, changes.ChangeStep)]
+
+
+@pytest.mark.parametrize("name", [name for name in CHANGES if name != "mask-emoji"])
 def test_emoji_joiners_and_selectors_survive_every_change(name):
     line = " ".join(EMOJI)
     (after,) = changed(STEPS[name](), f"  {line}\u200b\x07 @a #b https://c.example/{EMOJI[0]} &amp; ")

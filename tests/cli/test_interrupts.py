@@ -17,7 +17,14 @@ PATIENCE = 6.0
 
 def start(*command):
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment)
+    return subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test in the background ignores Ctrl-C
+    )
 
 
 def interrupt(process):
@@ -47,6 +54,7 @@ def test_a_library_that_does_not_come_back_does_not_keep_the_user_waiting():
     )
     process = start(sys.executable, "-c", code)
     wait_for(process, "begun")
+    time.sleep(0.5)  # until it is in the library
     seconds, said = interrupt(process)
     assert process.returncode == 130
     assert seconds < PATIENCE

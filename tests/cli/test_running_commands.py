@@ -44,5 +44,5 @@ def test_ctrl_c_says_so_and_leaves_nothing(tmp_path):
         child.send_signal(signal.SIGINT)
         _, said = child.communicate(timeout=30)
     assert child.returncode == 130, said
-    assert said == "davy: Interrupted. Nothing unfinished was written; run the same command again.\n"
+    assert said == "davy: Interrupted. No half-written file is left; run the same command again.\n"
     assert [p.name for p in tmp_path.iterdir()] == ["slow.csv"]

@@ -203,7 +203,7 @@ def test_the_page_holds_curves_and_matrices_and_asks_the_network_for_nothing():
     assert "sexist: is one better?" in html
     assert 'src="http' not in html
     rows = figures_table(measured(frame, guesses(frame, 1))).csv().splitlines()
-    assert rows[0] == "question,model,version,figure,label,value,low,high,level,n,note"
+    assert rows[0] == "question,model,version,figure,label,value,low,high,level,n,note,learnt from"
     assert rows[1].startswith("sexist,detector 0,1,macro_f1,,0.")
 
 

@@ -291,7 +291,7 @@ def test_a_database_with_rows_is_replaced_only_when_asked_and_kept_aside(store, 
     with open_store(url) as again, again.read() as db:
         assert posts.count(db) == 7
         if not again.sqlite:
-            assert db.execute(text(f"SELECT count(*) FROM {aside.split()[-1]}.posts")).scalar_one() == 7
+            assert db.execute(text(f"SELECT count(*) FROM {aside.split()[-1]}.posts")).scalar_one() == 8
     if store.sqlite:
         with open_store(f"sqlite:///{aside}") as old, old.read() as db:
             assert posts.count(db) == 8

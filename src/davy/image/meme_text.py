@@ -109,7 +109,7 @@ def text_width(text: str, font: str) -> float:
 def _font_for(text: str, font: str) -> str:
     """Return the font to draw with: the chosen one where it has every letter, else the one that has most."""
     signs = FONT_FILES[font].signs
-    letters = emoji.replace(text).replace("\n", "")
+    letters = "".join(piece for piece, is_emoji in emoji.split(text) if not is_emoji).replace("\n", "")
     return font if signs is None or signs.fullmatch(letters) else "DejaVu Sans"
 
 
