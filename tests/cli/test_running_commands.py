@@ -38,6 +38,7 @@ def test_ctrl_c_says_so_and_leaves_nothing(tmp_path):
         [sys.executable, "-m", "davy", "convert", str(pipe), "--out", str(tmp_path / "out.parquet")],
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test in the background ignores Ctrl-C
     )
     with pipe.open("w"):  # opens once the child reads, and gives it nothing
         time.sleep(0.5)

@@ -73,6 +73,7 @@ def enter(page: Any, text: str, emoji: str, *answers: str) -> None:
     page.goto(f"{DUEL}/rounds/1/enter")
     page.locator("#text").fill(text)
     page.get_by_role("button", name="Add an emoji").click()
+    page.locator(".emoji-grid button").first.wait_for()  # the list of emoji is there
     page.get_by_role("searchbox").fill(emoji)
     page.get_by_role("searchbox").press("Enter")
     page.keyboard.press("Escape")
