@@ -209,6 +209,10 @@ def test_a_parquet_file_that_unpacks_to_far_more_is_refused(tmp_path):
 
 
 def test_a_parquet_file_that_takes_too_much_memory_ends_its_reader_and_not_the_server(tmp_path):
-    bomb = repeated_parquet(tmp_path / "bomb.parquet", 3_000_000)
-    with pytest.raises(UserError, match=r"more than 0.5 GB of memory|can't be read"):
-        measure_table(bomb, most_cells=100_000_000, memory=2**29)
+    part = pl.select(pl.repeat("x" * 100, 1_000_000).alias("text"), pl.repeat(1, 1_000_000).alias("id"))
+    bomb, ordinary = tmp_path / "bomb.parquet", tmp_path / "ordinary.parquet"
+    pl.concat([part] * 140, rechunk=False).write_parquet(bomb, compression="zstd")  # a column alone takes over 2 GB
+    part.head(1000).write_parquet(ordinary)
+    assert measure_table(ordinary, most_cells=1_000_000_000, memory=2**31)["rows"] == 1000
+    with pytest.raises(UserError, match=r"more than 2.0 GB of memory|can't be read"):
+        measure_table(bomb, most_cells=1_000_000_000, memory=2**31)

@@ -8,6 +8,7 @@ under a limit of memory and time; only its verdict comes back.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from davy.core.errors import UserError
 MEMORY = 4 * 2**30
 """Address space of the child; polars reserves one before it reads anything."""
 SECONDS = 60
+THREADS = {"POLARS_MAX_THREADS": "2"}
+"""Each thread reserves addresses, so the same file would be refused on a machine with more cores."""
 LONGEST_FOOTER = 20_000_000
 ARROW = b"ARROW1"
 """How an Arrow file begins; Arrow's streams begin otherwise."""
@@ -28,7 +31,7 @@ def measure_table(path: Path, *, most_cells: int, kind: str = "Parquet", memory:
     """Return `rows`, `columns` and `bytes` of a file unpacked; one that can't be read safely is refused."""
     command = [sys.executable, "-m", "davy.files.measured", str(path), kind, str(most_cells), str(memory)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, env=os.environ | THREADS)
     except subprocess.TimeoutExpired:
         raise UserError(
             f"The {kind} file took more than {SECONDS} seconds to read. Use parts of it.", status=413
