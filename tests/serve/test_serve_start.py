@@ -66,8 +66,11 @@ def test_a_taken_port_says_which_to_take():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(UserError, match=f"--port {port + 1}"):
-            listen("127.0.0.1", port)
+        for spread in (False, True):
+            with pytest.raises(UserError, match=f"--port {port + 1}"):
+                listen("127.0.0.1", port, spread=spread)
+    with listen("127.0.0.1", 0, spread=True) as taken, pytest.raises(UserError, match="is taken"):
+        listen("127.0.0.1", taken.getsockname()[1], spread=True)
     with pytest.raises(UserError, match="address of this machine"):
         listen("203.0.113.1", 0)
 
@@ -191,8 +194,17 @@ def test_two_workers_share_a_port_and_end_together_however_the_first_ends(tmp_pa
         family = psutil.Process(server.pid).children(recursive=True)
         serving = [it for it in family if "spawn_main" in " ".join(it.cmdline())]
         assert len(serving) == 1
-        for _ in range(20):
-            assert httpx.get(f"{url.group(0)}/healthz", timeout=20).status_code == 200
+        kept = [httpx.Client(base_url=url.group(0), timeout=20) for _ in range(32)]
+        for client in kept:
+            assert client.get("/healthz").status_code == 200
+        port = int(url.group(0).rsplit(":", 1)[1])
+        for process in (psutil.Process(server.pid), *serving):  # each took its share
+            taken = [
+                it for it in process.net_connections("tcp") if it.laddr.port == port and it.status == "ESTABLISHED"
+            ]
+            assert len(taken) >= 4
+        for client in kept:
+            client.close()
         server.send_signal(how)
         server.wait(20)
         _, alive = psutil.wait_procs(family, timeout=15)

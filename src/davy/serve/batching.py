@@ -78,7 +78,7 @@ class Batcher:
         largest: int = 64,
         wait: float = 0.001,
         room: int = 2048,
-        batch_seconds: float = 0.03,
+        batch_seconds: float = 0.01,
         most_seconds: float = 1.0,
     ) -> None:
         self.scorer = scorer

@@ -2,13 +2,15 @@
 
 By Little's law a request that comes now waits as long as those under way need at the rate of the last answers. Where
 that is longer than callers may wait, it is refused before its key is looked up or its body read, so that a flood
-costs the server little and those under way are answered in time.
+costs the server little and those under way are answered in time. A connection that asks again before the time it was
+told gets its next refusal when that time has come: who never waits would take the cores from those who are answered.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections import deque
+from collections import OrderedDict, deque
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,6 +21,9 @@ FEWEST = 8
 """Requests under way that are never too many."""
 RECENT = 64
 """Answers that the rate is taken from."""
+LONGEST_HOLD = 2.0
+MOST_REFUSED = 10_000
+"""Connections whose last refusal is remembered."""
 
 
 class LoadShedding:
@@ -29,6 +34,7 @@ class LoadShedding:
         self._most_seconds = most_seconds
         self._under_way = 0
         self._answered: deque[float] = deque(maxlen=RECENT)
+        self._refused_until: OrderedDict[object, float] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
@@ -37,7 +43,9 @@ class LoadShedding:
             return
         wait = self._expected_seconds()
         if self._under_way >= FEWEST and wait > self._most_seconds:
-            raise QueueFull(self._under_way, wait)
+            refusal = QueueFull(self._under_way, wait)
+            await self._hold(scope.get("client"), refusal.wait)
+            raise refusal
         scored = False
 
         async def send_noting(message: Message) -> None:
@@ -53,6 +61,15 @@ class LoadShedding:
             self._under_way -= 1
             if scored:
                 self._answered.append(time.monotonic())
+
+    async def _hold(self, client: object, wait: float) -> None:
+        """Return at once to a connection that was not refused lately, and otherwise when it was told to come back."""
+        now = time.monotonic()
+        told = self._refused_until.pop(client, now)
+        self._refused_until[client] = max(now, told) + min(wait, LONGEST_HOLD)
+        if len(self._refused_until) > MOST_REFUSED:
+            self._refused_until.popitem(last=False)
+        await asyncio.sleep(min(told - now, LONGEST_HOLD) if told > now else 0)
 
     def _expected_seconds(self) -> float:
         """Return how long a request that comes now would take, by the rate of the last answers."""

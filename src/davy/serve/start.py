@@ -6,6 +6,7 @@ at once. Everything that people need to know is printed when the server is ready
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import multiprocessing
@@ -16,10 +17,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 
 from davy.core.errors import UserError
@@ -34,6 +36,10 @@ from davy.store import Store, default_url, detectors, events, invitations, open_
 
 WORD_LIST = "keywords:masking"
 """The detector that every installation has: it stands in where no embedded one was built in."""
+SPREADS = sys.platform == "linux"
+"""Whether connections are spread over the sockets that share an address."""
+START_SECONDS = 60
+"""How long the first worker waits for the others before it says that the server is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ def run(asked: ServeOptions) -> None:
         raise UserError("The demo's passwords are public, so it is served on this machine only. Leave --host out.")
     # uvicorn shuts down in order and then sends itself the signal again: leave by way of the clean-up below.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    listening = listen(asked.host, asked.port)
+    listening = listen(asked.host, asked.port, spread=asked.workers > 1)
     with ExitStack() as stack:
         stack.callback(listening.close)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-demo-")) if asked.demo else None
@@ -79,8 +85,8 @@ def run(asked: ServeOptions) -> None:
             settings = replace(settings, shared=Path(shared) / "shared.sqlite")
         set_up_logging(verbose=asked.verbose, as_json=asked.log_json)
         try:
-            with _job_processes(asked, settings), _others(asked, settings, listening):
-                _serve(asked, settings, listening)
+            with _job_processes(asked, settings), _others(asked, settings, listening) as others_ready:
+                _serve(asked, settings, listening, others_ready)
         except KeyboardInterrupt:
             print("Stopped.", flush=True)
 
@@ -94,20 +100,21 @@ def _job_processes(asked: ServeOptions, settings: ServerSettings) -> AbstractCon
 
 
 @contextmanager
-def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.socket) -> Iterator[None]:
-    """Run the other workers while the block runs: processes that take requests from the same socket."""
+def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.socket) -> Iterator[Callable[[], None]]:
+    """Run the other workers while the block runs, and yield a function that waits until all of them answer."""
     if asked.workers > 1:
         open_store(settings.database, create=True).close()  # once, before several would want to
         SharedFile(settings.shared).close()
     spawn = multiprocessing.get_context("spawn")
+    answering = spawn.Semaphore(0)
     started = [
-        spawn.Process(target=_worker, args=(asked, settings, listening, os.getpid()), daemon=True)
+        spawn.Process(target=_worker, args=(asked, settings, listening, os.getpid(), answering), daemon=True)
         for _ in range(asked.workers - 1)
     ]
     for process in started:
         process.start()
     try:
-        yield
+        yield lambda: _wait(answering, len(started))
     finally:
         for process in started:
             process.terminate()
@@ -115,7 +122,15 @@ def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.soc
             process.join(15)
 
 
-def _worker(asked: ServeOptions, settings: ServerSettings, listening: socket.socket, parent: int) -> None:
+def _wait(answering: Semaphore, workers: int) -> None:
+    end = time.monotonic() + START_SECONDS
+    for _ in range(workers):
+        answering.acquire(timeout=max(0.0, end - time.monotonic()))
+
+
+def _worker(
+    asked: ServeOptions, settings: ServerSettings, listening: socket.socket, parent: int, answering: Semaphore
+) -> None:
     """Serve beside the first process, and end with it, however it ends."""
 
     def watch() -> None:
@@ -126,11 +141,20 @@ def _worker(asked: ServeOptions, settings: ServerSettings, listening: socket.soc
     threading.Thread(target=watch, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to the first process, which ends us in order
     set_up_logging(verbose=asked.verbose, as_json=asked.log_json)
-    _serve(asked, settings, listening, leads=False)
+    host, port = listening.getsockname()[:2]
+    own = listen(host, port, spread=True, is_ours=True) if SPREADS else listening
+    _serve(asked, settings, own, answering.release, leads=False)
 
 
-def _serve(asked: ServeOptions, settings: ServerSettings, listening: socket.socket, *, leads: bool = True) -> None:
-    """Run uvicorn on the socket; what people need to know is printed once it answers."""
+def _serve(
+    asked: ServeOptions,
+    settings: ServerSettings,
+    listening: socket.socket,
+    when_started: Callable[[], None],
+    *,
+    leads: bool = True,
+) -> None:
+    """Run uvicorn on the socket; what people need to know is printed once it and the other workers answer."""
     import uvicorn
 
     from davy.serve.app import create_app
@@ -142,6 +166,8 @@ def _serve(asked: ServeOptions, settings: ServerSettings, listening: socket.sock
     class Announced(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            if self.started:
+                await asyncio.to_thread(when_started)
             if self.started and lines:
                 print("\n".join(lines), flush=True)
 
@@ -162,11 +188,19 @@ def _serve(asked: ServeOptions, settings: ServerSettings, listening: socket.sock
     Announced(config).run(sockets=[listening])
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on the address; a taken port or a foreign address says what to do."""
+def listen(host: str, port: int, *, spread: bool = False, is_ours: bool = False) -> socket.socket:
+    """Return a socket that listens on the address; a taken port or a foreign address says what to do.
+
+    `spread`: each worker has a socket of its own on the address (`is_ours`), and the system spreads connections over
+    them; from one socket, the worker that wakes first takes all that wait.
+    """
+    if spread and port and not is_ours:
+        listen(host, port).close()  # sockets that spread would share the port with another server in silence
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if spread and SPREADS:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         made.bind((host.strip("[]"), port))
         made.listen(2048)
