@@ -1,6 +1,6 @@
 """Step 4: the model card of a finished folder, from its figures, and the manifest that covers it.
 
-`python card.py --folder DIR --figures FILE --misses FILE --kind small|large [--screen FILE]`
+`python card.py --folder DIR --figures FILE --misses FILE --kind small|large --log LOG [--students 2] [--screen FILE]`
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ from davy.models import folder as folders
 
 MADE = {
     "small": """MiniLM-L6 (all-MiniLM-L6-v2, Apache-2.0), vocabulary trimmed, every emoji a token of its own. Its
-weights are the mean of two students that were distilled in two runs, which is better than either; each felt int8
-rounding for the last quarter of its run. The logs are `docs/runs/2026-11-15-embedded-en.log` and
-`docs/runs/2026-11-15-embedded-en-2.log`.""",
+weights are the mean of {students}, each of which felt int8 rounding for the last quarter of its run. {logs}""",
     "large": """All twelve layers of mpnet (all-mpnet-base-v2, Apache-2.0), the same vocabulary, matrices in four bits
-that multiply in eight bits: it felt that rounding for the last seven tenths of its run. The log is
-`docs/runs/2026-11-15-embedded-en-2.log`.""",
+that multiply in eight bits: it felt that rounding for the last seven tenths of its run. {logs}""",
 }
 BITS = {"small": "int8", "large": "in eight bits with matrices stored in four"}
 PROCESSORS = {
@@ -132,6 +129,8 @@ def main() -> None:
     parser.add_argument("--misses", type=Path, required=True)
     parser.add_argument("--screen", type=Path)
     parser.add_argument("--kind", choices=MADE, required=True)
+    parser.add_argument("--log", action="append", required=True, help="where the run's figures lie; again for more")
+    parser.add_argument("--students", type=int, default=1, help="how many students the weights are the mean of")
     args = parser.parse_args()
     figures = json.loads(args.figures.read_text("utf-8"))
     misses = json.loads(args.misses.read_text("utf-8"))
@@ -145,7 +144,10 @@ def main() -> None:
         megabytes=sum(path.stat().st_size for path in args.folder.iterdir() if path.name != "card.md") / 1e6,
         bits=BITS[args.kind],
         processors=PROCESSORS[args.kind],
-        made=MADE[args.kind],
+        made=MADE[args.kind].format(
+            students=f"{args.students} students" if args.students > 1 else "one student's last steps",
+            logs="Logs: " + ", ".join(f"`{log}`" for log in args.log) + ".",
+        ),
         screen=screen_part(args.screen, args.folder),
         misses="\n".join(
             f"| {what} | {100 * right:.0f} % | {n:,} |"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import job
@@ -24,6 +24,7 @@ from prepare import leaky
 from davy import schemes
 from davy.core.scheme import Question
 from davy.models import folder as folders
+from davy.models.joint_answers import JointRules
 from davy.models.network import Network, columns_of
 from davy.models.onnx import OnnxScorer
 from davy.models.transformer import parent_gates
@@ -33,6 +34,8 @@ from davy.train.onnx.activation_ranges import measure_ranges
 from davy.train.onnx.write import write_onnx
 
 LABELS = {"type": TYPES, "target": TARGETS, "category": CATEGORIES, "vector": VECTORS}
+BAND = (0.3333, 0.6667)
+"""Answers with a probability of yes in between are marked unsure."""
 CORPORA = {"hate": ("dynahate", "hatemojibuild"), "offensive": ("davidson",), "sexist": ("edos",)}
 
 
@@ -70,7 +73,12 @@ def main() -> None:
     tokenizer = json.loads((args.prepared / "tokenizer.json").read_text(encoding="utf-8"))
     compact = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
     (folder / "tokenizer.json").write_text(compact, encoding="utf-8")
-    settings = {"max_length": job.MAX_LENGTH, "truncate": "head+tail", "prepare": []}
+    settings = {
+        "max_length": job.MAX_LENGTH,
+        "truncate": "windows",
+        "prepare": [],
+        "unsure": {name: list(BAND) for name in CORPORA},
+    }
     manifest = folders.Manifest("onnx", args.name, questions, languages=("en",), settings=settings)
     folders.write(folder, manifest)
 
@@ -84,10 +92,14 @@ def main() -> None:
     cooled = OnnxScorer(folder, folders.read(folder)).score(frame).probabilities
     thresholds = {name: threshold(cooled[name][:, 1], *gold_of(posts, name)) for name in CORPORA}
     thresholds["target"] = target_threshold(cooled["target"], posts)
-    full = folders.write(folder, replace(manifest, temperatures=temperatures, thresholds=thresholds))
+    # Answers are decoded together last: temperatures are those of each head alone.
+    together = {**settings, "joint": asdict(JointRules())}
+    calibrated = replace(manifest, temperatures=temperatures, thresholds=thresholds, settings=together)
+    full = folders.write(folder, calibrated)
+    decoded = OnnxScorer(folder, folders.read(folder)).score(frame).probabilities
 
     figures = {"model": full.name, "version": full.version, "bytes": size(folder), "temperatures": temperatures}
-    figures |= {"thresholds": thresholds, "dev": report(cooled, thresholds, dev)}
+    figures |= {"thresholds": thresholds, "dev": report(decoded, thresholds, dev)}
     if args.exact:
         figures["int8 against exact"] = compare(network, raw, folder, posts)
     args.out.joinpath(f"{args.name}.figures.json").write_text(json.dumps(figures, indent=2))
@@ -95,11 +107,13 @@ def main() -> None:
 
 
 def sample(posts: list[Post], loose: list[Post], tokenizer: Path) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return a thousand train posts and a thousand of Reddit's, tokenised, for the ranges of activations."""
+    """Return up to a thousand train posts and as many of Reddit's, tokenised, for the ranges of activations."""
     rng = np.random.default_rng(3)
     train = [post for post in posts if post.part == "train"]
     early = loose[: len(loose) // 2]  # benchmarks take the last ones
-    texts = [some[i].text for some in (train, early) for i in rng.choice(len(some), 1000, replace=False)]
+    texts = [
+        some[i].text for some in (train, early) for i in rng.choice(len(some), min(1000, len(some)), replace=False)
+    ]
     rows = (torch.tensor([ids]) for ids in job.encoded(tokenizer, texts))
     return [(ids, torch.ones_like(ids)) for ids in rows]
 

@@ -37,7 +37,8 @@ from davy.train.onnx.write import write_onnx
 
 NAMES = {"hate": "hate.de", "misogynistic": "misogynistic.de", "offensive": "aux.offence"}
 """What the folder answers, and the head that does."""
-SETTINGS = {"max_length": POSITIONS, "truncate": "head+tail", "prepare": ["calm capitals", "emoji names"]}
+SETTINGS = {"max_length": POSITIONS, "truncate": "windows", "prepare": ["calm capitals", "emoji names"]}
+SETTINGS["unsure"] = {name: [0.3333, 0.6667] for name in NAMES}
 FIGURES = (("gmhp7k", "hate"), ("gmhp7k", "misogynistic"), ("gahd", "hate"), ("germeval", "offensive"))
 """Which corpus a question is judged on."""
 

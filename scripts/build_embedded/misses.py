@@ -33,6 +33,8 @@ def main() -> None:
     }
     found = {}
     for what, question, rows in kinds(posts):
+        if not rows:
+            continue
         gold = np.array([posts[i].answers[question][0] == 1 for i in rows])
         found[what] = (round(float((said[question][rows] == gold).mean()), 3), len(rows))
     (args.built / f"{args.name}.misses.json").write_text(json.dumps(found, indent=1))

@@ -1,21 +1,64 @@
 #!/usr/bin/env bash
-# The German detector's whole life on one machine with a GPU: from the corpora to a model folder with its card.
-#     DATA=corpora USE=DIR WORDS=large_de.msgpack.gz QWEN=FILE.gguf OUT=DIR ./run.sh
-# README.md says what these are. A step that is done is not done again. English has six steps there, run one by one.
+# A detector's whole life on one machine: from the corpora to a model folder with its card. A step that is done is not done again.
+#     DATA=corpora WEIGHTS=DIR OUT=DIR ./run.sh english          embedded-en and embedded-en-large, a GPU
+#     DATA=corpora USE=DIR WORDS=FILE QWEN=FILE OUT=DIR ./run.sh german     embedded-de, a GPU
+#     OUT=DIR ./run.sh tiny          every English step on made-up posts and tiny encoders, a CPU, under two minutes
+# README.md says what these are.
 set -euo pipefail
 cd "$(dirname "$0")"
-: "${DATA:?the folder of corpora}" "${USE:?the unpacked package}" "${WORDS:?the list of German words}"
-: "${QWEN:?the language model}" "${OUT:?where everything goes}"
+: "${OUT:?where everything goes}"
 export PYTHONPATH=../../src
+P=${PYTHON:-python3}
 shipped=../../src/davy/models/weights
 prepared=$OUT/prepared nets=$OUT/nets built=$OUT/built
-mkdir -p "$nets"
-
-[ -e "$prepared/gahd.txt" ] || python german.py --data "$DATA" --use "$USE" --words "$WORDS" --qwen "$QWEN" \
-    --english "$shipped/embedded-en" --out "$prepared"
-KEEP=$prepared ./german.sh
-for label in 0 1 all; do cat "$prepared/parts/every-$label".npz.* >"$nets/every-$label.npz"; done
-python german_finish.py --name every --nets "$nets" --prepared "$prepared" --data "$DATA" --out "$built"
-python german_correction.py --data "$DATA" --texts "$prepared/made.txt" --folder "$built/embedded-de" --write
-python german_card.py --built "$built" --before "$shipped/embedded-de" --data "$DATA"
-echo "$built/embedded-de"
+mkdir -p "$prepared" "$OUT/done"
+# once NAME COMMAND…: run it unless NAME is done.
+once() {
+    local name=$1
+    shift
+    [ -e "$OUT/done/$name" ] || { echo "== $name" && "$@" && touch "$OUT/done/$name"; }
+}
+finish() { # kind, of, name, more…: one student becomes a folder with its card
+    local kind=$1 of=$2 name=$3
+    shift 3
+    once "finish-$name" "$P" finish.py --of "$of" --name "$name" --prepared "$prepared" --students "$prepared" --data "$DATA" --out "$built" "$@"
+    local seen=()
+    [ "$kind" = large ] || [ -n "${WITHOUT_SCREEN:-}" ] || { screen "$name" && seen=(--screen "$built/$name.exit.json"); }
+    once "misses-$name" "$P" misses.py --name "$name" --built "$built" --data "$DATA"
+    once "card-$name" "$P" card.py --folder "$built/$name" --figures "$built/$name.figures.json" \
+        --misses "$built/$name.misses.json" --kind "$kind" --log "${LOG:-$prepared}" "${seen[@]}"
+    echo "$built/$name"
+}
+screen() {
+    once "screen-$1" "$P" screen.py --net "${NET:-wide}" --folder "$built/$1" --prepared "$prepared" --made "$prepared"
+    once "states-$1" "$P" exit_states.py --data "$DATA" --folder "$built/$1" --layer 2 --out "$OUT/states"
+    once "exit-$1" sh -c "$P exit.py --layer 2 --states '$OUT/states' --folder '$built/$1' --write >'$built/$1.exit.json'"
+}
+english() {
+    : "${DATA:?the folder of corpora}" "${WEIGHTS:?the folder of base weights}"
+    once prepare "$P" prepare.py --data "$DATA" --weights "$WEIGHTS" --out "$prepared"
+    KEEP=$prepared ./gpu.sh
+    finish small minilm embedded-en
+    [ -n "${WITHOUT_LARGE:-}" ] || finish large mpnet embedded-en-large --matrix-bits 4
+}
+german() {
+    : "${DATA:?the folder of corpora}" "${USE:?the unpacked package}" "${WORDS:?the list of German words}" "${QWEN:?the language model}"
+    once prepare "$P" german.py --data "$DATA" --use "$USE" --words "$WORDS" --qwen "$QWEN" --english "$shipped/embedded-en" --out "$prepared"
+    KEEP=$prepared ./german.sh
+    mkdir -p "$nets"
+    for label in 0 1 all; do cat "$prepared/parts/every-$label".npz.* >"$nets/every-$label.npz"; done
+    once finish "$P" german_finish.py --name every --nets "$nets" --prepared "$prepared" --data "$DATA" --out "$built"
+    once correction "$P" german_correction.py --data "$DATA" --texts "$prepared/made.txt" --folder "$built/embedded-de" --write
+    once card "$P" german_card.py --built "$built" --before "$shipped/embedded-de" --data "$DATA"
+    echo "$built/embedded-de"
+}
+case ${1:-} in
+english | german) "$1" ;;
+tiny)
+    once tiny "$P" tiny.py --out "$OUT/made-up"
+    export DATA=$OUT/made-up/data WEIGHTS=$OUT/made-up/weights WITHOUT_SCREEN=1 WITHOUT_LARGE=1 TEACHERS=1
+    export B0=16 B1=16 B2=64 B3=16 BV=16 S0=4 S1=6 S3=6 EPOCHS=1
+    english
+    ;;
+*) echo "run.sh english, german or tiny: say which" >&2 && exit 2 ;;
+esac

@@ -175,3 +175,35 @@ def test_a_model_that_answers_nothing_of_the_scheme_is_named_before_any_other_re
     said = refused(capsys, "posts.csv", "--split", "dev", "-m", "keywords:words.txt", "-m", "majority@edos")
     assert "majority@edos answers sexist" in said
     assert read == []
+
+
+TARGETED = """id,text,hate.gold,target
+1,you grumblefop,hateful,bakers
+2,hello baker,not hateful,bakers
+3,a kind grumblefop,not hateful,bakers
+4,cooks burn it all,hateful,cooks
+5,grumblefop cooks,hateful,cooks|bakers
+6,a quiet cook,not hateful,cooks
+7,about nobody,not hateful,
+"""
+
+
+def test_by_gives_rates_by_group_and_the_ratios_between_them(folder, capsys):
+    (folder / "targeted.csv").write_text(TARGETED)
+    found = evaluated(capsys, "targeted.csv", "--model", "keywords:words.txt", "--by", "target")
+    groups = found["questions"]["hate"]["models"]["keywords:words.txt"]["groups"]
+    rates = {name: {key: figure["value"] for key, figure in each.items()} for name, each in groups["rates"].items()}
+    # Bakers: 1, 2, 3 and 5, of which 1, 3 and 5 are flagged. Cooks: 4, 5 and 6, of which 5 is.
+    assert (rates["bakers"]["selection_rate"], rates["bakers"]["recall"], rates["bakers"]["fpr"]) == (0.75, 1.0, 0.5)
+    assert (rates["cooks"]["selection_rate"], rates["cooks"]["recall"], rates["cooks"]["fpr"]) == (
+        pytest.approx(1 / 3), 0.5, 0.0,
+    )  # fmt: skip
+    assert groups["between"]["demographic_parity_ratio"]["value"] == pytest.approx((1 / 3) / 0.75)
+    assert groups["between"]["equalised_odds_ratio"]["value"] == 0, "no cook is flagged without cause, bakers are"
+
+
+def test_by_an_unknown_column_is_one_clear_line(folder, capsys):
+    (folder / "targeted.csv").write_text(TARGETED)
+    line = refused(capsys, "targeted.csv", "--model", "majority", "--by", "targets")
+    assert "There is no column 'targets' to group by; the columns are id, text" in line
+    assert "Did you mean 'target'" in line

@@ -261,3 +261,19 @@ def test_compare_ranks_frames_of_predictions(tmp_path):
     assert result.frame.select("rank", "system", "value").rows()[0] == (1, "right", 1.0)
     assert result.frame["mark"].to_list() == [None, "baseline"]
     assert result.html(tmp_path / "report").is_file()
+
+
+def test_fairness_by_group_comes_as_a_frame():
+    posts = pl.DataFrame(
+        {
+            "text": ["grumblefop baker", "a kind baker", "grumblefop cook", "cooks"],
+            "hate.gold": ["hateful", "not hateful", "hateful", "not hateful"],
+            "target": ["bakers", "bakers", "cooks", "cooks"],
+        }
+    )
+    found = davy.evaluate("majority", posts, by="target", resamples=50).fairness("hate")
+    assert set(found["group"]) == {"", "bakers", "cooks"}
+    accuracy = found.filter(figure="accuracy", group="bakers")
+    assert accuracy.select("value", "n").row(0) == (0.5, 2)
+    with pytest.raises(davy.UserError, match="There are no groups: name their column"):
+        davy.evaluate("majority", posts, resamples=50).fairness("hate")

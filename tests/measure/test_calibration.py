@@ -8,7 +8,15 @@ from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as their_log_loss
 
 from davy.core import UserError
-from davy.measure.calibration import brier, calibration_error, fit_temperature, log_loss, probabilities, reliability
+from davy.measure.calibration import (
+    brier,
+    calibration_error,
+    fit_temperature,
+    log_loss,
+    probabilities,
+    reliability,
+    risk_by_coverage,
+)
 from davy.measure.intervals import Bootstrap
 
 NONE = Bootstrap(resamples=0)
@@ -83,3 +91,12 @@ def test_numbers_that_are_no_probabilities_are_refused():
         fit_temperature([float("inf")], [1])
     with pytest.raises(UserError, match="codes from 0 to 1; got 0 to 5"):
         log_loss(np.zeros((2, 2)), [0, 5])
+
+
+def test_risk_by_coverage_counts_wrong_answers_among_the_surest():
+    # By hand, surest first: right, wrong, then two of one confidence that come together, one of them right.
+    coverage, risk = risk_by_coverage([0.6, 0.9, 0.8, 0.6], [1, 1, 0, 0])
+    assert coverage.tolist() == [0.25, 0.5, 1.0]
+    assert risk.tolist() == [0.0, 0.5, 0.5]
+    with pytest.raises(UserError, match="nothing to answer"):
+        risk_by_coverage([], [])

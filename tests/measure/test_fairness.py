@@ -7,7 +7,7 @@ import pytest
 
 from davy.core import UserError
 from davy.measure.classification import metric_with_interval
-from davy.measure.fairness import auc_by_group, between_groups, group_rates
+from davy.measure.fairness import auc_by_group, between_groups, counterfactual_gap, group_rates
 from davy.measure.groups import by_group, gap, memberships
 from davy.measure.intervals import Bootstrap
 
@@ -113,3 +113,16 @@ def test_any_metric_splits_by_a_column_of_a_frame():
     assert gap(dict(found.select("target", "value").rows()[1:])) == ("b", "a", pytest.approx(1 / 3))
     with pytest.raises(UserError, match=r"There is no column 'targets'; .* Did you mean 'target'"):
         by_group(frame, "targets", lambda gold: gold, "gold")
+
+
+def test_the_counterfactual_gap_is_the_mean_difference_of_two_versions_of_a_sentence():
+    # By hand: 0.1, 0.2 and 0.6 differ by 0.1, 0.4 and 0.5, on average by 1/3; 0.5 and 0.5 by nothing; 0.9 is alone.
+    scores, flagged = [0.1, 0.2, 0.6, 0.5, 0.5, 0.9], [False, False, True, True, True, True]
+    gap_, flips = counterfactual_gap(scores, flagged, np.array([0, 0, 0, 1, 1, 2]), bootstrap=NONE)
+    assert gap_.value == pytest.approx((1 / 3 + 0) / 2)
+    assert flips.value == pytest.approx((2 / 3 + 0) / 2), "of three pairs of the first sentence, two have two answers"
+    assert gap_.n == 2, "sentences, not items"
+
+
+def test_a_sentence_in_one_version_has_no_counterfactual_gap():
+    assert [m.note for m in counterfactual_gap([0.3], [True], np.array([0]))] == ["not defined: no sentence twice"] * 2

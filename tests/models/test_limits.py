@@ -106,3 +106,18 @@ def test_scores_with_and_without_doubts_join():
     assert joined.columns()["unsure"] == ["hate", None]
     assert joined.columns()["unsupported_language"] == [None, None]
     assert joined.take(np.array([1])).unsure["hate"].tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Ich hasse Frauen.", "hateful > misogynistic; offensive"),
+        ("Ich hasse Frauen nicht.", "none"),
+        ("kill all muslims", "hateful > threatening language; hateful > muslims; offensive"),
+        ("I am a Muslim and I like tea", "none"),
+        ("Meine Nachbarn sind Muslime und backen gern.", "none"),
+        ("Ich hasse all diese stupid women, they are disgusting", "hateful > misogynistic; offensive"),
+    ],
+)
+def test_plain_sentences_get_the_verdict_that_a_person_would_give(text, verdict):
+    assert load("embedded").score(frame(text)).columns()["verdict"] == [verdict]

@@ -19,11 +19,11 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Learning, Models, check_names, load_scorers, score_posts
 from davy.actions.settled import answer_columns
 from davy.compare import evaluate as comparison
-from davy.compare.gold import settled_answers
+from davy.compare.gold import ROW, settled_answers
 from davy.compare.page import page
 from davy.compare.predictions import Predictions, align_predictions, read_predictions, shared_questions
 from davy.compare.results import figures_table, record
-from davy.core.errors import UserError
+from davy.core.errors import UserError, nearest
 from davy.core.scorer import label_advice
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
@@ -47,6 +47,7 @@ def evaluate(
     gold: Sequence[str] = (),
     everywhere: bool = False,
     unseen: bool = False,
+    by: str | None = None,
     texts: bool = True,
     bootstrap: Bootstrap | None = None,
     images: Path | None = None,
@@ -57,13 +58,16 @@ def evaluate(
     `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `everywhere` measures yes/no
     child questions on all posts, as no where they don't apply; `texts` keeps the posts' texts for the lists of errors.
     `images` is the folder of the pictures that posts name. Each model makes one scoring pass. Posts that a model learnt
-    from are counted beside its figures; with `unseen` they are left out for all models.
+    from are counted beside its figures; with `unseen` they are left out for all models. `by` is a column that names
+    the groups a post is about (`women|muslims`): rates by group and fairness ratios come with every yes/no question.
     """
     if not models and not predictions:
         raise UserError("Say what to measure: --model M (davy model list), or --predictions FILE.")
     check_names([*models, *predictions])
     source = load_posts(posts)
     chosen, part = select_split(source.frame, split, reporter)
+    if by is not None:
+        _check_column(chosen, by)
     scorers = load_scorers(models, Learning(gold, questions), images=images)
     among = tuple({q.name: q for scorer in reversed(scorers.values()) for q in scorer.questions}.values())
     rules, columns = answer_columns(
@@ -86,6 +90,7 @@ def evaluate(
         data=data_hash(chosen, columns),
         settings={"file": source.name, "scheme": f"{rules.name} {rules.version}", "split": part},
         bootstrap=bootstrap or Bootstrap(),
+        groups=None if by is None else (by, chosen[by].cast(pl.String).to_list()),
     )
     if not texts:
         return found
@@ -113,6 +118,14 @@ def errors_frame(evaluation: comparison.Evaluation) -> pl.DataFrame:
     ]  # fmt: skip
     names = ["question", "model", "id", "text", "gold", "predicted"]
     return pl.DataFrame(rows, schema={**dict.fromkeys(names, pl.String), "confidence": pl.Float64}, orient="row")
+
+
+def _check_column(posts: pl.DataFrame, by: str) -> None:
+    columns = [name for name in posts.columns if name != ROW]
+    if by not in columns:
+        raise UserError(
+            f"There is no column {by!r} to group by; the columns are {', '.join(columns)}.{nearest(by, columns)}"
+        )
 
 
 def _check_models(scorers: Mapping[str, Scorer], scheme: Scheme) -> None:

@@ -16,6 +16,7 @@ from davy.compare.mistakes import mistake_table
 from davy.compare.results import (
     calibration_table,
     confusion_table,
+    fairness_tables,
     label_table,
     memory_note,
     overall_table,
@@ -57,6 +58,10 @@ def evaluate(
     unseen: Annotated[
         bool, typer.Option("--unseen", help="Leave out posts that one of the models learnt from.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="C", help="Rates and fairness ratios by the groups that column C names."),
+    ] = None,
     errors: Annotated[
         int, typer.Option("--errors", metavar="N", min=0, help="List so many errors, the surest first; 0: no texts.")
     ] = 5,
@@ -88,6 +93,8 @@ def evaluate(
       davy evaluate edos/ --corpus edos --split dev --model embedded-en --out report
 
       davy evaluate posts.csv --gold label --scheme hate --predictions mine.csv
+
+      davy evaluate posts.csv --model embedded --by target
     """
 
     check_folder(out)
@@ -102,6 +109,7 @@ def evaluate(
             gold=gold or [],
             everywhere=everywhere,
             unseen=unseen,
+            by=by,
             texts=errors > 0,
             bootstrap=Bootstrap(resamples=resamples, seed=seed),
             images=images,
@@ -131,6 +139,8 @@ def _print(evaluation: Evaluation, errors: int) -> None:
             matrix = confusion_table(result, model)
             if matrix is not None and len(matrix.columns) <= 7:
                 out.print(matrix.rich())
+        for table in fairness_tables(result, evaluation.by):
+            out.print(table.rich())
         pairs = pair_table(result)
         if pairs is not None:
             out.print(pairs.rich())

@@ -8,13 +8,14 @@ scoring pass a detector has been made before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import combinations
 
 import numpy as np
 
 from davy.compare.gold import Gold
+from davy.compare.group_metrics import GroupMetrics, measure_groups
 from davy.compare.metrics import NO_ANSWER, classification_metrics, confusion_with_gaps, macro_f1_of_labels
 from davy.compare.mistakes import Mistake, find_mistakes
 from davy.compare.predictions import Predictions
@@ -52,6 +53,8 @@ class ModelMetrics:
     precision_recall: Curve = ()
     """Recalls and precisions, from strict to lenient."""
     reliability: tuple[Bin, ...] = ()
+    groups: GroupMetrics | None = None
+    """Figures by group, where the evaluation has groups and the question is yes/no."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ class Evaluation:
     ids: tuple[str, ...] = field(default=(), repr=False)
     texts: tuple[str | None, ...] = field(default=(), repr=False)
     """The posts' ids and texts, for the lists of errors; none where nobody should read them."""
+    by: str = ""
+    """The column that names each post's groups; "" where none was asked for."""
 
     @property
     def models(self) -> dict[str, str]:
@@ -115,8 +120,12 @@ def evaluate(
     settings: dict[str, str] | None = None,
     bootstrap: Bootstrap | None = None,
     tests: bool = True,
+    groups: tuple[str, Sequence[str | None]] | None = None,
 ) -> Evaluation:
-    """Return every detector's figures on every question that it answers, and the paired tests unless told not to."""
+    """Return every detector's figures on every question that it answers, and the paired tests unless told not to.
+
+    `groups` are a column's name and its cells, one a post, for figures by group.
+    """
     bootstrap = bootstrap or Bootstrap()
     settings = settings or {}
     results = []
@@ -124,12 +133,18 @@ def evaluate(
         answering = [predictions for predictions in detectors if gold.question.name in predictions.labels]
         silent = tuple(predictions.name for predictions in detectors if predictions not in answering)
         models = tuple(_model_metrics(gold, predictions, title, data, settings, bootstrap) for predictions in answering)
+        if groups is not None:
+            models = tuple(
+                replace(model, groups=measure_groups(gold, predictions, groups[1], bootstrap))
+                for model, predictions in zip(models, answering, strict=True)
+            )
         pairs = _pairs(gold, answering, bootstrap) if tests else ()
         results.append(QuestionResult(gold, models, pairs, silent))
     if not any(result.models for result in results):
         asked = ", ".join(gold.question.name for gold in golds)
         raise UserError(f"No model answers what the posts have settled answers to ({asked}). Name another model")
-    return Evaluation(tuple(results), title, data, bootstrap.seed, settings, predictions=tuple(detectors))
+    by = "" if groups is None else groups[0]
+    return Evaluation(tuple(results), title, data, bootstrap.seed, settings, predictions=tuple(detectors), by=by)
 
 
 def _model_metrics(

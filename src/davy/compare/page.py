@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from davy.compare.evaluate import Evaluation, ModelMetrics, QuestionResult
 from davy.compare.mistakes import mistake_table
-from davy.compare.results import calibration_table, confusion_table, label_table, overall_table, pair_table
+from davy.compare.results import (
+    calibration_table,
+    confusion_table,
+    fairness_tables,
+    label_table,
+    overall_table,
+    pair_table,
+)
 from davy.core import Metric
 from davy.core.scheme import Question
 from davy.report import Column, Page, Provenance, Table
@@ -31,6 +38,8 @@ def page(evaluation: Evaluation, *, command: str = "") -> Page:
     )
     for result in evaluation.results:
         _section(made, result)
+        for table in fairness_tables(result, evaluation.by):
+            made.table(_narrow(table))
         for model in result.models if evaluation.texts else ():
             mistakes = evaluation.mistakes(result, model.name)
             if mistakes:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from davy.compare.evaluate import Evaluation, ModelMetrics, QuestionResult
+from davy.compare.group_metrics import GroupMetrics, group_tables
 from davy.core import Metric
 from davy.report import Column, Table
 
@@ -133,6 +134,12 @@ def pair_table(result: QuestionResult) -> Table | None:
     return Table.of(columns, rows, title=f"{result.question.name}: is one better?")
 
 
+def fairness_tables(result: QuestionResult, by: str) -> list[Table]:
+    """Return the tables by group; none where there are no groups or the question is not yes/no."""
+    found = {model.name: model.groups for model in result.models if model.groups is not None}
+    return group_tables(result.question.name, by, found) if found else []
+
+
 def figures_table(evaluation: Evaluation) -> Table:
     """Return every figure as one row, for spreadsheets."""
     rows = []
@@ -184,6 +191,16 @@ def _model(model: ModelMetrics) -> dict[str, Any]:
         "roc": [list(point) for point in model.roc],
         "precision_recall": [list(point) for point in model.precision_recall],
         "reliability": [asdict(found) for found in model.reliability],
+        **({} if model.groups is None else {"groups": _groups(model.groups)}),
+    }
+
+
+def _groups(found: GroupMetrics) -> dict[str, Any]:
+    return {
+        "between": {name: metric.to_dict() for name, metric in found.between.items()},
+        "rates": {
+            group: {name: metric.to_dict() for name, metric in rates.items()} for group, rates in found.rates.items()
+        },
     }
 
 

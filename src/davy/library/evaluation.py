@@ -144,6 +144,27 @@ class EvaluationResult:
         every = errors_frame(replace(self.evaluation, results=(result,)))
         return every.filter(pl.col("model").is_in(names)).drop("question")
 
+    def fairness(self, question: str | None = None) -> pl.DataFrame:
+        """Return rates by group and ratios between groups: a row for each detector, group ("" is between) and figure.
+
+        Example:
+            davy.evaluate("embedded", dev, by="target").fairness("hate")
+        """
+        result = self._result(question)
+        if not any(model.groups for model in result.models):
+            raise UserError(
+                "There are no groups: name their column, davy.evaluate(…, by=COLUMN), for a yes/no question."
+            )
+        rows = [
+            {"model": model.name, "group": group, "figure": metric.name, "value": metric.value, "low": metric.low,
+             "high": metric.high, "n": metric.n, "note": metric.note}
+            for model in result.models
+            if model.groups is not None
+            for group, found in {"": model.groups.between, **model.groups.rates}.items()
+            for metric in found.values()
+        ]  # fmt: skip
+        return pl.DataFrame(rows, infer_schema_length=None)
+
     def html(self, folder: str | Path) -> Path:
         """Write report.html, figures.csv, results.json and errors.csv into a folder; return the page.
 
@@ -180,13 +201,14 @@ def evaluate(
     gold: Mapping[str, str] | None = None,
     scheme: str | Scheme | None = None,
     text: str | None = None,
+    by: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> EvaluationResult:
     """Return how good detectors are on posts with settled answers, and whether one is better than another.
 
     `gold` names the column of each question; without it every column `Q.gold` counts. A child question is measured on
-    the posts whose settled parent answer leads to it.
+    the posts whose settled parent answer leads to it. `by` is a column of groups (`women|muslims`), for `fairness()`.
 
     Example:
         result = davy.evaluate({"mine": detector, "words": "keywords:words.txt"}, dev, gold={"hate": "label"})
@@ -200,7 +222,7 @@ def evaluate(
     bootstrap = Bootstrap(resamples=resamples, seed=seed)
     frame = to_posts(posts, text)
     asked, entries = list(gold or ()), gold_entries(gold)
-    found = run(frame, scorers, scheme=scheme, questions=asked, gold=entries, bootstrap=bootstrap)
+    found = run(frame, scorers, scheme=scheme, questions=asked, gold=entries, by=by, bootstrap=bootstrap)
     return EvaluationResult(found, frame)
 
 

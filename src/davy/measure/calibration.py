@@ -154,6 +154,20 @@ def calibration_error(
     return bootstrap.metrics(["ece", "mce"], features, gaps)
 
 
+def risk_by_coverage(confidence: ArrayLike, right: ArrayLike) -> tuple[Floats, Floats]:
+    """Return shares of items answered, and the share of wrong answers among them, the surest items first.
+
+    Items of one confidence are answered together, so that their order plays no part.
+    """
+    sure, hits = _pair(confidence, right)
+    if not len(sure):
+        raise UserError("No items, so there is nothing to answer. Give probabilities and answers")
+    order = np.argsort(-sure, kind="stable")
+    last = np.flatnonzero(np.append(np.diff(sure[order]) != 0, True))
+    answered = last + 1.0
+    return answered / len(sure), np.cumsum(1 - hits[order])[last] / answered
+
+
 def _places(sure: Floats, bins: int, equal_mass: bool) -> tuple[Ints, Floats]:
     """Return each item's bin and the bins' edges; a confidence of 1 belongs to the last bin."""
     if bins < 1:

@@ -86,6 +86,33 @@ def between_groups(
     return found if together is None else [replace(metric, clusters=len(features)) for metric in found]
 
 
+def counterfactual_gap(
+    scores: ArrayLike, flagged: ArrayLike, sentences: Ints, *, bootstrap: Bootstrap | None = None
+) -> list[Metric]:
+    """Return how much a score moves when one identity stands for another (Garg and others, 2019).
+
+    `sentences` numbers the items that differ in the identity alone. `counterfactual_gap` is the mean difference of the
+    scores of two such items, first within a sentence and then over sentences; `counterfactual_flips` is the share of
+    such pairs with two answers. Sentences with one item are left out; whole sentences are resampled.
+    """
+    values, said = np.asarray(scores, dtype=np.float64), np.asarray(flagged, dtype=bool)
+    if not len(values) == len(said) == len(sentences):
+        raise UserError(f"{len(values)} scores, {len(said)} answers and {len(sentences)} sentences; give one a row")
+    bootstrap = bootstrap or Bootstrap()
+    features = []
+    for number in np.unique(sentences):
+        inside = sentences == number
+        n = int(inside.sum())
+        if n > 1:
+            ordered, yes, pairs = np.sort(values[inside]), int(said[inside].sum()), n * (n - 1) / 2
+            apart = float((ordered * (2 * np.arange(n) - n + 1)).sum())  # the sum of all pairs' differences
+            features.append([apart / pairs, yes * (n - yes) / pairs, 1.0])
+    names = ("counterfactual_gap", "counterfactual_flips")
+    if not features:
+        return [Metric(name, None, 0, level=bootstrap.level, note="not defined: no sentence twice") for name in names]
+    return bootstrap.metrics(names, np.array(features), lambda sums: sums[..., :2] / sums[..., 2:])
+
+
 def auc_by_group(
     gold: ArrayLike,
     scores: ArrayLike,

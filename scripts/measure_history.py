@@ -1,0 +1,196 @@
+"""Measure every detector that was released, with today's code on today's posts and suites: docs/detectors/history.md.
+
+    python scripts/measure_history.py --data DIR --cache DIR           all of them, out of the history of git
+    python scripts/measure_history.py --data DIR --cache DIR --shipped the shipped ones alone, against history.json
+
+With `--shipped` nothing is written: exit 1 where a figure lies below the interval that is on record. English posts are
+development ones; the large detector reads a fixed sample of them. German posts that no release learnt from don't exist
+here, so German has suites alone; what the cards said out of fold is on the page. Needs a clone with its history.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from detector_scores import LANGUAGES, markdown, picture, score_texts, scorer_of, shown, write_block, write_plot
+
+sys.path.insert(0, str(Path(__file__).parent / "build_embedded"))
+
+from corpora import Post, labelled
+
+from davy import suites
+from davy.check.answer_cache import AnswerCache
+from davy.check.metrics import cells
+from davy.check.run import run_suite
+from davy.core import Metric
+from davy.core.scorer import Scorer
+from davy.measure.classification import metric_with_interval
+from davy.models.load import open_folder
+from davy.report.plots import line
+
+ROOT = Path(__file__).parents[1]
+SMALL, LARGE, GERMAN = "embedded-en", "embedded-en-large", "embedded-de"
+POSTS = {"R1–4 dev": ("dynahate", "hate"), "R5–7 dev": ("hatemojibuild", "hate"), "EDOS A dev": ("edos", "sexist")}
+SUITES = {"en": ("emoji-en", "sexism-en", "identities-en"), "de": ("emoji-de", "identities-de")}
+SAMPLE = 500
+"""So many posts of a corpus the large detector reads: whole corpora take it an hour over all its releases."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A detector as it was released: the commit that brought its weights or numbers, and what changed."""
+
+    detector: str
+    commit: str
+    what: str
+
+    @property
+    def folder(self) -> str:
+        """Where the release lies in its commit."""
+        moved = self.detector == LARGE and self.commit == "115009a"
+        return f"packages/davy-large/src/davy_large/{LARGE}" if moved else f"src/davy/models/weights/{self.detector}"
+
+
+RELEASES = (
+    Release(SMALL, "d4c1c10", "first, one student of MiniLM"),
+    Release(SMALL, "722ac6e", "the mean of two students"),
+    Release(SMALL, "bbbf23f", "ranges of activations measured once"),
+    Release(SMALL, "115009a", "answers decoded together, long texts in windows"),
+    Release(LARGE, "d4c1c10", "first, seven layers of mpnet"),
+    Release(LARGE, "0bba3a2", "twelve layers in four bits"),
+    Release(LARGE, "233a424", "measured ranges, uint8 matrices"),
+    Release(LARGE, "115009a", "answers decoded together, long texts in windows"),
+    Release(GERMAN, "147e882", "convolutions that learnt German through English"),
+    Release(GERMAN, "c9de2ea", "taught by a language model"),
+    Release(GERMAN, "232d89f", "uint8 matrices, measured ranges"),
+    Release(GERMAN, "d0856f4", "GAHD, English layers, written texts"),
+    Release(GERMAN, "115009a", "a correction for plain sentences"),
+)
+
+
+def open_release(release: Release, cache: Path) -> tuple[Scorer, str]:
+    """Return a released detector, unpacked from git, and the hash of its weights."""
+    place = cache / f"{release.detector}-{release.commit}"
+    if not (place / release.folder / "manifest.json").is_file():
+        line_ = ["git", "-C", str(ROOT), "archive", release.commit, release.folder]
+        packed = subprocess.run(line_, check=True, capture_output=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(place, filter="data")
+    folder = place / release.folder
+    return open_folder(folder), hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest()[:12]
+
+
+def dev_posts(data: Path) -> dict[str, list[Post]]:
+    """Return the development posts by corpus."""
+    posts = [post for post in labelled(data) if post.part == "dev"]
+    return {name: [post for post in posts if post.corpus == name] for name, _ in POSTS.values()}
+
+
+def figures(scorer: Scorer, detector: str, posts: dict[str, list[Post]], cache: Path) -> dict[str, Metric]:
+    """Return macro-F1 on development posts (English) and accuracy on the suites."""
+    found = {}
+    lang = LANGUAGES[detector]
+    for title, (corpus, question) in POSTS.items() if lang == "en" else ():
+        chosen = posts[corpus]
+        if detector == LARGE and len(chosen) > SAMPLE:
+            chosen = [chosen[i] for i in sorted(np.random.default_rng(1).permutation(len(chosen))[:SAMPLE])]
+        scores = score_texts(scorer, [post.text for post in chosen], cache)
+        gold = [str(post.answers[question][0] == 1) for post in chosen]
+        found[title] = metric_with_interval("macro_f1", gold, [str(bool(it)) for it in scores.flagged[question]])
+    for name in SUITES[lang]:
+        if detector == LARGE and name == "emoji-en" and not _is_known(scorer, cache):
+            print(f"{detector} {scorer.version} reads {name}: minutes", file=sys.stderr, flush=True)
+        suite = suites.load(name)
+        run = run_suite(suite, scorer, name=detector, cache=AnswerCache(cache / "suites"))
+        found[name] = next(iter(cells(suite, run, ()))).accuracy
+    return found
+
+
+def _is_known(scorer: Scorer, cache: Path) -> bool:
+    suite = suites.load("emoji-en")
+    return bool(AnswerCache(cache / "suites").read(scorer.name, scorer.version, suite.digest, suite.question))
+
+
+def measure_all(posts: dict[str, list[Post]], cache: Path) -> list[dict[str, Any]]:
+    """Return every release with its figures, oldest first within a detector."""
+    rows = []
+    for release in RELEASES:
+        scorer, weights = open_release(release, cache)
+        found = figures(scorer, release.detector, posts, cache)
+        print(release.detector, release.commit, {name: round(m.value or 0, 3) for name, m in found.items()}, flush=True)
+        rows.append({"detector": release.detector, "commit": release.commit, "what": release.what,
+                     "version": scorer.version, "weights": weights,
+                     "figures": {name: metric.to_dict(4) for name, metric in found.items()}})  # fmt: skip
+    return rows
+
+
+def write_docs(rows: list[dict[str, Any]], docs: Path) -> None:
+    """Write the record, the page's tables and the picture."""
+    parts = []
+    series: dict[str, list[tuple[int, float]]] = {}
+    for detector in LANGUAGES:
+        mine = [row for row in rows if row["detector"] == detector]
+        names = list(mine[0]["figures"])
+        header = ("release", "weights", "what changed", *names)
+        table = [
+            (f"`{row['commit']}`", f"`{row['weights']}`", row["what"],
+             *(shown(Metric.from_dict(row["figures"][name])) for name in names))
+            for row in mine
+        ]  # fmt: skip
+        parts.append(f"### {detector}\n{markdown(header, table)}")
+        shipped = ("R1–4 dev", "emoji-en") if LANGUAGES[detector] == "en" else ("emoji-de", "identities-de")
+        for name in shipped:
+            series[f"{detector.removeprefix('embedded-')}: {name}"] = [
+                (i, row["figures"][name]["value"]) for i, row in enumerate(mine, 1)
+            ]
+    page = docs / "detectors/history.md"
+    write_block(page, "releases", "\n\n".join(parts))
+    plot = line(series, title="Releases of the detectors, measured with today's code", x="release", y="figure")
+    write_plot(plot, docs / "pictures", "history")
+    write_block(page, "picture", picture("history", "Figures of each detector by release"))
+    (docs / "detectors/history.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def check_shipped(posts: dict[str, list[Post]], cache: Path, record: Path, detectors: list[str]) -> int:
+    """Print the shipped detectors' figures beside the record; return 1 where one lies below its interval."""
+    rows = json.loads(record.read_text("utf-8"))
+    fallen = 0
+    for detector in detectors:
+        last = [row for row in rows if row["detector"] == detector][-1]
+        for name, now in figures(scorer_of(detector), detector, posts, cache).items():
+            before = Metric.from_dict(last["figures"][name])
+            is_worse = now.value is not None and before.low is not None and now.value < before.low
+            fallen += is_worse
+            print(f"{detector:<18} {name:<14} {shown(now)}   on record {shown(before)}{'  WORSE' if is_worse else ''}")
+    return 1 if fallen else 0
+
+
+def main() -> int:
+    """Measure the releases and write the page, or check the shipped detectors."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--shipped", action="store_true")
+    parser.add_argument("--detector", action="append", choices=list(LANGUAGES), help="with --shipped: this one alone")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    args = parser.parse_args()
+    posts = dev_posts(args.data)
+    if args.shipped:
+        record = args.docs / "detectors/history.json"
+        return check_shipped(posts, args.cache, record, args.detector or list(LANGUAGES))
+    write_docs(measure_all(posts, args.cache), args.docs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
