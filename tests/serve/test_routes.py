@@ -102,6 +102,20 @@ POST /people/{user_id}/new-password                                         >---
 GET  /projects/new                                                          >------++
 POST /projects/new/upload                                                   >------++
 
+# schemes of one's own: the one in these addresses is the manager of q's
+GET  /schemes                                                               >------++
+POST /schemes                                                               >------++
+GET  /schemes/{draft_id}                                                    >------+-
+POST /schemes/{draft_id}                                                    >------+-
+GET  /schemes/{draft_id}/preview                                            >------+-
+GET  /schemes/{draft_id}/scheme.yaml                                        >------+-
+POST /schemes/{draft_id}/questions                                          >------+-
+GET  /schemes/{draft_id}/questions/{question_number}                        >------+-
+POST /schemes/{draft_id}/questions/{question_number}                        >------+-
+POST /schemes/{draft_id}/questions/{question_number}/{act}                  >------+-
+POST /schemes/{draft_id}/bring-back/{edit}                                  >------+-
+POST /schemes/{draft_id}/{act}                                              >------+-
+
 # challenges: the annotator leads a team, the manager organises, who left has accepted the rules
 GET  /api/challenges                                                        >++++++++
 GET  /api/challenges/{challenge_id}                                         >++++++++
@@ -219,6 +233,7 @@ GET  /projects/{project_id}/coding                                          >-++
 POST /projects/{project_id}/coding/begin                                    >-+++----
 POST /projects/{project_id}/coding/codes                                    >-+++----
 POST /projects/{project_id}/coding/codes/{code_id}                          >-+++----
+POST /projects/{project_id}/coding/draft                                    >--------
 GET  /projects/{project_id}/coding/draft.yaml                               >-+++----
 POST /projects/{project_id}/coding/posts                                    >-+++----
 

@@ -222,8 +222,8 @@ def test_wrong_fields_are_said_at_the_form(site):
         ({"name": "new"}, "address of a page"),
         ({"title": ""}, "title"),
         ({"start": "preset:nothing"}, "preset or a scheme"),
-        ({"start": "scheme:nothing"}, "no scheme"),
-        ({"start": "scheme:../../etc/passwd"}, "no scheme"),
+        ({"start": "scheme:nothing"}, "no such scheme"),
+        ({"start": "scheme:../../etc/passwd"}, "no such scheme"),
         ({"roster": "ada boss"}, "no role boss"),
         ({"start": "preset:gmhp7k", "posts.1": "-1"}, "whole number"),
     ):

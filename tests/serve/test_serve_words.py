@@ -16,7 +16,7 @@ SERVE = Path(str(resources.files("davy.serve")))
 TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
 DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
-    "posts.kind.", "keys.revoked", "keys.expired",
+    "posts.kind.", "keys.revoked", "keys.expired", "scheme.problem.", "scheme.kind.",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
     "project.step.", "preset.", "editor.align.", "editor.place.", "editor.side.",
     "memes.step.", "memes.about.", "memes.counts.", "memes.do.", "memes.why.", "filter.violation.", "filter.missing.",

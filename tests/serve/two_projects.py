@@ -21,6 +21,7 @@ from davy.core.meme_layout import stack
 from davy.core.phase_kind import TASKS
 from davy.jobs.kinds import EXPORT, TRAIN
 from davy.schemes import load
+from davy.schemes.draft import draft_of
 from davy.store import (
     assignments,
     cases,
@@ -40,6 +41,7 @@ from davy.store import (
     posts,
     projects,
     rounds,
+    scheme_drafts,
     tables,
     teams,
     users,
@@ -145,6 +147,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
         entry = Entry("entry1", round_.id, "entry1", annotator, "hateful", fooled=True)
         words = {"text": "the lamp of p is written 🔦", "lang": "en", "key": "k", "bands": ["b"]}
         entries.add(db, round_, entry, load("hate"), {"hate": ("hateful",)}, **words)
+        own_scheme = draft_of(load("hate"), name="lamps")
+        scheme_draft = scheme_drafts.create(db, site.people["manager of q"].id, own_scheme)
     return {
         **fill_challenge(site),
         "project_id": "p",
@@ -160,6 +164,10 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "/projects/{project_id}/phases/{name}/review name": "set",
         "/static/{name:path} name": "davy.css",
         "act": "retire",
+        "draft_id": scheme_draft.id,
+        "question_number": "1",
+        "edit": "1",
+        "/schemes/{draft_id}/{act} act": "restore",
         "assignment_id": sheet.assignment.id,
         "item_id": item.id,
         "post": item.post,

@@ -63,6 +63,7 @@ from davy.store import (
     round_seeds,
     rounds,
     schema_versions,
+    scheme_drafts,
     schemes,
     sessions,
     shadows,
@@ -165,6 +166,7 @@ def fill_project(db: Connection, ada: str) -> None:
     asked = messages.ask(db, "pilot", "Warum? ß", by=ada, post=held.item.post)
     messages.answer(db, "pilot", asked.id, "Darum.", by=lin)
     responses.put(db, "pilot", ada, "survey", {"clarity": 4})
+    scheme_drafts.create(db, ada, {"name": "weather", "title": {"de": "Nässe"}, "questions": []})
     code = codes.create(db, "pilot", "Soße", by=ada)
     codes.put(db, "pilot", code.id, held.item.post, by=ada, note="n")
     meme = posts.add(db, Post("m", "of a meme", image="1" * 64), project="pilot", by=ada)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from davy.core import Label, Project, Question, Scheme, UserError, Wording
 from davy.core.scheme import fold_spelling
-from davy.schemes.rules import LONGEST, NAME, TAKEN
+from davy.schemes.draft import plain_name
+from davy.schemes.rules import LONGEST, NAME
 from davy.store import Connection, codes
 from davy.store.codes import Code
 
@@ -158,15 +159,8 @@ def _question(code: Code | None, under: Sequence[Code], names: dict[str | None, 
 def _question_names(parents: Iterable[Code]) -> dict[str | None, str]:
     """Return a name for each question: the code's own in plain letters, with a number where two would be alike."""
     names: dict[str | None, str] = {None: TOP}
-    taken = {TOP, *TAKEN}
     for code in parents:
-        letters = fold_spelling(code.name).replace("ä", "ae").replace("ö", "oe").replace("ü", "ue").replace("ß", "ss")
-        base = re.sub(r"[^a-z0-9]+", "-", letters).strip("-0123456789")[:60].strip("-") or "kind"
-        name, n = base, 2
-        while name in taken:
-            name, n = f"{base}-{n}", n + 1
-        taken.add(name)
-        names[code.id] = name
+        names[code.id] = plain_name(code.name, names.values(), otherwise="kind")
     return names
 
 

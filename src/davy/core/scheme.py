@@ -78,6 +78,11 @@ class Label:
         """Every way to write the label: its name, its code, its aliases."""
         return (self.name, *([self.code] if self.code else []), *self.aliases)
 
+    def shown_in(self, lang: str) -> str:
+        """Return what people read: the title, with the code that guidelines speak in before it."""
+        title = self.title.said_in(lang) or self.name
+        return f"{self.code} {title}" if self.code else title
+
     def fits_under(self, above: Collection[str]) -> bool:
         """Return whether the label may be chosen where the question's parent has these labels."""
         return not self.under or not set(self.under).isdisjoint(above)

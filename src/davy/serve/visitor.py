@@ -33,6 +33,8 @@ from davy.store.sessions import SignInSession
 from davy.store.users import User
 
 MOST_FIELDS = 100
+MOST_LARGE = 4_000
+"""Fields of the few forms that hold a long table, such as the labels of a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +101,15 @@ def allowed(act: str) -> Callable[[Visitor], User]:
     return check
 
 
-async def read_fields(request: Request) -> FormData:
+async def read_fields(request: Request, most: int = MOST_FIELDS) -> FormData:
     """Return a form's fields as they were sent, before any check."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
-        return await request.form(max_files=0, max_fields=MOST_FIELDS)
+        return await request.form(max_files=0, max_fields=most)
     try:  # the usual kind, in a tenth of the time
         body = (await request.body()).decode("latin-1")
         fields: list[tuple[str, Any]] = list(
-            parse_qsl(body, keep_blank_values=True, errors="replace", max_num_fields=MOST_FIELDS)
+            parse_qsl(body, keep_blank_values=True, errors="replace", max_num_fields=most)
         )
         return FormData(fields)
     except ValueError:
@@ -126,7 +128,14 @@ async def _form(request: Request) -> FormData:
     return fields
 
 
+async def _large_form(request: Request) -> FormData:
+    fields = await read_fields(request, MOST_LARGE)
+    check_form(request, fields)
+    return fields
+
+
 Form = Annotated[FormData, Depends(_form)]
+LargeForm = Annotated[FormData, Depends(_large_form)]
 
 
 def field(form: FormData, name: str, *, most: int = 500) -> str:

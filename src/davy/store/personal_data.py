@@ -38,6 +38,7 @@ from davy.store.tables import (
     phases,
     projects,
     responses,
+    scheme_drafts,
     sessions,
     sittings,
     tallies,
@@ -76,6 +77,7 @@ def export(db: Connection, user_id: str, *, project_id: str | None = None) -> di
         quiet = events_table.c.what != "post annotated"  # each stands below, with what was answered
         made["challenges"] = _rows(db, challenge_people, challenge_people.c.user_id == user_id)
         made["submissions"] = _rows(db, submissions, submissions.c.by == user_id)
+        made["schemes"] = _rows(db, scheme_drafts, scheme_drafts.c.owner == user_id)
         made["events"] = _rows(db, events_table, events_table.c.by == user_id, quiet)
     for name, table, column in _TABLES:
         where = [table.c[column] == user_id]
@@ -114,6 +116,7 @@ def delete_account(db: Connection, user_id: str, *, by: str, comments: bool = Tr
         gone += _forget(db, row.project, user_id, row.pseudonym, by=by, comments=comments)
     teams.forget_person(db, user_id, user.login)
     db.execute(delete(sessions).where(sessions.c.user_id == user_id))
+    db.execute(delete(scheme_drafts).where(scheme_drafts.c.owner == user_id))
     own_keys = list(db.scalars(select(api_keys.c.id).where(api_keys.c.owner == user_id)))
     db.execute(delete(api_usage).where(api_usage.c.key.in_(own_keys)))
     db.execute(update(suggestions).where(suggestions.c.by == user_id).values(key=None, session=None, client_token=None))

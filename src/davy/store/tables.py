@@ -571,6 +571,19 @@ coded = Table(
     table_index("ix_coded_post", "post"),
 )
 
+scheme_drafts = Table(
+    "scheme_drafts",
+    metadata,
+    Column("id", TextColumn, primary_key=True),
+    # Every save is a row, so that an earlier state can come back.
+    Column("edit", Integer, primary_key=True),
+    Column("owner", TextColumn, ForeignKey("users.id"), nullable=False),
+    Column("content", JsonColumn, nullable=False),
+    Column("saved_at", TimeColumn, nullable=False),
+    Column("removed_at", TimeColumn),
+    table_index("ix_scheme_drafts_owner", "owner", "id"),
+)
+
 # ---- capabilities with a module of their own ----------------------------------------------------
 
 from davy.store import challenge_tables as challenge_tables  # noqa: E402 — after `metadata`, which they join

@@ -42,6 +42,10 @@ class OptionView:
     priority: bool = False
     digit: str = ""
     """The key that chooses it, where the scheme's codes are digits."""
+    code: str = ""
+    """The short code that guidelines speak in, such as `2.1`."""
+    shown: str = ""
+    """The title with its code before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,8 @@ class QuestionView:
         return len(self.options) > MOST_SHOWN
 
     def title_of(self, label: str) -> str:
-        """Return a label's title; one that the question does not list is its own."""
-        return next((option.title for option in self.options if option.name == label), label)
+        """Return a label's title with its code; one that the question does not list is its own."""
+        return next((option.shown for option in self.options if option.name == label), label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,8 @@ def _view(
             under=_origin(scheme, (question.under[0], label.under))[1] if question.under and label.under else (),
             priority=label.priority,
             digit=label.code or "" if coded else "",
+            code=label.code or "",
+            shown=label.shown_in(lang),
         )
         grouped.setdefault(label.group or "", []).append(option)
     return QuestionView(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from anyio import to_thread
@@ -14,18 +14,17 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy import schemes as shipped
 from davy.annotate import images, project_creation, project_file
 from davy.annotate.settings import Contact, ProjectSettings, RosterPerson
 from davy.core import PROJECT_ROLES
 from davy.core.errors import UserError
 from davy.core.phase_kind import MAIN_KIND
-from davy.serve import render
+from davy.serve import render, scheme_choice
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.upload_form import UploadForm, credit_in, pictures_in, read_posts
 from davy.serve.visitor import allowed, field
-from davy.store import members, phases, post_pages, posts, projects, schemes, verdicts
+from davy.store import members, phases, post_pages, posts, projects, verdicts
 from davy.store.users import User
 
 if TYPE_CHECKING:
@@ -37,6 +36,8 @@ Sees = Annotated[User, Depends(allowed("see projects"))]
 Makes = Annotated[User, Depends(allowed("make projects"))]
 
 MOST_FROM_STORE = 200_000
+OWN = "own:"
+"""How a start names a scheme that its author wrote here, before its id."""
 
 
 @router.get("/projects")
@@ -60,9 +61,9 @@ def list_projects(request: Request, who: Sees) -> Response:
 
 
 @router.get("/projects/new")
-def new(request: Request, who: Makes, start: str = "") -> Response:  # noqa: ARG001 — asks for the permission
+def new(request: Request, who: Makes, start: str = "") -> Response:
     """Return the form for a new project, begun with a preset where one is chosen."""
-    return _page(request, {"start": start})
+    return _page(request, who, {"start": start})
 
 
 @router.post("/projects/new/upload")
@@ -70,14 +71,14 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
     """Make the project; what is wrong is shown at the form, with what was typed still there."""
     typed = {name: field(form, name, most=20_000) for name in ("start", "name", "title", "roster", "posts", "lang")}
     try:
-        plan = _plan(typed, form)
+        plan = await to_thread.run_sync(_plan, request, typed, form)
         frame = await read_posts(request, form) if typed["posts"] == "file" else None
         if typed["posts"] == "file" and frame is None:
             raise LocalizedError("no_file", status=422)
         async with pictures_in(request, form) as files:
             made = await to_thread.run_sync(_make, request, who, plan, frame, typed, files, credit_in(form))
     except UserError as error:
-        again = partial(_page, request, typed, wrong=render.error_text(request, error), status=error.status)
+        again = partial(_page, request, who, typed, wrong=render.error_text(request, error), status=error.status)
         return await to_thread.run_sync(again)
     base = context_of(request).settings.base_url.rstrip("/")
     if made.links:
@@ -107,7 +108,11 @@ def _make(
         pool = [frame] if frame is not None else []
         if typed["posts"] == "store":
             pool = _from_store(db, typed["lang"])
-        made = project_creation.create_project(db, plan, by=who.id, posts_in=pool)
+        own = None
+        if typed["start"].startswith(OWN):
+            own = scheme_choice.scheme_for_project(db, who, typed["start"].removeprefix(OWN))
+            plan = replace(plan, scheme=own[0].name)
+        made = project_creation.create_project(db, plan, by=who.id, posts_in=pool, scheme=own)
         images.add_pictures(db, made.project.id, pictures, by=who.id)
         if typed["posts"] == "store":
             verdicts.copy_published(db, made.project.id)
@@ -130,13 +135,15 @@ def _from_store(db: Any, lang: str) -> list[pl.DataFrame]:
     return parts
 
 
-def _plan(typed: dict[str, str], form: FormData) -> project_file.ProjectPlan:
+def _plan(request: Request, typed: dict[str, str], form: FormData) -> project_file.ProjectPlan:
     """Return what the form describes: a preset with its phases resized, or a scheme with one production phase."""
     kind, _, chosen = typed["start"].partition(":")
     if kind == "preset" and chosen in project_file.preset_names():
         plan = project_file.read_plan(chosen)
         plan = replace(plan, phases=tuple(_resized(phase, field(form, f"posts.{phase.name}")) for phase in plan.phases))
-    elif kind == "scheme" and chosen:
+    elif kind in ("own", "scheme"):
+        if kind == "scheme" and chosen not in _shared(request):
+            raise LocalizedError("no_scheme", status=404)
         answers = field(form, "answers") or "3"
         if not re.fullmatch(r"[1-9][0-9]?", answers):
             raise LocalizedError("whole_number", status=422)
@@ -169,13 +176,19 @@ def roster_of(text: str) -> tuple[RosterPerson, ...]:
     return tuple(people)
 
 
-def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: int = 200) -> Response:
+def _shared(request: Request) -> set[str]:
+    with context_of(request).store.read() as db:
+        return {name for name, _ in scheme_choice.shared_schemes(db, "en")}
+
+
+def _page(request: Request, who: User, typed: dict[str, str], *, wrong: str = "", status: int = 200) -> Response:
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
-        stored = {scheme.name for scheme in schemes.list_schemes(db)}
+        shared = scheme_choice.shared_schemes(db, lang)
+        own = scheme_choice.own_drafts(db, who, lang)
         langs = post_pages.languages(db, None)
     chosen = [name for name in project_file.preset_names() if typed.get("start") == f"preset:{name}"]
-    titles = dict(_titles(lang))
+    chosen_own = [it for it in own if typed.get("start") == f"{OWN}{it['id']}"]
     return render.page(
         request,
         "project_new.html",
@@ -184,7 +197,9 @@ def _page(request: Request, typed: dict[str, str], *, wrong: str = "", status: i
         typed={name: typed.get(name, "") for name in ("start", "name", "title", "roster", "posts", "lang")},
         presets=project_file.preset_names(),
         preset=project_file.read_plan(chosen[0]) if chosen else None,
-        schemes=[(name, titles.get(name, name)) for name in sorted(stored | set(titles))],
+        schemes=shared,
+        own=own,
+        start_name=chosen_own[0]["title"] if chosen_own else typed.get("start", "").partition(":")[2],
         langs=langs,
     )
 
@@ -194,9 +209,3 @@ def _contacts() -> tuple[Contact, ...]:
     return tuple(
         contact for preset in ("edos", "gmhp7k") for contact in project_file.read_plan(preset).settings.support
     )
-
-
-@cache
-def _titles(lang: str) -> tuple[tuple[str, str], ...]:
-    """Return the shipped schemes with their titles; they are read once, since that takes a while."""
-    return tuple((name, shipped.load(name).title.said_in(lang) or name) for name in shipped.names())

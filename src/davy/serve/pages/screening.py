@@ -32,8 +32,7 @@ def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: s
     results = screening.screening_results(db, place.project, phase, scheme, only=own)
     chosen = next((result for result in results if result.pseudonym == person), None)
     titles = {
-        question.name: {label.name: label.title.said_in(lang) or label.name for label in question.labels}
-        for question in scheme.questions
+        question.name: {label.name: label.shown_in(lang) for label in question.labels} for question in scheme.questions
     }
     return {
         "results": results,

@@ -70,7 +70,7 @@ def verdicts(
         "verdicts.html",
         posts=[_shown(context, scheme, post, words.lang) for post in settled],
         questions=[(each.name, each.title.said_in(words.lang) or each.name) for each in scheme.questions],
-        labels=[(label.name, label.title.said_in(words.lang) or label.name) for label in asked.labels],
+        labels=[(label.name, label.shown_in(words.lang)) for label in asked.labels],
         bases=[(name, bases[name], bases[name] / sum(bases.values())) for name in BASES if bases.get(name)],
         total=sum(bases.values()),
         chosen=chosen,
@@ -172,7 +172,7 @@ def _title(scheme: Scheme, name: str, lang: str) -> str:
 
 
 def _labels(scheme: Scheme, name: str, labels: tuple[str, ...], lang: str) -> str:
-    titles = {label.name: label.title.said_in(lang) or label.name for label in scheme.question(name).labels}
+    titles = {label.name: label.shown_in(lang) for label in scheme.question(name).labels}
     return ", ".join(titles.get(label, label) for label in labels)
 
 

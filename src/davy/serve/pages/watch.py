@@ -133,9 +133,7 @@ def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Schem
     """Return how often each label was given, question by question."""
     rows_of_questions = []
     for each in measured:
-        titles = {
-            label.name: label.title.said_in(lang) or label.name for label in scheme.question(each.question).labels
-        }
+        titles = {label.name: label.shown_in(lang) for label in scheme.question(each.question).labels}
         order = [
             *(label for label in titles if label in each.labels),
             *(label for label in each.labels if label not in titles),

@@ -1,0 +1,144 @@
+"""Schemes of one's own: the list, and a new one from nothing, a file, a copy, or a project's open coding.
+
+A scheme is its author's alone. Nobody else, no admin either, sees it before a project is made from it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy import schemes as shipped
+from davy.annotate import open_coding
+from davy.annotate.project_scheme import scheme_of
+from davy.core import Scheme
+from davy.core.errors import UserError
+from davy.schemes import draft
+from davy.schemes.draft import Values
+from davy.serve import render, scheme_choice
+from davy.serve.context import context_of
+from davy.serve.errors import LocalizedError
+from davy.serve.membership import Place, in_project
+from davy.serve.permissions import may
+from davy.serve.scheme_form import LONGEST_TITLE
+from davy.serve.upload_form import UploadForm
+from davy.serve.visitor import Form, allowed, field
+from davy.store import Connection, codes, members, projects, scheme_drafts
+from davy.store import schemes as stored_schemes
+from davy.store.users import User
+
+router = APIRouter(include_in_schema=False)
+
+Makes = Annotated[User, Depends(allowed("make projects"))]
+Codes = Annotated[Place, Depends(in_project("code posts"))]
+
+LARGEST_FILE = 256 * 1024
+
+
+@router.get("/schemes")
+def overview(request: Request, who: Makes) -> Response:
+    """Return the schemes that somebody wrote, and the ways to begin another."""
+    return _page(request, who)
+
+
+@router.post("/schemes")
+async def make(request: Request, who: Makes, form: UploadForm) -> Response:
+    """Begin a scheme: an empty one, one from a file, or a copy of one that ships or of a project's."""
+    try:
+        text = await _text_of(form) if field(form, "from") == "file" else ""
+        return await to_thread.run_sync(_make, request, who, form, text)
+    except UserError as error:
+        again = partial(_page, request, who, wrong=render.error_text(request, error), status=error.status)
+        return await to_thread.run_sync(again)
+
+
+@router.post("/projects/{project_id}/coding/draft")
+def from_codes(request: Request, place: Codes, form: Form) -> Response:  # noqa: ARG001 — a checked form
+    """Begin a scheme with what a project's open coding found."""
+    if not may(place.account.role, "make projects"):
+        raise LocalizedError("not_allowed", status=403)
+    with context_of(request).store.write() as db:
+        found = open_coding.draft_scheme(place.project, codes.list_codes(db, place.project.id))
+        made = _add(db, place.account, draft.draft_of(found))
+    return render.redirect(request, f"/schemes/{made.id}", "scheme_made")
+
+
+def _make(request: Request, who: User, form: FormData, text: str) -> Response:
+    begin, title = field(form, "from"), field(form, "title", most=LONGEST_TITLE)
+    lang = render.translator_of(request).lang
+    with context_of(request).store.write() as db:
+        if begin == "file":
+            values = draft.draft_of(_parsed(text))
+        elif begin == "copy":
+            values = draft.draft_of(_source(db, who, field(form, "scheme")))
+        elif begin == "empty" and title:
+            values = draft.blank_draft(draft.plain_name(title, otherwise="scheme"), {lang: title})
+        else:
+            raise LocalizedError("scheme_title", status=422)
+        made = _add(db, who, values)
+    return render.redirect(request, f"/schemes/{made.id}", "scheme_made")
+
+
+def _add(db: Connection, who: User, values: Values) -> scheme_drafts.SchemeDraft:
+    """Add a draft under a name that its author has no other scheme of."""
+    mine = [it.name for it in scheme_drafts.of_owner(db, who.id)]
+    return scheme_drafts.create(db, who.id, {**values, "name": draft.copy_name(values["name"], mine)})
+
+
+def _source(db: Connection, who: User, chosen: str) -> Scheme:
+    """Return the scheme to copy: a shared one by name, or that of a project which this person manages."""
+    kind, _, name = chosen.partition(":")
+    if kind == "project":
+        member = members.get(db, name, who.id)
+        if member is None or member.left_at is not None or "manager" not in member.roles:
+            raise LocalizedError("no_scheme", status=404)
+        return scheme_of(db, projects.get(db, name))
+    if kind != "scheme" or name not in dict(scheme_choice.shared_schemes(db, "en")):
+        raise LocalizedError("no_scheme", status=404)
+    return shipped.load(name) if name in shipped.names() else shipped.parse(stored_schemes.get(db, name).yaml)
+
+
+async def _text_of(form: FormData) -> str:
+    file = form.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise LocalizedError("no_upload", status=422)
+    raw = await file.read(LARGEST_FILE + 1)
+    if len(raw) > LARGEST_FILE:
+        raise LocalizedError("scheme_file_size", status=413, most=LARGEST_FILE // 1024)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise LocalizedError("scheme_file_utf8", status=422) from None
+
+
+def _parsed(text: str) -> Scheme:
+    try:
+        return shipped.parse(text, "file")
+    except UserError as error:
+        problem = error.message.removeprefix("file:").partition(" (")[0] if "davy scheme" in error.message else ""
+        problem = problem or error.message.removeprefix("file:")
+        line, colon, rest = problem.partition(": ")
+        if colon and line.isdecimal():
+            raise LocalizedError("scheme_file_line", status=422, line=line, problem=rest) from None
+        raise LocalizedError("scheme_file", status=422, problem=problem) from None
+
+
+def _page(request: Request, who: User, *, wrong: str = "", status: int = 200) -> Response:
+    lang = render.translator_of(request).lang
+    with context_of(request).store.read() as db:
+        return render.page(
+            request,
+            "schemes.html",
+            status=status,
+            wrong=wrong,
+            drafts=scheme_choice.own_drafts(db, who, lang),
+            shared=scheme_choice.shared_schemes(db, lang),
+            managed=[project for project, member in projects.of_user(db, who.id) if "manager" in member.roles],
+            largest=LARGEST_FILE // 1024,
+        )
