@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -16,6 +13,7 @@ from pathlib import Path
 
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.meme import MEME_KINDS
+from davy.engines.child_process import follow_parent
 from davy.files.atomic import atomic_folder, require_folder_of
 from davy.image.emoji_artwork import CREDIT
 from davy.memes.benchmark import BenchmarkMeme, plan_benchmark
@@ -54,25 +52,12 @@ def _draw_all(planned: dict[str, list[BenchmarkMeme]], folder: Path, workers: in
         for task in tasks:
             yield _draw(task, folder)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_follow_parent) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=follow_parent) as pool:
         try:
             yield from pool.map(_draw, tasks, [folder] * len(tasks))
         except BaseException:
             (folder / _STOP).touch()
             raise
-
-
-def _follow_parent() -> None:
-    """Leave Ctrl-C to the process that started this one, and end when that is gone, however it ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _tasks(planned: dict[str, list[BenchmarkMeme]]) -> Iterator[list[BenchmarkMeme]]:

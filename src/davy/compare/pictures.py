@@ -16,7 +16,7 @@ import numpy as np
 
 from davy.measure.intervals import Floats
 
-CELL_WIDTH, CELL_HEIGHT, LETTER = 58, 34, 7.2
+CELL_WIDTH, CELL_HEIGHT, LETTER = 58, 34, 7.8
 BAR, ROW, WIDTH = 220, 26, 620
 STYLE = """
 .picture { max-width: 100%; height: auto; overflow: visible; font: 13px system-ui, sans-serif; }

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from davy.core.answers import GOLD
 from davy.core.errors import UserError
 from davy.core.scheme import Question, Scheme
+from davy.engines.child_process import end_with_parent
 from davy.files.atomic import make_folder, write_json
 from davy.files.run_folder import RunFolder, open_run_folder
 from davy.rounds.candidates import Candidate
@@ -201,7 +202,8 @@ def _train_all(
             check()
             yield _attempt(train, task)
         return
-    with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=get_context("spawn")) as pool:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=spawn, initializer=end_with_parent) as pool:
         futures = [pool.submit(_attempt, train, task) for task in tasks]
         try:
             for future in as_completed(futures):

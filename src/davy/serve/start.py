@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -25,6 +24,7 @@ from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 
 from davy.core.errors import UserError
+from davy.engines.child_process import follow_parent
 from davy.jobs.processes import WorkerProcesses, set_up_logging
 from davy.models import embedded
 from davy.models.load import DEFAULT
@@ -132,14 +132,7 @@ def _worker(
     asked: ServeOptions, settings: ServerSettings, listening: socket.socket, parent: int, answering: Semaphore
 ) -> None:
     """Serve beside the first process, and end with it, however it ends."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.2)
-        os._exit(1)  # the first process is gone without a word: nobody would restart us
-
-    threading.Thread(target=watch, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C goes to the first process, which ends us in order
+    follow_parent(parent)
     set_up_logging(verbose=asked.verbose, as_json=asked.log_json)
     host, port = listening.getsockname()[:2]
     own = listen(host, port, spread=True, is_ours=True) if SPREADS else listening
