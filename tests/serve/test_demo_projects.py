@@ -2,16 +2,51 @@
 
 from __future__ import annotations
 
-from davy.annotate import labelling, meme_families, meme_tasks, phase_gates
+import json
+import shutil
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from davy.annotate import labelling, meme_families, meme_tasks, monitoring, phase_gates
 from davy.core.meme import MEME_KINDS
 from davy.core.phase_kind import TASKS
 from davy.serve import demo, demo_memes, demo_projects, demo_rounds
-from davy.store import entries, image_library, members, open_store, phase_answers, projects, rounds, users
+from davy.store import (
+    entries,
+    image_library,
+    members,
+    messages,
+    open_store,
+    phase_answers,
+    post_pages,
+    projects,
+    rounds,
+    tables,
+    users,
+)
 from davy.store.columns import new_id
 
 
-def test_the_demo_has_work_for_everyone_in_two_languages(tmp_path):
-    with open_store(demo.build(tmp_path)) as store:
+@pytest.fixture(scope="module")
+def built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo as it starts, built once."""
+    folder = tmp_path_factory.mktemp("demo")
+    demo.build(folder)
+    return folder
+
+
+@pytest.fixture
+def fresh(built_once: Path, tmp_path: Path) -> str:
+    """The URL of a copy of the demo."""
+    shutil.copytree(built_once, tmp_path / "copy")
+    return f"sqlite:///{tmp_path / 'copy' / 'demo.sqlite'}"
+
+
+def test_the_demo_has_work_for_everyone_in_two_languages(fresh):
+    with open_store(fresh) as store:
         with store.read() as db:
             michael, jane = users.find(db, "michael"), users.find(db, "jane")
             found = {it.id: it for it in projects.list_projects(db) if it.id in demo_projects.PLANS}
@@ -37,8 +72,8 @@ def test_the_demo_has_work_for_everyone_in_two_languages(tmp_path):
             assert len(seen) == 10
 
 
-def test_the_demo_has_a_round_whose_entries_people_confirmed_and_contrasted(tmp_path):
-    with open_store(demo.build(tmp_path)) as store, store.read() as db:
+def test_the_demo_has_a_round_whose_entries_people_confirmed_and_contrasted(fresh):
+    with open_store(fresh) as store, store.read() as db:
         first = rounds.of_project(db, demo_rounds.PROJECT)[0]
         rows = entries.of_round(db, first.id)
         originals = [row.entry for row in rows if row.entry.set == "original"]
@@ -59,8 +94,8 @@ def test_the_demo_has_a_round_whose_entries_people_confirmed_and_contrasted(tmp_
         assert manager.roles == ("manager", "adversarial")
 
 
-def test_the_demo_has_memes_of_every_kind_and_work_in_every_phase(tmp_path):
-    with open_store(demo.build(tmp_path)) as store:
+def test_the_demo_has_memes_of_every_kind_and_work_in_every_phase(fresh):
+    with open_store(fresh) as store:
         with store.read() as db:
             project = projects.get(db, demo_memes.PROJECT)
             counts = meme_families.count_kinds(meme_families.kinds_of(db, project))
@@ -73,3 +108,43 @@ def test_the_demo_has_memes_of_every_kind_and_work_in_every_phase(tmp_path):
                 assert meme_tasks.next_task(db, project, michael, task) is not None, task
         with store.write() as db:
             assert labelling.next_sheet(db, project, michael) is not None
+
+
+def test_every_verdict_of_the_demo_is_the_one_that_a_careful_reader_gives(fresh):
+    text = (resources.files("davy.serve") / "demo" / "project_posts.jsonl").read_text(encoding="utf-8")
+    truth = {row["id"]: row["answers"] for row in map(json.loads, text.splitlines())}
+    with open_store(fresh) as store, store.read() as db:
+        for name in demo_projects.PLANS:
+            settled = 0
+            for post in post_pages.page(db, name, post_pages.PostFilter(), with_verdicts=True, limit=500):
+                for _, question, labels in post.verdicts:
+                    settled += 1
+                    assert list(labels) == truth[post.id][question], post.text
+            assert settled >= 10
+
+
+def test_nobody_reads_a_post_otherwise_than_both_others(fresh):
+    with open_store(fresh) as store, store.read() as db:
+        for name in demo_projects.PLANS:
+            for phase in monitoring.load_dashboard(db, projects.get(db, name)).phases:
+                given: dict[str, list[object]] = {}
+                for row in phase_answers.iter_answers(db, phase.id):
+                    given.setdefault(row.post, []).append(row.answers)
+                for answers in given.values():
+                    others = [it for it in answers if it != max(answers, key=answers.count)]
+                    assert len(others) <= 1
+
+
+def test_the_demo_has_days_of_agreement_comments_flags_a_channel_and_an_experts_verdicts(fresh):
+    with open_store(fresh) as store, store.read() as db:
+        for name in demo_projects.PLANS:
+            board = monitoring.load_dashboard(db, projects.get(db, name))
+            days = [{point["at"][:10] for point in it.content["series"]} for it in board.snapshots.values()]
+            assert all(len(it) >= 2 for it in days), "a chart of one dot"
+            assert any(it.first.kind == "question" and it.answers for it in messages.threads(db, name))
+        by_experts = select(func.count()).where(
+            tables.verdicts.c.basis == "expert", tables.verdicts.c.project == "mill-valley"
+        )
+        assert db.scalar(by_experts) >= 4
+        assert db.scalar(select(func.count()).where(tables.annotations.c.comment.is_not(None))) >= 10
+        assert db.scalar(select(func.count()).where(tables.annotations.c.flags.like("%unsure%"))) >= 3

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import string
 from importlib import resources
 from pathlib import Path
 
 import pytest
+from two_projects import fill, fill_rooms
 from web_site import post
 
+from davy.serve.found_sentences import known_sentences
 from davy.serve.i18n import LANGUAGES, Translator, catalogue, choose_language
+from davy.store import events
 
 SERVE = Path(str(resources.files("davy.serve")))
 TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
@@ -141,3 +145,107 @@ def test_numbers_times_and_plurals_follow_the_language():
     assert (english.share(0.125), german.share(0.125)) == ("12.5%", "12,5 %")
     assert (english.number(12345), german.number(12345)) == ("12,345", "12.345")
     assert (english("people.days", count=1), german("people.days", count=7)) == ("1 day", "7 Tage")
+
+
+SHELL_MODULES = (
+    "files/arrays.py", "files/atomic.py", "files/json_stream.py", "files/many_files.py", "files/run_folder.py",
+    "files/shards.py", "files/tables.py", "files/yaml_objects.py", "serve/settings.py", "serve/start.py",
+    "store/backup.py", "store/backup_file.py", "store/connection.py", "store/restore.py", "store/sqlite_copy.py",
+    "store/url.py", "jobs/arguments.py", "jobs/job_files.py", "jobs/kinds.py", "memes/benchmark.py",
+    "memes/source_memes.py",
+    "serve/pages/api.py", "serve/pages/moderations.py", "serve/error_shapes.py", "serve/pages/comments.py",
+)  # fmt: skip
+"""What these refuse is told in a shell, or to a program."""
+PAGE_ROOMS = (
+    "annotate", "core", "files", "image", "jobs", "memes", "rounds", "schemes", "serve", "store", "suites",
+    "compare/challenges/submission_file.py", "check/run.py", "actions/challenge.py", "actions/challenge_kit.py",
+    "actions/communities.py", "actions/detectors.py", "actions/exchange.py", "actions/file_checks.py",
+    "actions/open_round.py", "actions/round_attack.py", "actions/rounds.py", "actions/train.py", "actions/webhooks.py",
+)  # fmt: skip
+"""Where sentences come from that pages show, by folder or file of the package."""
+
+
+def refused_sentences() -> dict[str, str]:
+    """Every sentence that a page may have to show, with `{}` for its values, and the file that says it."""
+    root = SERVE.parent
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if not name.startswith(tuple(f"{it}/" if "." not in it else it for it in PAGE_ROOMS)) or name in SHELL_MODULES:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if called == "UserError" and (sentence := written(node.args[0])):
+                found[sentence] = name
+    return found
+
+
+def written(node: ast.expr) -> str | None:
+    """Return a text as it stands in the source, with `{}` for its values; None where it is put together."""
+    if isinstance(node, ast.Constant):
+        return str(node.value).replace("{", "{{").replace("}", "}}")
+    if isinstance(node, ast.JoinedStr):
+        return "".join(written(it) or "" if isinstance(it, ast.Constant) else "{}" for it in node.values)
+    return None
+
+
+def test_every_error_that_a_page_may_show_is_there_in_german():
+    german, sources = known_sentences("errors", "de"), refused_sentences()
+    # What names an option or a command is the shell's; what has no words of its own is another's sentence.
+    wanted = {it for it in sources if not re.search(r"--\w|\bdavy \w", it) and re.search(r"[A-Za-z]{2}", it)}
+    missing = {it: sources[it] for it in wanted if it not in german}
+    assert not missing, missing
+
+
+def test_no_german_error_is_left_over_or_has_more_values_than_the_english_one():
+    said = set()
+    for path in SERVE.parent.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        said |= {(written(node) or "").strip() for node in nodes if isinstance(node, ast.expr)}
+    for english, german in known_sentences("errors", "de").items():
+        assert english in said, f"nobody says this any more: {english}"
+        numbers = [name for _, name, _, _ in string.Formatter().parse(german) if name is not None]
+        assert len(numbers) <= english.count("{}"), german
+
+
+def test_an_error_is_told_in_german_with_its_values():
+    german = Translator("de")
+    assert (
+        german.error("This post has its shared answer already.") == "Dieser Beitrag hat schon seine gemeinsame Antwort."
+    )
+    assert (
+        german.error("There is no project 'mil'. Did you mean 'mill'?")
+        == "Es gibt kein Projekt 'mil'. Meinten Sie 'mill'?"
+    )
+    assert german.error("There is no picture 'x' in /y.") == "In /y gibt es kein Bild 'x'."
+    assert german.error("Nobody wrote this.") == "Nobody wrote this."
+    assert Translator("en").error("There is no phase 'a'.") == "There is no phase 'a'."
+
+
+def test_what_the_audit_records_is_there_in_german(site):
+    fill_rooms(site)
+    german = known_sentences("events", "de")
+    recorded = set()
+    for path in SERVE.parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "events.record":
+                recorded |= {
+                    str(it.value.value)
+                    for it in node.keywords
+                    if it.arg == "what" and isinstance(it.value, ast.Constant)
+                }
+                recorded |= {str(it.arg) for it in node.keywords if it.arg not in ("what", "by", "about", None)}
+    with site.store.read() as db:
+        recorded |= {it.what for it in events.latest(db, limit=500)}
+    missing = {it for it in recorded if it not in german and Translator("de").event(it) == it}
+    assert not missing
+
+
+def test_what_the_store_refuses_and_the_audit_are_german_on_german_pages_and_english_for_programs(site):
+    fill(site)
+    client = site.as_("admin")
+    post(client, "/language", {"lang": "de", "next": "/"})
+    assert "hat keine Phase &#39;nowhere&#39;" in client.get("/projects/p/phases/nowhere").text
+    answer = client.get("/projects/p/phases/nowhere", headers={"accept": "application/json"})
+    assert "has no phase 'nowhere'" in answer.json()["error"]
+    assert "Sitzung begonnen" in client.get("/audit").text

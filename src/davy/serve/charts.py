@@ -92,10 +92,7 @@ def line_chart(
 
 def decimal_text(words: Translator, value: float | None, digits: int = 3) -> str:
     """Return a figure in the reader's language, with a true minus."""
-    if value is None:
-        return "–"
-    text = f"{value:.{digits}f}".replace("-", "−")
-    return text.replace(".", ",") if words.lang == "de" else text
+    return words.decimal(value, digits)
 
 
 def metric_text(words: Translator, metric: Metric | None) -> str:

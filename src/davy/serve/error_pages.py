@@ -123,7 +123,8 @@ def _answer(request: Request, error: Exception) -> _Answer:
         return _Answer(error.status, message, headers)
     if isinstance(error, UserError):
         wait = float(getattr(error, "wait", 0.0))
-        return _Answer(error.status, error.message, {"Retry-After": str(int(wait) + 1)} if wait else {})
+        message = error.message if wants_json(request) else words.error(error.message)
+        return _Answer(error.status, message, {"Retry-After": str(int(wait) + 1)} if wait else {})
     if isinstance(error, RequestValidationError):
         return _Answer(422, _wrong_fields(error))
     if isinstance(error, HTTPException):

@@ -14,6 +14,7 @@ from functools import cache
 from types import MappingProxyType
 
 from davy.files.yaml_nodes import load_shipped
+from davy.serve.found_sentences import translate
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch"})
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -42,6 +43,14 @@ class Translator:
         """Return whether there is such a sentence."""
         return key in catalogue(self.lang)
 
+    def error(self, message: str) -> str:
+        """Return what a stage or the store refused, said in this language where its sentence is known."""
+        return translate("errors", message, self.lang)
+
+    def event(self, words: str) -> str:
+        """Return an event of the audit, or the name of one of its details, in this language."""
+        return translate("events", words, self.lang)
+
     def table_word(self, text: object) -> str:
         """Return a report's head or cell in this language; parts before and after a colon are looked up alone."""
         parts = str(text).split(": ")
@@ -57,6 +66,13 @@ class Translator:
         """Return a probability as a percentage, with the language's sign."""
         number = f"{value * 100:.1f}"
         return number.replace(".", ",") + " %" if self.lang == "de" else number + "%"
+
+    def decimal(self, value: float | None, digits: int = 3) -> str:
+        """Return a figure with the language's sign and a true minus; a dash where there is none."""
+        if value is None:
+            return "–"
+        text = f"{value:.{digits}f}".replace("-", "−")
+        return text.replace(".", ",") if self.lang == "de" else text
 
     def number(self, value: int) -> str:
         """Return a whole number with the language's grouping."""

@@ -109,9 +109,10 @@ def account_of(request: Request) -> User | None:
 
 
 def error_text(request: Request, error: UserError) -> str:
-    """Return an error's sentence in the reader's language where it is one of the pages' own."""
+    """Return an error's sentence in the reader's language."""
     key, values = getattr(error, "key", None), getattr(error, "values", {})
-    return translator_of(request)(f"error.{key}", **values) if key else error.message
+    words = translator_of(request)
+    return words(f"error.{key}", **values) if key else words.error(error.message)
 
 
 def route_of(request: Request) -> str:

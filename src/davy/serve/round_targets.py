@@ -70,7 +70,7 @@ def refusal_text(words: Translator, error: UserError) -> str:
     """Return why an entry was refused, in the reader's language."""
     if not isinstance(error, EntryRefused):
         key = getattr(error, "key", None)
-        return words(f"error.{key}", **getattr(error, "values", {})) if key else error.message
+        return words(f"error.{key}", **getattr(error, "values", {})) if key else words.error(error.message)
     values = dict(error.values)
     if error.why == "wrong_change":
         values = {name: words(f"rounds.what.{value}") for name, value in values.items()}

@@ -82,7 +82,9 @@ def save(request: Request, place: Works, assignment_id: str, form: Form) -> Resp
         with store.write() as db:
             result = meme_tasks.save_filter(db, task, filled.answers, seconds=filled.seconds or None)
     except UserError as error:
-        return _page(request, place, task, replace(filled, wrong=error.message), status=error.status)
+        return _page(
+            request, place, task, replace(filled, wrong=render.error_text(request, error)), status=error.status
+        )
     return go_on(request, place, "filter", "meme_passed" if result == PASSED else "meme_discarded")
 
 

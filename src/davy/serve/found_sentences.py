@@ -1,0 +1,49 @@
+"""Sentences from below the pages in the reader's language: what a stage refused, what the audit recorded.
+
+They are made in English with their values filled in, and shell and API say them so. Pages look them up here by their
+words: `locale/errors.de.yaml` and `locale/events.de.yaml` hold each with `{}` where a value stands, and a test finds
+those that they lack. A sentence that is not there stays English; what was written down long ago is found too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from string import Formatter
+
+from davy.files.yaml_nodes import load_shipped
+
+_DEEPEST = 2
+"""A value may be a sentence itself, such as what is wrong with an answer."""
+
+
+def translate(kind: str, sentence: str, lang: str, *, deepest: int = _DEEPEST) -> str:
+    """Return a sentence of `errors` or `events` in a language; one that is not known there comes back as it is."""
+    if lang == "en":
+        return sentence
+    words = sentence.lstrip()  # one that goes on another begins with a space
+    for pattern, found in _patterns(kind, lang):
+        if match := pattern.fullmatch(words):
+            values = [translate(kind, it, lang, deepest=deepest - 1) if deepest else it for it in match.groups()]
+            return sentence.removesuffix(words) + found.format(*values)
+    return sentence
+
+
+@cache
+def known_sentences(kind: str, lang: str) -> Mapping[str, str]:
+    """Return a language's sentences by the English ones, both with `{}` or `{0}` for values."""
+    loaded: Mapping[str, str] = load_shipped("davy.serve", f"locale/{kind}.{lang}.yaml")
+    return loaded
+
+
+@cache
+def _patterns(kind: str, lang: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return what to look for, the sentences with most words of their own first."""
+    by_words = sorted(known_sentences(kind, lang).items(), key=lambda item: -len(item[0].replace("{}", "")))
+    return tuple((_pattern(english), found) for english, found in by_words)
+
+
+def _pattern(sentence: str) -> re.Pattern[str]:
+    parts = Formatter().parse(sentence)
+    return re.compile("".join(re.escape(it) + ("" if name is None else "(.*?)") for it, name, _, _ in parts), re.DOTALL)
