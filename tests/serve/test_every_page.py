@@ -34,7 +34,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 BAD = ("serious", "critical")
 PHONES = (390, 320)
 HEIGHT = 844
-INSTANCES = 2
+INSTANCES = 1
 """How many addresses of one route the walk through the demo looks at."""
 
 ASK_AXE = """async (rules) => {
