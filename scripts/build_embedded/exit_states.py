@@ -21,7 +21,7 @@ from network_split import SplitNetwork
 from onnx import TensorProto, helper
 from screen_nets import QUESTIONS
 
-from davy.models.onnx import OnnxScorer, _session
+from davy.models.onnx import OnnxScorer, open_session
 from davy.models.token_batches import TokenRows, cores, map_threads
 
 BENCHMARK, UNSEEN = 100_000, 110_000
@@ -97,7 +97,7 @@ def with_codes(folder: Path, codes: list[str], out: Path) -> Any:
     for name in codes:
         model.graph.output.append(helper.make_tensor_value_info(name, TensorProto.UINT8, ["tokens", "width"]))
     onnx.save(model, out / "with-codes.onnx")
-    return _session(out / "with-codes.onnx")
+    return open_session(out / "with-codes.onnx")
 
 
 def read(posts: Posts, places: np.ndarray, cuts: dict[int, SplitNetwork], session: Any, out: Path, name: str) -> None:

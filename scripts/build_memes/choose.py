@@ -1,11 +1,12 @@
 """Choose what ships: text alone, or picture and text, by HarMeme.
 
-    python choose.py --results results.jsonl --harmeme HARMEME [--pairs pairs.csv]
+    python choose.py --folds DIR --harmeme HARMEME [--pairs pairs.csv]
 
-`results.jsonl` and `predictions.npz` are job.py's. The rule was set before the results were seen: a fusion ships where
-its AUROC in cross-validation on HarMeme's train part is above the text row's, by a paired interval (memes resampled)
-that lies above zero; val then measures it. `pairs.csv` (`davy split HARMEME --corpus harmeme --check --images … --out`)
-names memes of val that have a near copy in train: figures are given without them too.
+DIR is folds.py's. The rule was set before the results were seen: a fusion ships where its AUROC in cross-validation on
+HarMeme's train part is above the text row's, by a paired interval (memes resampled) that lies above zero; val then
+measures it. Intervals in which memes that are alike are drawn together stand beside. `pairs.csv` (`davy split HARMEME
+--corpus harmeme --check --images … --out`) names memes of val that have a near copy in train: figures are given
+without them too.
 """
 
 from __future__ import annotations
@@ -13,116 +14,118 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from davy.actions.meme_data import load_memes
-from davy.collect import corpora
 from davy.compare.papers.memes import mean_draws
 from davy.measure.intervals import Bootstrap
 from davy.measure.ranking import auroc
 
 FOLDS = 5
 RESAMPLES = Bootstrap(2000)
+Parts = Sequence[tuple[np.ndarray, list[np.ndarray], np.ndarray | None]]
+"""Of each fold, or of val: labels, the logits of each seed, and which memes are drawn together (None: each alone)."""
 
 
-def fold_labels(labels: np.ndarray) -> np.ndarray:
-    """Return the fold of each meme of HarMeme's train part, as job.py cuts them."""
-    rng = np.random.default_rng(1)
-    fold = np.zeros(len(labels), np.int64)
-    for label in (0, 1):
-        places = rng.permutation(np.flatnonzero(labels == label))
-        fold[places] = np.arange(len(places)) % FOLDS
-    return fold
+def mean_auroc(parts: Parts) -> float:
+    """Return the mean over parts and seeds."""
+    return float(np.mean([auroc(labels == 1, one) for labels, logits, _ in parts for one in logits]))
+
+
+def draws_of(parts: Parts) -> np.ndarray:
+    """Return the mean AUROC of each resample; memes are resampled within their part."""
+    return np.mean(
+        [mean_draws("auroc", labels, logits, Bootstrap(RESAMPLES.resamples, n), groups)
+         for n, (labels, logits, groups) in enumerate(parts)], axis=0)  # fmt: skip
 
 
 def figure(labels: np.ndarray, logits: list[np.ndarray]) -> str:
     """Return the mean AUROC over seeds with its interval."""
-    value = float(np.mean([auroc(labels == 1, one) for one in logits]))
-    low, high = np.percentile(mean_draws("auroc", labels, logits, RESAMPLES), [2.5, 97.5])
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    return figure_of([(labels, logits, None)])
 
 
 def difference(labels: np.ndarray, logits: list[np.ndarray], text: list[np.ndarray]) -> str:
     """Return how far a row's AUROC is above the text row's, with a paired interval."""
-    both = [mean_draws("auroc", labels, each, RESAMPLES) for each in (logits, text)]
-    value = np.mean([auroc(labels == 1, one) for one in logits]) - np.mean([auroc(labels == 1, one) for one in text])
-    low, high = np.percentile(both[0] - both[1], [2.5, 97.5])
-    return f"{value:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return difference_of([(labels, logits, None)], [(labels, text, None)])[0]
 
 
-def logits_of(records: list[dict[str, Any]], kept: dict[str, np.ndarray], data: str) -> dict[str, list[np.ndarray]]:
-    """Return row → the test logits of each seed, on one set of data."""
+def figure_of(parts: Parts) -> str:
+    """Return the mean AUROC with its interval."""
+    low, high = np.percentile(draws_of(parts), [2.5, 97.5])
+    return f"{mean_auroc(parts):.3f} [{low:.3f}, {high:.3f}]"
+
+
+def difference_of(parts: Parts, text: Parts) -> tuple[str, bool]:
+    """Return how far a row is above the text row, with a paired interval, and whether that lies above zero."""
+    low, high = np.percentile(draws_of(parts) - draws_of(text), [2.5, 97.5])
+    return f"{mean_auroc(parts) - mean_auroc(text):+.3f} [{low:+.3f}, {high:+.3f}]", bool(low > 0)
+
+
+def logits_of(run: Path, part: str) -> dict[str, list[np.ndarray]]:
+    """Return row → the test logits of each seed."""
     found: dict[str, list[np.ndarray]] = {}
-    for record in records:
-        name = f"{str(record.get('predictions', '')).removesuffix('.npz')}:test"
-        if record["data"] == data and record.get("chosen", True) and name in kept:
-            found.setdefault(record["row"], []).append(kept[name].astype(np.float64))
+    for line in (run / "results.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        if record["data"] == part:
+            with np.load(run / "predictions" / f"{part}.{record['row']}.{record['seed']}.npz") as arrays:
+                found.setdefault(record["row"], []).append(arrays["test"].astype(np.float64))
     return found
 
 
-def show(title: str, labels: np.ndarray, found: dict[str, list[np.ndarray]], rows: np.ndarray | None = None) -> None:
+def show_val(title: str, labels: np.ndarray, found: dict[str, list[np.ndarray]], rows: np.ndarray) -> None:
     """Print each row's AUROC and how far it is above the text row's."""
-    rows = np.arange(len(labels)) if rows is None else rows
     print(f"\n{title}: {len(rows)} memes, {int(labels[rows].sum())} harmful")
     text = [one[rows] for one in found.get("text", [])]
     for row, logits in found.items():
         some = [one[rows] for one in logits]
         above = difference(labels[rows], some, text) if text and row != "text" else ""
-        print(f"  {row:16} {len(some)} seeds  {figure(labels[rows], some)}  {above}")
+        right = np.mean([np.mean((one >= 0) == (labels[rows] == 1)) for one in some])
+        print(f"  {row:12} {len(some)} seed(s)  {figure(labels[rows], some)}  {above}  accuracy {right:.3f}")
+
+
+def show_folds(run: Path, labels: np.ndarray) -> None:
+    """Print each row's AUROC in cross-validation, the mean over folds, and what the rule says."""
+    with np.load(run / "groups.npz") as arrays:
+        groups, folds = arrays["groups"][: len(labels)], arrays["folds"][: len(labels)]
+    print(f"\nCross-validation on HarMeme train, {FOLDS} folds: {len(labels)} memes, {int(labels.sum())} harmful")
+    logits = [logits_of(run, f"fold-{n}") for n in range(FOLDS)]
+    rows = [row for row in logits[0] if all(row in each for each in logits)]
+    for together in (None, groups):
+        print("  memes alike drawn together:" if together is not None else "  each meme drawn by itself (the rule):")
+        parts = {row: [(labels[folds == n], logits[n][row], None if together is None else together[folds == n])
+                       for n in range(FOLDS)] for row in rows}  # fmt: skip
+        for row in rows:
+            above, ships = ("", False) if row == "text" else difference_of(parts[row], parts["text"])
+            rule = "" if row == "text" or together is not None else "  may ship" if ships else "  does not ship"
+            each = " ".join(f"{mean_auroc([part]):.3f}" for part in parts[row])
+            print(f"  {row:12} {figure_of(parts[row])}  {above}{rule}  folds {each}")
+        if "concat" in rows:
+            for row in rows[2:]:
+                print(f"  {row} above concat {difference_of(parts[row], parts['concat'])[0]}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--folds", type=Path, required=True)
     parser.add_argument("--harmeme", type=Path, required=True)
     parser.add_argument("--pairs", type=Path)
     args = parser.parse_args()
-    records = [json.loads(line) for line in args.results.read_text().splitlines()]
-    with np.load(args.results.parent / "predictions.npz") as arrays:
-        kept = {name: arrays[name] for name in arrays.files}
-    val = load_memes(args.harmeme).parts["test"]
-    labels = np.array(val["yes"].to_list(), dtype=np.int64)
-    clean = np.arange(len(labels))
+    memes = load_memes(args.harmeme)
+    yes = {name: label for part in memes.parts.values() for name, label in part.select("id", "yes").iter_rows()}
+    train = sorted({*memes.parts["train"]["id"], *memes.parts["dev"]["id"]})
+    show_folds(args.folds, np.array([yes[name] for name in train], dtype=np.int64))
+    val = memes.parts["test"]["id"].to_list()
+    labels = np.array([yes[name] for name in val], dtype=np.int64)
+    found = logits_of(args.folds, "whole")
+    show_val("HarMeme val, trained on train", labels, found, np.arange(len(val)))
     if args.pairs:
         with args.pairs.open() as file:
             copied = {row[end] for row in csv.DictReader(file) for end in ("one", "other")}
-        clean = np.flatnonzero([name not in copied for name in val["id"]])
-    for data in ("harmeme", "both"):
-        found = logits_of(records, kept, data)
-        if data == "both" and "text" not in found:
-            found = {"text": logits_of(records, kept, "harmeme").get("text", []), **found}
-        show(f"HarMeme val, trained on {data}", labels, found)
-        show(f"HarMeme val without near copies of train, trained on {data}", labels, found, clean)
-    train = corpora.load("harmeme", args.harmeme).posts.collect().filter(split="train")
-    gold = np.array([label != "not harmful" for label in train["harm.gold"]], dtype=np.int64)
-    folds = fold_labels(gold)
-    crossed: dict[str, dict[int, np.ndarray]] = {}
-    for number in range(FOLDS):
-        for row, logits in logits_of(records, kept, f"fold-{number}").items():
-            crossed.setdefault(row, {})[number] = logits[0]
-    show_folds(gold, folds, {row: found for row, found in crossed.items() if len(found) == FOLDS})
-
-
-def show_folds(labels: np.ndarray, folds: np.ndarray, found: dict[str, dict[int, np.ndarray]]) -> None:
-    """Print each row's AUROC in cross-validation: the mean over folds, memes resampled within each."""
-    print(f"\nCross-validation on HarMeme train, {FOLDS} folds: {len(labels)} memes, {int(labels.sum())} harmful")
-    draws, values = {}, {}
-    for row, logits in found.items():
-        parts = [(labels[folds == number], logits[number].astype(np.float64)) for number in range(FOLDS)]
-        values[row] = np.mean([auroc(gold == 1, each) for gold, each in parts])
-        draws[row] = np.mean(
-            [mean_draws("auroc", gold, [each], Bootstrap(2000, n)) for n, (gold, each) in enumerate(parts)], axis=0
-        )
-    for row in found:
-        low, high = np.percentile(draws[row], [2.5, 97.5])
-        line = f"  {row:16} {values[row]:.3f} [{low:.3f}, {high:.3f}]"
-        if row != "text" and "text" in draws:
-            under, over = np.percentile(draws[row] - draws["text"], [2.5, 97.5])
-            line += f"  {values[row] - values['text']:+.3f} [{under:+.3f}, {over:+.3f}]"
-        print(line)
+        clean = np.flatnonzero([name not in copied for name in val])
+        show_val("HarMeme val without near copies of train", labels, found, clean)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ after `--seconds`. Started again with the same --keep, it does what is missing.
 
 1. Every row on the benchmark, three seeds. The first seed tries two pairs of learning rates; dev's AUROC chooses.
 2. Every row on HarMeme, likewise; dev is a tenth of its train part, test is its val part.
-3. Text, Concat and the best fusion on both together: the models that may ship.
-4. Five folds of HarMeme's train part for text, concat and the best fusion.
+3. Text, Concat and the best fusion on both together.
+
+Cross-validation on HarMeme is folds.py's.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from davy.models.meme_presets import MINILM, MemePreset, load_preset
 from davy.train.meme_trainer import MemeExamples, MemeTensors, measure_logits, predict_logits, train_row
 
 SEEDS = (1, 2, 3)
-FOLDS = 5
 TRAINED = tuple(row for row in ROWS if row != "late-fusion")
 FUSIONS = tuple(row for row in TRAINED if row.startswith(("mmbt", "vil", "visual")))
 SHARED_FROM_BENCHMARK = 3000
@@ -53,7 +53,7 @@ SETTINGS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Task:
-    """One training. `data` is benchmark, harmeme, fold-N or both."""
+    """One training. `data` is benchmark, harmeme or both."""
 
     data: str
     row: str
@@ -69,7 +69,7 @@ class Task:
         """The order of tasks, first ones first."""
         if self.data == "both":
             return 2 if self.seed == SEEDS[0] else 4
-        return {"benchmark": 0, "harmeme": 1}.get(self.data, 3)
+        return {"benchmark": 0, "harmeme": 1}[self.data]
 
 
 class Memes:
@@ -114,25 +114,11 @@ def split_dev(memes: MemeExamples, share: float = 0.1) -> tuple[MemeExamples, Me
     return memes.rows(np.flatnonzero(~chosen)), memes.rows(np.flatnonzero(chosen))
 
 
-def fold_of(memes: MemeExamples, number: int) -> tuple[MemeExamples, MemeExamples]:
-    """Return the memes outside and inside one of five folds, cut by label."""
-    rng = np.random.default_rng(1)
-    fold = np.zeros(len(memes), np.int64)
-    for label in (0, 1):
-        places = rng.permutation(np.flatnonzero(memes.labels == label))
-        fold[places] = np.arange(len(places)) % FOLDS
-    return memes.rows(np.flatnonzero(fold != number)), memes.rows(np.flatnonzero(fold == number))
-
-
 def data_of(task: Task, memes: Memes, preset: MemePreset) -> dict[str, MemeExamples]:
     """Return train, dev and the parts to measure of a task."""
     if task.data == "benchmark":
         return {part: memes.part("benchmark", part, preset) for part in ("train", "dev", "test")}
     whole = memes.part("harmeme", "train", preset)
-    if task.data.startswith("fold"):
-        rest, test = fold_of(whole, int(task.data[-1]))
-        train, dev = split_dev(rest)
-        return {"train": train, "dev": dev, "test": test}
     train, dev = split_dev(whole)
     parts = {"train": train, "dev": dev, "test": memes.part("harmeme", "val", preset)}
     if task.data == "both":
@@ -145,9 +131,8 @@ def data_of(task: Task, memes: Memes, preset: MemePreset) -> dict[str, MemeExamp
 
 def preset_of(task: Task, keep: Path, quick: bool) -> MemePreset:
     """Return a task's preset: the small one, as long as its data asks for."""
-    kind = "harmeme" if task.data.startswith("fold") else task.data
-    rates = RATES["benchmark" if kind == "benchmark" else "harmeme"][task.rates]
-    changes = {**SETTINGS[kind], **rates, "text_encoder": str(keep / "minilm")}
+    rates = RATES["benchmark" if task.data == "benchmark" else "harmeme"][task.rates]
+    changes = {**SETTINGS[task.data], **rates, "text_encoder": str(keep / "minilm")}
     if quick:
         changes |= {"updates": "4", "warmup": "1", "every": "2", "batch": "8"}
     preset = load_preset(task.row, "small", changes)
@@ -236,9 +221,7 @@ def next_tasks(records: list[dict[str, Any]]) -> list[Task]:
     if best is None:
         return tasks
     rows = ("text", "concat", best)
-    tasks += [Task("both", row, seed, chosen["harmeme", row]) for seed in SEEDS for row in rows]
-    folds = range(FOLDS)
-    return tasks + [Task(f"fold-{n}", row, SEEDS[0], chosen["harmeme", row]) for n in folds for row in rows]
+    return tasks + [Task("both", row, seed, chosen["harmeme", row]) for seed in SEEDS for row in rows]
 
 
 def best_fusion(records: list[dict[str, Any]]) -> str | None:
@@ -297,8 +280,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="four updates each, to try the job out")
     args = parser.parse_args()
     if args.quick:
-        global SEEDS, FOLDS
-        SEEDS, FOLDS = SEEDS[:1], 1
+        global SEEDS
+        SEEDS = SEEDS[:1]
         RATES.update({data: rates[:1] for data, rates in RATES.items()})
     end = time.time() + args.seconds
     state = args.keep / "done"

@@ -165,3 +165,12 @@ def test_memes_of_one_label_are_refused(tiny):
     data = memes(16, 0)
     with pytest.raises(UserError, match="one label"):
         train_row(tiny_preset("text", tiny), replace(data, labels=np.ones(16)), data, seed=1)
+
+
+def test_a_batch_has_texts_of_like_length_and_an_epoch_has_every_meme_once():
+    lengths = np.random.default_rng(0).integers(3, 90, 640)
+    batches = list(meme_trainer.update_batches(lengths, 32, seed=1, first=0, end=20))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(640))
+    assert np.mean([np.ptp(lengths[batch]) for batch in batches]) < 15
+    after = list(meme_trainer.update_batches(lengths, 32, seed=1, first=7, end=20))
+    assert all(np.array_equal(one, other) for one, other in zip(batches[7:], after, strict=True))

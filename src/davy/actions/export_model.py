@@ -44,6 +44,8 @@ def export_model(
         raise UserError("--exact keeps 32 bits; leave it out, or --table-bits and --matrix-bits.")
     if gold and dev is None:
         raise UserError("--gold names a column of --dev F: give both.")
+    if folders.read(model).engine == "meme":
+        return _export_meme(model, out, exact=exact, plain=dev is None and (table_bits, matrix_bits) == (8, 8)), None
     posts, settled = (None, False) if dev is None else _settled(load_joined([dev]), gold, folders.read(model).questions)
     record = export_onnx(model, out, dev=posts, int8=not exact, table_bits=table_bits, matrix_bits=matrix_bits)
     if posts is None or not settled:
@@ -53,6 +55,15 @@ def export_model(
         out, replace(folders.read(out), temperatures=found.temperatures, thresholds=found.thresholds)
     )
     return {**record, "version": written.version}, found
+
+
+def _export_meme(model: Path, out: Path, *, exact: bool, plain: bool) -> dict[str, Any]:
+    """Write a meme model as ONNX; `plain` is whether nothing was asked for that such a model has not."""
+    from davy.train.meme_export import export_meme
+
+    if not plain:
+        raise UserError("A meme model is exported with the calibration it has, in 8 bits or --exact: leave out --dev.")
+    return export_meme(model, out, int8=not exact)
 
 
 def _settled(posts: pl.DataFrame, gold: Sequence[str], questions: tuple[Question, ...]) -> tuple[pl.DataFrame, bool]:

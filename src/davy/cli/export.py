@@ -15,7 +15,9 @@ from davy.cli.options import GoldColumns, TextColumn
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="FOLDER", help="A model that davy train or davy distil made.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A model that davy train, davy distil or davy meme train made.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The new folder.")],
     dev: Annotated[
         str | None, typer.Option(metavar="F", help="Posts to compare on; their answers set thresholds and calibration.")
@@ -44,6 +46,8 @@ def export(
       davy export runs/edos/seed-1/model --dev dev.csv --out my-model
 
       davy score posts.csv --model my-model --out scored.csv
+
+      davy export memes/concat --out my-memes
     """
 
     found, calibration = export_model(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer", "meme")
+SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer", "meme", "meme-onnx")
 """The engines that apply their manifest's temperatures and thresholds themselves."""
 
 

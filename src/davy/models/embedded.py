@@ -198,7 +198,7 @@ def load_single(asked: ModelName) -> Scorer:
     folder = weights_folder(asked.kind)
     if folder is None:
         raise _absent(asked.kind)
-    return open_folder(folder)
+    return open_folder(folder, asked.images)
 
 
 def weights_folder(name: str) -> Path | None:

@@ -52,8 +52,9 @@ ENGINES: Mapping[str, str] = {
     "xgboost": "davy.models.gradient_boosting:GradientBoosting",
     "transformer": "davy.models.transformer:TransformerScorer",
     "meme": "davy.models.meme_scorer:MemeScorer",
+    "meme-onnx": "davy.models.meme_scorer:MemeScorer",
 }
-LOOKING = frozenset({"meme"})
+LOOKING = frozenset({"meme", "meme-onnx"})
 """The engines that look at pictures: `open` takes `images` too."""
 
 # What to type, and what it is: for help, errors and `davy model list`.

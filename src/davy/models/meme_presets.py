@@ -65,6 +65,8 @@ class MemePreset:
     """How the row learns from captioned pictures first; None for rows that don't."""
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """The values that a search over training settings tries."""
+    frozen_blocks: int = 0
+    """How many of the text encoder's first blocks stay as they came, with its word vectors: quicker on a CPU."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ class MemePreset:
 
 
 def load_preset(row: str, size: str = "small", changes: Mapping[str, str] | None = None) -> MemePreset:
-    """Return a row's preset; `changes` sets encoders, `max_length`, `regions` or a training field from text."""
+    """Return a row's preset; `changes` sets encoders, `max_length`, `frozen_blocks` … or a training field from text."""
     if row not in ROWS:
         raise UserError(f"There is no meme model {row!r}.{nearest(row, list(ROWS))} Known: {', '.join(ROWS)}.")
     if size not in SIZES:
@@ -121,7 +123,7 @@ def load_preset(row: str, size: str = "small", changes: Mapping[str, str] | None
 
 def with_preset_changes(preset: MemePreset, changes: Mapping[str, str]) -> MemePreset:
     """Return the preset with some fields set from text."""
-    outer = ("text_encoder", "image_encoder", "regions", "max_length")
+    outer = ("text_encoder", "image_encoder", "regions", "max_length", "frozen_blocks")
     inner = tuple(each.name for each in fields(MemeTraining))
     own: dict[str, Any] = {}
     training: dict[str, Any] = {}

@@ -17,13 +17,15 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
 from davy.models import folder as folders
-from davy.models.meme_model import MemeModel, PictureReader
+from davy.models.meme_onnx import ENGINE as ONNX
+from davy.models.meme_onnx import PICTURE_GRAPH, OnnxMemeModel, OnnxPictureReader
 
 if TYPE_CHECKING:
     import polars as pl
 
     from davy.image.picture import Picture
     from davy.image.picture_names import Pictures
+    from davy.models.meme_model import MemeModel, PictureReader
 
 BATCH = 32
 
@@ -32,20 +34,23 @@ BATCH = 32
 class MemeScorer:
     """One row of the Hateful Memes table, trained. Its image encoder is loaded with the first picture."""
 
-    model: MemeModel
+    model: MemeModel | OnnxMemeModel
+    pictures: PictureReader | OnnxPictureReader
     folder: Path
     manifest: folders.Manifest
     images: Pictures | None = None
-    pictures: PictureReader = field(init=False, repr=False)
     _reader: Any = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.pictures = PictureReader(self.model.preset, self.model.device)
 
     @classmethod
     def open(cls, folder: Path, manifest: folders.Manifest, images: Pictures | None = None) -> MemeScorer:
         """Return the scorer of a folder; `images` gives the picture that a post's `image` names."""
-        return cls(MemeModel.open(folder, manifest), folder, manifest, images)
+        if manifest.engine == ONNX:
+            reader = OnnxPictureReader(folder / PICTURE_GRAPH, int(manifest.settings["side"]))
+            return cls(OnnxMemeModel.open(folder, manifest), reader, folder, manifest, images)
+        from davy.models.meme_model import MemeModel, PictureReader
+
+        model = MemeModel.open(folder, manifest)
+        return cls(model, PictureReader(model.preset, model.device), folder, manifest, images)
 
     @property
     def name(self) -> str:
@@ -83,7 +88,7 @@ class MemeScorer:
         said = [texts[row] or self._text_on(seen.get(int(row))) for row in rows]
         yes = np.zeros(len(posts), dtype=np.float64)
         if len(rows):
-            features = self.pictures.read([seen[int(row)] for row in rows]) if self.model.looks else None
+            features: Any = self.pictures.read([seen[int(row)] for row in rows]) if self.model.looks else None
             yes[rows] = self.model.probabilities(said, features)
         question = self.model.question
         place = question.label_names.index(str(question.positive))

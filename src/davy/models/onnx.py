@@ -72,17 +72,17 @@ class OnnxScorer:
         self._steps = _steps(folder, manifest)
         self._windows = manifest.settings.get("truncate") == "windows"
         self._tail = manifest.settings.get("truncate", "head+tail") != "head"
-        tokenizer, self._padding = _tokenizer(folder)
+        tokenizer, self._padding = open_tokenizer(folder)
         self._pieces = CachedTokenizer(tokenizer)
         self._ends = self._pieces.ids([""])[0]
         self._joint = JointAnswers.of(folder, manifest)
         self._doubt = _doubt(folder, manifest)
         self._workers = threads or cores()
-        self._session = _session(folder / "model.onnx")
+        self._session = open_session(folder / "model.onnx")
         # Some seconds' work.
         self._batch_size = 8192 if (folder / "model.onnx").stat().st_size < SMALL else 1024
         self._inputs = {given.name for given in self._session.get_inputs()}
-        self._screen = Screen.open(folder, manifest.settings, _session)
+        self._screen = Screen.open(folder, manifest.settings, open_session)
         self._exit: EarlyExit | None = None
         self._cascaded = False
         self._part_size: int | None = None
@@ -142,7 +142,7 @@ class OnnxScorer:
         twin = copy.copy(self)
         twin._cascaded, twin.version = True, f"{self.version}+screen"
         # Opened here, so that one text, which is never screened, does not wait for it.
-        twin._exit = EarlyExit.open(self.folder, self.manifest, _session)
+        twin._exit = EarlyExit.open(self.folder, self.manifest, open_session)
         twin._check_asked(twin._exit)
         # The exit's two parts are the whole network once more; its own file need not stay in memory.
         twin._session = self._session if twin._exit is None else None
@@ -316,7 +316,7 @@ def _doubt(folder: Path, manifest: folders.Manifest) -> dict[str, tuple[float, f
     return found
 
 
-def _tokenizer(folder: Path) -> tuple[Any, int]:
+def open_tokenizer(folder: Path) -> tuple[Any, int]:
     """Return the folder's tokenizer with truncation and padding off, and the id it pads with."""
     from tokenizers import Tokenizer
 
@@ -336,7 +336,8 @@ def _tokenizer(folder: Path) -> tuple[Any, int]:
     return tokenizer, int(padding)
 
 
-def _session(path: Path) -> Any:
+def open_session(path: Path) -> Any:
+    """Return a graph that is ready to run, on one core a run."""
     # Its builds can report usage to their maker; what people score here is nobody else's business.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime

@@ -16,6 +16,7 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.files.atomic import make_folder
 from davy.models import folder as folders
+from davy.models.encoder import TextTokenizer
 from davy.models.learnt_rows import FILE as LEARNT
 from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
@@ -43,7 +44,9 @@ def export_onnx(
     """Write the ONNX folder and return how its scores compare with the source's."""
     manifest = folders.read(source)
     if manifest.engine != "transformer":
-        raise UserError(f"{source} is a {manifest.engine!r} model; `davy export` takes what `davy train` made.")
+        raise UserError(
+            f"{source} is a {manifest.engine!r} model; `davy export` takes what `davy train` or `davy meme train` made."
+        )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is not an empty folder. Name a new one.")
     make_folder(out)
@@ -65,7 +68,7 @@ def export_onnx(
     )
     if posts:
         fix_ranges(out / "model.onnx", posts)
-    _tokenizer(scorer, out / "tokenizer.json")
+    save_tokenizer(scorer.reading, out / "tokenizer.json")
     for name in (folders.CARD, LEARNT):
         if (source / name).is_file():
             shutil.copy(source / name, out / name)
@@ -89,11 +92,11 @@ def _posts(scorer: TransformerScorer, dev: pl.DataFrame) -> list[tuple[torch.Ten
     return [(ids, torch.ones_like(ids)) for ids in posts]
 
 
-def _tokenizer(scorer: TransformerScorer, path: Path) -> None:
-    """Write the tokenizer with its padding named, so that any reader pads as in training."""
-    tokenizer = scorer.reading.tokenizer
-    token = tokenizer.id_to_token(scorer.reading.pad)
-    tokenizer.enable_padding(pad_id=scorer.reading.pad, pad_token=token or "[PAD]")
+def save_tokenizer(reading: TextTokenizer, path: Path) -> None:
+    """Write a tokenizer with its padding named, so that any reader pads as in training."""
+    tokenizer = reading.tokenizer
+    token = tokenizer.id_to_token(reading.pad)
+    tokenizer.enable_padding(pad_id=reading.pad, pad_token=token or "[PAD]")
     tokenizer.save(str(path))
     tokenizer.no_padding()
 

@@ -23,12 +23,15 @@ from davy.measure.ranking import auroc
 from davy.models.meme_model import MemeModel, PictureFeatures, fuse_late, new_meme_model
 from davy.models.meme_presets import MemePreset, MemeTraining
 from davy.train.data import Tokens, batches_longest_first
+from davy.train.frozen_blocks import freeze_blocks, thaw_blocks
 from davy.train.loop import Loop, Schedule
 from davy.train.masking import Masker
 from davy.train.pretrain import masker
 from davy.train.run_record import History
 
 Tell = Callable[[dict[str, Any]], None]
+LIKE = 16
+"""So many batches of shuffled memes are sorted by the length of their texts before they are cut."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,8 @@ def train_row(
     torch.manual_seed(seed)
     model = start(fit_feature_width(preset, memes))
     model.network.to(device)
+    if preset.frozen_blocks:
+        freeze_blocks(model.network, preset.frozen_blocks)
     histories = []
     if preset.pretraining is not None:
         source = captioned or memes
@@ -140,9 +145,11 @@ def train_row(
         return functional.binary_cross_entropy_with_logits(logits.float(), tensors.labels[rows])
 
     histories.append(
-        _run(model.network, loss, preset.training, len(memes), seed, device, dev_evaluation(model, dev, device),
+        _run(model.network, loss, preset.training, lengths, seed, device, dev_evaluation(model, dev, device),
              _sub(folder, "checkpoint"), tell, _identity(preset, seed, memes))
     )  # fmt: skip
+    if preset.frozen_blocks:
+        thaw_blocks(model.network)
     return TrainedRow(replace(model, network=model.network.eval(), device=device), seed, tuple(histories))
 
 
@@ -182,7 +189,7 @@ def _run(
     network: nn.Module,
     loss: Callable[[np.ndarray], Tensor],
     settings: MemeTraining,
-    count: int,
+    lengths: np.ndarray,
     seed: int,
     device: str,
     evaluate: Callable[[], dict[str, Any]] | None,
@@ -194,7 +201,7 @@ def _run(
 
     def batches(block: int) -> list[np.ndarray]:
         first = block * settings.every
-        return list(update_batches(count, settings.batch, seed, first, min(settings.updates, first + settings.every)))
+        return list(update_batches(lengths, settings.batch, seed, first, min(settings.updates, first + settings.every)))
 
     precision = settings.precision
     schedule = Schedule(
@@ -220,16 +227,24 @@ def new_parameters(network: nn.Module) -> Iterator[str]:
             yield name
 
 
-def update_batches(count: int, batch: int, seed: int, first: int, end: int) -> Iterator[np.ndarray]:
-    """Yield the batches of the updates `first` to `end` of an endless shuffled stream of `count` memes."""
+def update_batches(lengths: np.ndarray, batch: int, seed: int, first: int, end: int) -> Iterator[np.ndarray]:
+    """Yield the batches of the updates `first` to `end` of an endless shuffled stream of memes.
+
+    `lengths` are those of their texts: a batch has texts of like length, so that little of it is padding.
+    """
+    count = len(lengths)
     batch = min(batch, count)
     each = count // batch
-    order = np.empty(0, np.int64)
+    batches = np.empty((0, batch), np.int64)
     for update in range(first, end):
-        if update % each == 0 or not len(order):
-            order = np.random.default_rng((seed, update // each)).permutation(count)
-        place = update % each * batch
-        yield order[place : place + batch]
+        if update % each == 0 or not len(batches):
+            chance = np.random.default_rng((seed, update // each))
+            order = chance.permutation(count)[: each * batch]
+            batches = order.reshape(each, batch)
+            if np.ptp(lengths):
+                stretch = np.arange(each * batch) // (batch * LIKE)
+                batches = order[np.lexsort((lengths[order], stretch))].reshape(each, batch)[chance.permutation(each)]
+        yield batches[update % each]
 
 
 def dev_evaluation(model: MemeModel, dev: MemeExamples, device: str) -> Callable[[], dict[str, Any]]:
@@ -321,7 +336,7 @@ def pretrain_on_captions(
         rows = torch.from_numpy(batch).to(device)
         return objectives.loss(*tensors.inputs(rows, int(lengths[batch].max())))
 
-    return _run(objectives, loss, settings, len(memes), seed, device, None, folder, tell,
+    return _run(objectives, loss, settings, lengths, seed, device, None, folder, tell,
                 {**asdict(settings), "seed": seed, "row": model.preset.row, "n": len(memes)})  # fmt: skip
 
 

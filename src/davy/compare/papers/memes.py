@@ -111,11 +111,22 @@ def mean_figure(
     return bootstrap.metric(figure, mean, draws, n, "not defined: all memes have one label")
 
 
-def mean_draws(figure: str, labels: np.ndarray, logits: Sequence[np.ndarray], bootstrap: Bootstrap) -> np.ndarray:
-    """Return a figure's mean over seeds on each resample of the memes, the same resamples for all seeds."""
+def mean_draws(
+    figure: str,
+    labels: np.ndarray,
+    logits: Sequence[np.ndarray],
+    bootstrap: Bootstrap,
+    groups: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return a figure's mean over seeds on each resample of the memes, the same resamples for all seeds.
+
+    `groups` says which memes are drawn together: those that are alike.
+    """
     yes = np.asarray(labels) == 1
+    which = np.arange(len(yes)) if groups is None else np.unique(groups, return_inverse=True)[1]
     draws = []
-    for weights in bootstrap.weights(np.ones(len(yes), dtype=np.int64)):
+    for drawn in bootstrap.weights(np.ones(int(which.max(initial=-1)) + 1, dtype=np.int64)):
+        weights = drawn[:, which]
         each = [_weighted(figure, yes, np.asarray(one, dtype=np.float64), weights) for one in logits]
         draws.append(np.mean(each, axis=0))
     return np.concatenate(draws) if draws else np.empty(0)

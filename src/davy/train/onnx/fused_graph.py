@@ -44,7 +44,7 @@ def write_fused(
 ) -> None:
     """Write the network with its matrices in 32, 8 or 4 bits and `words` as its table; the rest is as `write_onnx`."""
     graph = Graph()
-    body = _Body(graph, parts, bits)
+    body = EncoderBody(graph, parts, bits)
     states = body.embedded(words)
     for layer in parts.layers:
         states = body.layer(states, layer)
@@ -54,7 +54,7 @@ def write_fused(
     graph.save(path, ["input_ids", "attention_mask"], list(zip(questions, outputs, widths, strict=True)))
 
 
-class _Body:
+class EncoderBody:
     """The encoder's part of a graph, and what all its layers share: the shapes and the mask of a batch."""
 
     def __init__(self, graph: Graph, parts: EncoderParts, bits: int) -> None:

@@ -1,0 +1,48 @@
+"""A trained meme model as a folder that scores memes without torch.
+
+A `meme` folder of the rows text or concat in; a `meme-onnx` folder out: the network in int8, the image encoder with
+weights in 16 bits, the tokenizer, and the card.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from davy.core.errors import UserError
+from davy.files.atomic import make_folder
+from davy.models import folder as folders
+from davy.models.image_encoder import load_image_encoder
+from davy.models.learnt_rows import FILE as LEARNT
+from davy.models.meme_model import MemeModel
+from davy.models.meme_onnx import ENGINE, PICTURE_GRAPH
+from davy.train.export import folder_bytes, save_tokenizer
+from davy.train.onnx.meme_graphs import write_answer_graph, write_picture_graph
+
+
+def export_meme(source: Path, out: Path, *, int8: bool = True) -> dict[str, Any]:
+    """Write the folder and return where it is and its size."""
+    manifest = folders.read(source)
+    model = MemeModel.open(source, manifest)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out} is not an empty folder. Name a new one.")
+    make_folder(out)
+    write_answer_graph(model.network.eval(), out / "model.onnx", bits=8 if int8 else 32)  # type: ignore[arg-type]
+    side = 0
+    if model.looks:
+        encoder = load_image_encoder(model.preset.image_encoder)
+        write_picture_graph(encoder, out / PICTURE_GRAPH, half=int8)
+        side = encoder.side
+    save_tokenizer(model.reading, out / "tokenizer.json")
+    for name in (folders.CARD, LEARNT):
+        if (source / name).is_file():
+            shutil.copy(source / name, out / name)
+    kept = {name: it for name, it in manifest.settings.items() if name in ("row", "max_length", folders.DATA)}
+    settings = {**kept, "side": side}
+    draft = folders.Manifest(
+        ENGINE, manifest.name, manifest.questions, "", manifest.languages, manifest.temperatures, manifest.thresholds,
+        settings,
+    )  # fmt: skip
+    folders.write(out, draft)
+    return {"model": str(out), "bytes": folder_bytes(out)}
