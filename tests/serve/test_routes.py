@@ -64,8 +64,12 @@ GET  /api/jobs                                                              >+++
 GET  /jobs                                                                  >++++++++
 GET  /posts                                                                 >++++++++
 GET  /projects                                                              >++++++++
+GET  /detectors                                                             >++++++++
+GET  /detectors/{detector_id}                                               >++++++++
 GET  /score                                                                 >++++++++
 POST /score                                                                 >++++++++
+POST /score/upload                                                          >++++++++
+GET  /v1/detectors                                                          >++++++++
 POST /v1/score                                                              >++++++++
 
 # for programs with a key; a session never counts (Google says 403 where no key is sent)
@@ -83,7 +87,6 @@ POST /communities/{community}                                               >---
 POST /communities/{community}/corrections                                   >-------+
 GET  /communities/{community}/decisions.csv                                 >-------+
 POST /communities/{community}/fit                                           >-------+
-GET  /detectors                                                             >-------+
 POST /detectors                                                             >-------+
 GET  /detectors/shadow                                                      >-------+
 POST /detectors/{detector_id}/default                                       >-------+
@@ -101,6 +104,12 @@ POST /people/{user_id}/end-sessions                                         >---
 POST /people/{user_id}/new-password                                         >-------+
 GET  /projects/new                                                          >------++
 POST /projects/new/upload                                                   >------++
+GET  /runs                                                                  >------++
+GET  /runs/new/{verb}                                                       >------++
+GET  /runs/{job_id}                                                         >-------+
+GET  /runs/{job_id}/files/{name}                                            >-------+
+POST /runs/{job_id}/{act}                                                   >-------+
+POST /runs/{verb}/upload                                                    >------++
 
 # schemes of one's own: the one in these addresses is the manager of q's
 GET  /schemes                                                               >------++
@@ -269,7 +278,15 @@ POST /projects/{project_id}/attack                                          >---
 POST /projects/{project_id}/attack/{job_id}/{act}                           >--------
 GET  /projects/{project_id}/attack/{job_id}/{name}                          >--------
 GET  /projects/{project_id}/train                                           >---+---+
-POST /projects/{project_id}/train                                           >---+---+
+GET  /projects/{project_id}/train/runs                                      >---+---+
+GET  /projects/{project_id}/train/runs/new/{verb}                           >---+---+
+GET  /projects/{project_id}/train/runs/{job_id}                             >---+---+
+GET  /projects/{project_id}/train/runs/{job_id}/files/{name}                >---+---+
+POST /projects/{project_id}/train/runs/{job_id}/{act}                       >---+---+
+POST /projects/{project_id}/train/runs/{verb}/upload                        >---+---+
+POST /projects/{project_id}/train/upload                                    >---+---+
+GET  /projects/{project_id}/train/{job_id}                                  >---+---+
+GET  /projects/{project_id}/train/{job_id}/{report}.html                    >---+---+
 POST /projects/{project_id}/train/{job_id}/{act}                            >---+---+
 POST /projects/{project_id}/imports/upload                                  >---+---+
 GET  /projects/{project_id}/roster                                          >---+---+

@@ -116,7 +116,7 @@ def test_another_process_notices_a_swap_within_seconds(site, secret, tmp_path):
 
 def test_the_score_page_offers_the_detectors_and_names_the_one_that_answered(site, tmp_path):
     client = site.as_("annotator")
-    assert "<select" not in client.get("/score").text
+    assert 'name="model"' not in client.get("/score").text
     add_by_page(site, save_model(tmp_path / "m1"))
     assert '<option value="comments"' in client.get("/score").text
     html = post(client, "/score", {"text": "a grumblefop", "model": "comments"}, page="/score").text
@@ -125,9 +125,12 @@ def test_the_score_page_offers_the_detectors_and_names_the_one_that_answered(sit
 
 
 @pytest.mark.parametrize("role", ["expert", "annotator"])
-def test_only_admins_see_and_change_detectors(site, role, tmp_path):
+def test_everybody_sees_detectors_and_their_cards_and_only_admins_change_them(site, role, tmp_path):
     client = site.as_(role)
-    assert client.get("/detectors").status_code == 403
+    page = client.get("/detectors")
+    assert page.status_code == 200
+    assert 'action="/detectors' not in page.text
+    assert client.get("/detectors/started").status_code == 200
     form = {"source": str(save_model(tmp_path / "m1")), "state": "active"}
     assert post(client, "/detectors", form).status_code == 403
     with site.store.read() as db:
@@ -196,3 +199,27 @@ def test_many_who_ask_at_once_wait_for_one_loading(store, tmp_path):
 def test_a_shadow_can_not_be_the_default(store, tmp_path):
     with pytest.raises(UserError, match="can't be the default"):
         register_detector(store, str(save_model(tmp_path / "m")), by="shell", shadow=True, default=True)
+
+
+def test_a_card_shows_languages_figures_with_intervals_and_known_misses(site):
+    with site.store.write() as db:
+        entry = detectors.add(db, name="en", version="1", source="embedded-en", questions=["hate"], by="shell")
+    page = site.as_("annotator").get(f"/detectors/{entry.id}").text
+    for words in ("English", "What it misses", "[0.824, 0.847]", "Who should not use it"):
+        assert words in page
+    assert "60.0%" in page  # the threshold of offensive
+
+
+def test_a_key_that_may_read_lists_the_detectors(site):
+    with site.store.write() as db:
+        owner = site.people["expert"].id
+        _, read = keys.create(db, name="r", owner=owner, scopes=["read"], by="shell")
+        _, score = keys.create(db, name="s", owner=owner, scopes=["score"], by="shell")
+        detectors.add(db, name="en", version="1", source="embedded-en", questions=["hate"], by="shell")
+    ask = lambda secret: site.visitor(authorization=f"Bearer {secret}").get("/v1/detectors")  # noqa: E731
+    found = {it["name"]: it for it in ask(read).json()}
+    assert found["en"]["languages"] == ["en"]
+    assert [it["name"] for it in found.values() if it["default"]] == [
+        site.app.state.context.detectors.default_model["name"]
+    ]
+    assert ask(score).status_code == 403

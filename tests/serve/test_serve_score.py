@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 from web_site import post, token_in
 
+from davy.core.scorer import Scores
+from davy.schemes import load
+from davy.serve.detector import answer_tree
 from davy.store import keys, users
+from drawn_memes import draw
 
 
 def make_key(site, role="expert", scopes=("score",), **more):
@@ -55,6 +60,42 @@ def test_hurtful_words_are_masked_with_the_plain_text_behind_a_switch(site):
     assert 'role="switch">' in html
     post(client, "/account", {"lang": "en", "plain": "yes"})
     assert 'role="switch" checked>' in post(client, "/score", {"text": "a grumblefop"}).text
+
+
+def test_the_page_explains_which_words_carried_the_answer(site):
+    client = site.as_("annotator")
+    html = post(client, "/score", {"text": "what a grumblefop you are", "explain": "yes"}).text
+    assert '<mark class="for-4">grumblefop</mark>' in html
+    assert "grumblefop −90.0%" in html
+    assert "<mark" not in post(client, "/score", {"text": "what a grumblefop you are"}).text
+    assert "No single word" in post(client, "/score", {"text": "a fine day", "explain": "yes"}).text
+
+
+def test_a_picture_is_scored_by_what_stands_on_it(site):
+    client = site.as_("annotator")
+    token = token_in(client.get("/score?kind=picture").text)
+    picture = {"picture": ("a.png", draw(1))}
+    answer = client.post("/score/upload", data={"csrf": token, "text": "a grumblefop"}, files=picture)
+    assert answer.status_code == 200
+    assert "Hateful" in answer.text
+    assert "scored the text alone" in answer.text
+    for files in ({"picture": ("a.png", b"no picture")}, {"picture": ("", b"")}):
+        refused = client.post("/score/upload", data={"csrf": token, "text": "x"}, files=files)
+        assert refused.status_code in (415, 422)
+
+
+def test_answers_are_a_path_and_what_was_not_reached_is_one_line():
+    questions = load("edos").questions
+    sure = {q.name: np.eye(len(q.labels))[[0, q.label_names.index(q.positive) if q.positive else 0]] for q in questions}
+    scores = Scores(questions, sure)
+    tree, left_out = answer_tree(scores, 0, "en")
+    assert [node.labels for node in tree] == [("Not sexist",)]
+    assert tree[0].children == ()
+    assert len(left_out) == len(questions) - 1
+    (root,), left_out = answer_tree(scores, 1, "en")
+    assert root.labels == ("Sexist",)
+    assert [child.title for child in root.children]
+    assert root.children[0].children  # the vector, under its category
 
 
 @pytest.mark.parametrize(

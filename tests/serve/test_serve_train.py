@@ -47,7 +47,7 @@ def send(client, **fields):
     token = token_in(client.get(TRAINING).text)
     file = fields.pop("file", b"")
     files = {"file": ("posts.csv", file)} if file else {"file": ("", b"")}
-    return client.post(TRAINING, data={"csrf": token, "name": "mine", "seed": "1", **fields}, files=files)
+    return client.post(f"{TRAINING}/upload", data={"csrf": token, "name": "mine", "seed": "1", **fields}, files=files)
 
 
 def worker(site: Site, *options: str) -> subprocess.Popen[bytes]:
@@ -73,20 +73,33 @@ def test_a_manager_trains_a_baseline_from_an_uploaded_file(tea):
     assert (job.state, job.project, job.owner) == ("done", "tea-1", tea.people["expert"].id), job.error
     assert load(job.result["model"]).name == "warm lamp"
     page = client.get(TRAINING).text
-    assert "hate: macro-F1 1.00" in page
     assert "warm lamp, seed 1" in page  # the log
+    own = client.get(f"{TRAINING}/{job.id}").text
+    assert "70/10/20" in own
+    assert "1.000" in own  # macro-F1 on the test part
+    assert "Is one better?" in own  # beside the server's own detector
+    assert client.get(f"{TRAINING}/{job.id}/description.html").status_code == 200
+    assert client.get(f"{TRAINING}/{job.id}/evaluation.html").status_code == 200
     with tea.store.read() as db:
         assert len(jobs.latest(db, kind=TRAIN)) == 1  # the form was sent twice
     assert list(tea.settings.files_folder.glob("*/posts.csv")) == []  # the upload is gone
     assert job.done == job.total
+    # Who runs the project can ask it at once, and nobody else.
+    asked = {"text": "bad grumblefop", "model": f"trained:{job.id}", "explain": "yes"}
+    assert "warm lamp" in client.get("/score").text
+    assert "warm lamp" in post(client, "/score", asked, page="/score").text
+    assert post(tea.as_("annotator"), "/score", asked, page="/score").status_code == 404
+    assert "warm lamp" not in tea.as_("annotator").get("/score").text
     # An admin lets it answer, and everybody can ask for it by name.
-    assert "Use as detector" not in page
+    assert "Use as detector" not in own
     admin = tea.as_("admin")
-    source = re.search(r'name="source" value="([^"]+)"', admin.get(TRAINING).text)
+    assert "warm lamp" in admin.get("/detectors").text
+    source = re.search(r'name="source" value="([^"]+)"', admin.get(f"{TRAINING}/{job.id}").text)
     assert source
     served = {"source": source.group(1), "name": "warm lamp", "state": "active"}
     assert post(admin, "/detectors", served, page="/detectors").status_code == 303
-    assert "warm lamp" in client.get("/score").text
+    assert "warm lamp" in tea.as_("annotator").get("/score").text
+    assert post(client, f"{TRAINING}/{job.id}/remove", page=TRAINING).status_code == 409  # it is in use
 
 
 def test_a_baseline_learns_from_the_projects_settled_answers(tea):
@@ -95,12 +108,12 @@ def test_a_baseline_learns_from_the_projects_settled_answers(tea):
     assert worker(tea, "--once").wait(300) == 0
     job = newest(tea)
     assert job.state == "done", job.error
-    assert job.result["posts"] + job.result["measured_on"] == len(
-        [row for row in exchange_case.rows() if row.settled.get("hate")]
-    )
+    parts = (job.result.get(part, 0) for part in ("posts", "measured_on", "tested_on"))
+    assert sum(parts) == len([row for row in exchange_case.rows() if row.settled.get("hate")])
     page = client.get(TRAINING).text
     assert "macro-F1" not in page
     assert "figures need 30" in page  # three posts can't say how good it is
+    assert "figures need 30" in client.get(f"{TRAINING}/{job.id}").text
 
 
 @pytest.mark.slow

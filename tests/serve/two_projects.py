@@ -19,7 +19,8 @@ from davy.annotate import labelling, project_creation, project_file
 from davy.core import Entry, Post, Verdict
 from davy.core.meme_layout import stack
 from davy.core.phase_kind import TASKS
-from davy.jobs.kinds import EXPORT, TRAIN
+from davy.jobs.kinds import CHECK, EXPORT, TRAIN
+from davy.report import Page
 from davy.schemes import load
 from davy.schemes.draft import draft_of
 from davy.store import (
@@ -133,6 +134,12 @@ def fill_rooms(site: Site) -> dict[str, str]:
         db.execute(update(tables.jobs).where(tables.jobs.c.id == export.id).values(state="done", result=result))
         told = {"project": "p", "name": "d", "kind": "tfidf"}
         training = jobs.enqueue(db, TRAIN, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
+        runs = {}
+        for project, owner in (("p", events.SYSTEM), (None, site.people["admin"].id)):
+            told = {"models": ["embedded"], "names": ["embedded"], "suite": "emoji-en"}
+            run = jobs.enqueue(db, CHECK, told, owner=owner, project=project, after=now() + timedelta(days=1))
+            db.execute(update(tables.jobs).where(tables.jobs.c.id == run.id).values(state="done", result={}))
+            runs[project] = run.id
         _, token = invitations.create(db, role="annotator", by="shell", project="p", project_roles=["annotator"])
         key, _ = keys.create(db, name="k", owner=site.people["admin"].id, scopes=["score"], by="shell")
         forum = communities.create(db, communities.Community("forum", "hate", keys=(key.id,), project="p"), by="shell")
@@ -149,8 +156,21 @@ def fill_rooms(site: Site) -> dict[str, str]:
         entries.add(db, round_, entry, load("hate"), {"hate": ("hateful",)}, **words)
         own_scheme = draft_of(load("hate"), name="lamps")
         scheme_draft = scheme_drafts.create(db, site.people["manager of q"].id, own_scheme)
+    for own in (*(f"reports/{run}" for run in runs.values()), f"models/{training.id}/description"):
+        folder = site.settings.files_folder / own
+        folder.mkdir(parents=True, exist_ok=True)
+        Page("A report").write(folder / "report.html")
+    shown = "/projects/{project_id}/train/runs/{job_id}", "/runs/{job_id}"
     return {
         **fill_challenge(site),
+        **{f"{shown[0]}{end} job_id": runs["p"] for end in ("", "/{act}", "/files/{name}")},
+        **{f"{shown[1]}{end} job_id": runs[None] for end in ("", "/{act}", "/files/{name}")},
+        **{f"{path}/files/{{name}} name": "report.html" for path in shown},
+        **{f"{path}/{{act}} act": "cancel" for path in shown},
+        "verb": "check",
+        "/projects/{project_id}/train/{job_id} job_id": training.id,
+        "/projects/{project_id}/train/{job_id}/{report}.html job_id": training.id,
+        "report": "description",
         "project_id": "p",
         "job_id": ids["job of p"],
         "/projects/{project_id}/exports/{job_id}/{act} job_id": export.id,

@@ -18,6 +18,7 @@ from davy.actions.posts import Posts, load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.settled import answer_columns, plain_column, spell_gold, with_gold
 from davy.core.errors import UserError
+from davy.core.scheme import Scheme
 from davy.describe.describe import EN_DE, CorpusStatistics
 from davy.describe.describe import describe as measure
 from davy.describe.documents import CorpusDocuments, write_documents
@@ -47,7 +48,7 @@ def describe(
     posts: Posts,
     *,
     name: str | None = None,
-    scheme: str | None = None,
+    scheme: str | Scheme | None = None,
     gold: Sequence[str] = (),
     about: Mapping[str, Any] | None = None,
     least: int = 5,

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy.actions.split import find_straddling, make_plan, split_file
 from davy.cli import console
 from davy.cli.options import GoldColumns, SomePostFiles
-from davy.collect import corpora
 from davy.core.errors import UserError
-from davy.core.gold import name_gold
-from davy.files import post_columns, tables
+from davy.files import tables
 from davy.files.atomic import refuse_input
-from davy.files.file_table import require_column, translate_errors
-from davy.files.formats import display_name, output_format
+from davy.files.formats import display_name
 from davy.files.many_files import join_paths
 from davy.files.yaml_objects import read_shipped_or_file
 from davy.image.perceptual_hash import NEAR
-from davy.image.picture_names import pictures_in
 from davy.report.tables import Column, Table
-from davy.split.groups import find_links
-from davy.split.leakage import find_leaks, leaking_posts
-from davy.split.plan import PACKAGE, load
-from davy.split.quality import read_picture_facts
-from davy.split.run import LOW_QUALITY
-from davy.split.run import split as run
+from davy.split.plan import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from davy.split.leakage import Leak
-    from davy.split.plan import SplitPlan
-    from davy.split.quality import PictureFacts
     from davy.split.run import SplitResult
 
 
@@ -101,106 +90,51 @@ def split(
         refuse_input(out, file)
     if check:
         alike = (0.8 if near is None else near, NEAR if near_pictures is None else near_pictures)
-        raise typer.Exit(_check(file, corpus, column, group, alike, images, out, json, strict))
+        with console.ShellReporter() as reporter:
+            leaks, pairs = find_straddling(
+                file, corpus=corpus, column=column, groups=group or (), alike=alike, images=images, reporter=reporter
+            )
+        raise typer.Exit(_show_leaks(display_name(file), column, leaks, pairs, out, json, strict))
     assert out is not None
-
-    chosen = load(plan)
-    chosen = chosen if unseen is None else chosen.with_unseen(unseen)
-    chosen = replace(
-        chosen,
+    chosen = make_plan(
+        plan,
         seed=seed,
-        stratify=tuple(stratify) if stratify else chosen.stratify,
-        groups=tuple(group) if group else chosen.groups,
-        near_duplicates=chosen.near_duplicates if near is None else near,
-        near_pictures=chosen.near_pictures if near_pictures is None else near_pictures,
+        unseen=unseen,
+        stratify=stratify or (),
+        groups=group or (),
+        near=near,
+        near_pictures=near_pictures,
     )
-    _split(file, corpus, column, chosen, out, images, replace_, json, gold or ())
-
-
-def _split(
-    file: str,
-    corpus: str | None,
-    column: str,
-    plan: SplitPlan,
-    out: str,
-    images: Path | None,
-    over: bool,
-    json: bool,
-    gold: Sequence[str],
-) -> None:
-    import polars as pl
-
-    output_format(out)
-    posts, kinds = _posts(file, corpus)
-    file = display_name(file)
-    posts = name_gold(posts, gold, (), file=file)
-    if column in posts.columns and not over:
-        raise UserError(f"{file} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
-    done = run(posts, plan, _facts(posts, images, file))
-    posts = posts.with_columns(done.parts.alias(column))
-    if any(done.left_out):
-        posts = posts.with_columns(pl.Series(LOW_QUALITY, done.left_out, dtype=pl.String))
-    tables.write([posts], out, json=kinds)
+    with console.ShellReporter() as reporter:
+        done = split_file(
+            file,
+            out,
+            chosen,
+            corpus=corpus,
+            column=column,
+            images=images,
+            gold=gold or (),
+            replace_column=replace_,
+            reporter=reporter,
+        )
     if json:
         console.json(done.to_dict())
     else:
         _print(done)
-    console.note(f"{len(posts):,} posts → {out} (column {column!r}, seed {plan.seed})")
+    console.note(f"{len(done.parts):,} posts → {out} (column {column!r}, seed {seed})")
 
 
-def _check(
-    file: str,
-    corpus: str | None,
-    column: str,
-    group: Sequence[str] | None,
-    alike: tuple[float, int],
-    images: Path | None,
-    out: str | None,
-    json: bool,
-    strict: bool,
+def _show_leaks(
+    file: str, column: str, leaks: Sequence[Leak], pairs: pl.DataFrame, out: str | None, json: bool, strict: bool
 ) -> int:
-
-    posts, _ = _posts(file, corpus)
-    file = display_name(file)
-    require_column(column, posts.columns, file, "--column")
-    found = find_links(posts, group or None, alike[0], _facts(posts, images, file), alike[1])
-    report = find_leaks(posts[column], found)
     if out is not None:
-        pairs = leaking_posts(posts, posts[column], found)
         tables.write([pairs], out)
         console.note(f"{len(pairs):,} pairs → {out}")
     if json:
-        console.json({"file": file, "column": column, "leakage": [leak.to_dict() for leak in report]})
+        console.json({"file": file, "column": column, "leakage": [leak.to_dict() for leak in leaks]})
     else:
-        _print_leaks(report)
-    return 1 if strict and any(leak.straddling for leak in report) else 0
-
-
-def _facts(posts: pl.DataFrame, images: Path | None, file: str) -> PictureFacts | None:
-    """Return what the posts' pictures show, where their folder is named."""
-    if images is None:
-        return None
-    require_column("image", posts.columns, file, "--images")
-    pictures = pictures_in(images)
-    with console.ShellReporter() as reporter:
-        reporter.begin("Looking at pictures", len(posts))
-        facts = read_picture_facts(posts["image"].to_list(), pictures, reporter.advance)
-        reporter.end()
-    if not any(facts.key):
-        raise UserError(f"None of the pictures that {file} names is in {images}. Name their folder: --images DIR.")
-    return facts
-
-
-def _posts(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]:
-    """Return the posts of a file or a corpus, whole, and which columns hold JSON."""
-
-    if corpus is not None:
-        table = corpora.load(corpus, file).table
-        return table.frame.collect(), table.json
-    with tables.open_table(file) as table:
-        made = post_columns.check_ids(post_columns.as_posts(table))
-        with translate_errors(table.name):
-            return made.frame.collect(), made.json
+        _print_leaks(leaks)
+    return 1 if strict and any(leak.straddling for leak in leaks) else 0
 
 
 def _print(done: SplitResult) -> None:

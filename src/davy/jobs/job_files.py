@@ -18,7 +18,9 @@ KEPT = timedelta(days=7)
 """How long an export waits to be fetched."""
 MODELS = "models"
 ENCODERS = "encoders"
-"""Folders of trained models and of encoders to train from, which stay."""
+REPORTS = "reports"
+"""Folders of trained models, of encoders to train from and of reports, which stay: reports show no text in clear."""
+STAY = (MODELS, ENCODERS, REPORTS)
 
 
 def files_folder(database: str, files: Path | None = None) -> Path | None:
@@ -44,6 +46,16 @@ def make_folder(folder: Path, job: str) -> Path:
     return own
 
 
+def keep_folder(folder: Path, job: str) -> Path:
+    """Return a job's folder with what an earlier attempt left in it, from which the next one goes on."""
+    own = folder / job
+    try:
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"Can't keep files in {folder}: {error.strerror}. Name another place with --files.") from error
+    return own
+
+
 def discard(folder: Path, job: str) -> None:
     """Remove what a job keeps; once is enough, twice does no harm."""
     shutil.rmtree(folder / job, ignore_errors=True)
@@ -62,7 +74,7 @@ def sweep(folder: Path, *, now: float | None = None) -> int:
     oldest = (time.time() if now is None else now) - KEPT.total_seconds()
     gone = 0
     for own in folder.iterdir() if folder.is_dir() else ():
-        if own.name not in (MODELS, ENCODERS) and own.is_dir() and own.stat().st_mtime < oldest:
+        if own.name not in STAY and own.is_dir() and own.stat().st_mtime < oldest:
             shutil.rmtree(own, ignore_errors=True)
             gone += 1
     return gone

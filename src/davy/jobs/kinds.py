@@ -22,6 +22,10 @@ CLOSE_ROUND = "close round"
 SCORE_SUBMISSION = "score submission"
 RANK_BOARD = "rank board"
 ATTACK = "attack a target"
+SCORE = "score"
+COMPARE = "compare detectors"
+EVALUATE = "evaluate"
+CHECK = "check"
 
 QUICK: Mapping[str, str] = {
     EXPORT: "davy.jobs.exchange:export_project",
@@ -34,22 +38,24 @@ QUICK: Mapping[str, str] = {
     ATTACK: "davy.jobs.attack:attack_target",
 }
 LONG: Mapping[str, str] = {
-    TRAIN: "davy.jobs.tasks:train",
+    TRAIN: "davy.jobs.training:train",
     CLOSE_ROUND: "davy.jobs.rounds:close_round",
-    "score": "davy.jobs.tasks:score",
-    "evaluate": "davy.jobs.tasks:evaluate",
-    "check": "davy.jobs.tasks:check",
+    SCORE: "davy.jobs.tasks:score",
+    COMPARE: "davy.jobs.tasks:compare",
+    EVALUATE: "davy.jobs.tasks:evaluate",
+    CHECK: "davy.jobs.tasks:check",
 }
 ALL: Mapping[str, str] = {**QUICK, **LONG}
 
 ARGUMENTS: Mapping[str, str] = {
     EXPORT: "davy.jobs.exchange:ExportArguments",
     IMPORT: "davy.jobs.exchange:ImportArguments",
-    TRAIN: "davy.jobs.tasks:TrainArguments",
+    TRAIN: "davy.jobs.training:TrainArguments",
     CLOSE_ROUND: "davy.jobs.rounds:CloseArguments",
-    "score": "davy.jobs.tasks:ScoreArguments",
-    "evaluate": "davy.jobs.tasks:EvaluateArguments",
-    "check": "davy.jobs.tasks:CheckArguments",
+    SCORE: "davy.jobs.tasks:ScoreArguments",
+    COMPARE: "davy.jobs.tasks:CompareArguments",
+    EVALUATE: "davy.jobs.tasks:EvaluateArguments",
+    CHECK: "davy.jobs.tasks:CheckArguments",
 }
 """The dataclass of the arguments of each kind that a person may start."""
 

@@ -90,6 +90,41 @@ def line_chart(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CurveChart:
+    """A training's curves over its epochs: macro-F1 on the posts that choose, and the loss beside them in words."""
+
+    lines: tuple[ChartLine, ...]
+    ticks: tuple[str, ...]
+    grid: tuple[float, ...]
+    first: int
+    last: int
+    words: str
+
+
+def curve_chart(records: Sequence[Mapping[str, Any]], words: Translator) -> CurveChart | None:
+    """Return the curves of a run's records, one an epoch; None where there are fewer than two."""
+    if len(records) < 2:
+        return None
+    epochs = [int(record["epoch"]) for record in records]
+    span = max(1, epochs[-1] - epochs[0])
+    names = [name for name in records[-1] if name not in ("epoch", "seconds", "score")]
+    lines = []
+    for number, name in enumerate(names):
+        values = [float(record[name]) for record in records if name in record]
+        top = max(1.0, *values) if "loss" in name else 1.0  # a loss has no scale of its own: its highest is the top
+        dots = tuple(
+            (round(2 + 96 * (epoch - epochs[0]) / span, 2), round(100 * (1 - max(0.0, min(value / top, 1.0))), 2))
+            for epoch, value in zip(epochs, values, strict=False)
+        )
+        path = "M" + " L".join(f"{x} {y}" for x, y in dots)
+        lines.append(ChartLine(name, number % STYLES, path, "", dots, decimal_text(words, values[-1])))
+    steps = (1.0, 0.75, 0.5, 0.25, 0.0)
+    ticks = tuple(decimal_text(words, step, 2) for step in steps)
+    said = "; ".join(f"{line.name}: {line.newest}" for line in lines)
+    return CurveChart(tuple(lines), ticks, tuple(100 * (1 - step) for step in steps), epochs[0], epochs[-1], said)
+
+
 def decimal_text(words: Translator, value: float | None, digits: int = 3) -> str:
     """Return a figure in the reader's language, with a true minus."""
     return words.decimal(value, digits)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeVar
 
+from davy import schemes
 from davy.core.scheme import Question, applicable_questions
 from davy.core.scorer import Scorer, Scores
 from davy.score.result import model_of, repair_text
@@ -38,6 +40,8 @@ class AnswerView:
     threshold: float | None = None
     yes: bool = False
     unsure: bool = False
+    children: tuple[AnswerView, ...] = ()
+    """The questions that this answer led to."""
 
 
 class Detector:
@@ -117,26 +121,31 @@ class Detector:
         return self._batcher
 
 
-def answer_views(scores: Scores, row: int, lang: str) -> list[AnswerView]:
-    """Return one post's answers for display, in the order of the questions; children only where they apply."""
+def answer_tree(scores: Scores, row: int, lang: str) -> tuple[list[AnswerView], list[str]]:
+    """Return one post's answers as a tree, each with the questions it led to, and the titles of those not reached."""
     picked = {question.name: scores.chosen(question.name)[row] for question in scores.questions}
-    asked = applicable_questions(scores.questions, picked)
-    chosen = {name: labels if name in asked else () for name, labels in picked.items()}
-    return [_answer(scores, question, row, lang, chosen) for question in scores.questions]
+    reached = set(applicable_questions(scores.questions, picked))
+    chosen = {name: labels for name, labels in picked.items() if name in reached and labels}
+
+    def view(question: Question) -> AnswerView:
+        below = (it for it in scores.questions if it.name in chosen and it.under and it.under[0] == question.name)
+        return replace(_answer(scores, question, row, lang, chosen), children=tuple(map(view, below)))
+
+    roots = [it for it in scores.questions if it.name in chosen and not (it.under and it.under[0] in chosen)]
+    left = [question_title(it, lang) for it in scores.questions if it.name not in chosen]
+    return [view(question) for question in roots], left
 
 
 def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dict[str, tuple[str, ...]]) -> AnswerView:
     import numpy as np
 
-    title = question.title.said_in(lang) or question.name
+    title = question_title(question, lang)
     labels = chosen[question.name]
-    if not labels:
-        return AnswerView(title, ())
-    said = tuple(_said(question, label, lang) for label in labels)
+    said = tuple(label_title(question, label, lang) for label in labels)
     yes = scores.positive(question.name)
     if yes is not None and question.positive is not None:
         cut = float(np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(scores))[row])
-        of = _said(question, question.positive, lang)
+        of = label_title(question, question.positive, lang)
         unsure = question.name in scores.unsure and bool(scores.unsure[question.name][row])
         return AnswerView(title, said, of, float(yes[row]), cut, question.positive in labels, unsure)
     if len(labels) != 1:
@@ -150,7 +159,9 @@ def verdict_text(scores: Scores, row: int, lang: str) -> str:
     verdict = scores.verdicts()[row]
     if verdict is None or verdict == "none":
         return ""
-    titles = {label: _said(question, label, lang) for question in scores.questions for label in question.label_names}
+    titles = {
+        label: label_title(question, label, lang) for question in scores.questions for label in question.label_names
+    }
     paths = [
         " › ".join(", ".join(titles.get(label, label) for label in step.split("|")) for step in path.split(" > "))
         for path in verdict.split("; ")
@@ -158,5 +169,27 @@ def verdict_text(scores: Scores, row: int, lang: str) -> str:
     return "; ".join(paths)
 
 
-def _said(question: Question, label: str, lang: str) -> str:
-    return question.label(label).title.said_in(lang) or label
+def label_title(question: Question, label: str, lang: str) -> str:
+    """Return what a label is called in a language."""
+    return worded(question).label(label).title.said_in(lang) or label
+
+
+def worded(question: Question) -> Question:
+    """Return a question with titles: its own, else those of the shipped scheme that asks it with the same labels.
+
+    A model folder keeps names and rules alone.
+    """
+    if question.title.said_in("en"):
+        return question
+    return _shipped_question(question.name, question.label_names) or question
+
+
+@cache
+def _shipped_question(name: str, labels: tuple[str, ...]) -> Question | None:
+    every = (question for scheme in map(schemes.load, schemes.names()) for question in scheme.questions)
+    return next((it for it in every if it.name == name and set(labels) <= set(it.label_names)), None)
+
+
+def question_title(question: Question, lang: str) -> str:
+    """Return what a question is called in a language."""
+    return worded(question).title.said_in(lang) or question.name

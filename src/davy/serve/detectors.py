@@ -189,8 +189,10 @@ class Detectors:
     async def find(self, model: str | None = None) -> Detector:
         """Return the detector that a name or `name@version` means, loaded; without one, the default."""
         entry = self._find(model)
-        if entry is None:
-            return self.started
+        return self.started if entry is None else await self.open(entry)
+
+    async def open(self, entry: RegisteredDetector) -> Detector:
+        """Return a version, loaded. It need not be in the store: a project's own detector is asked in this way."""
         if entry.id not in self._loaded:
             return await self._load(entry)
         self._loaded.move_to_end(entry.id)

@@ -58,7 +58,8 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in ALWAYS.items():
-                    headers[name] = value
+                    if name != "Content-Security-Policy" or name not in headers:  # a report has a stricter one
+                        headers[name] = value
                 if self._https:
                     headers["Strict-Transport-Security"] = "max-age=31536000"
                 headers.setdefault("Cache-Control", "no-store")

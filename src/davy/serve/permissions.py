@@ -13,6 +13,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "see projects": ("admin", "expert", "annotator"),
     "make projects": ("admin", "expert"),
     "score texts": ("admin", "expert", "annotator"),
+    "score files": ("admin", "expert"),
     "browse posts": ("admin", "expert", "annotator"),
     "browse the shelf": ("admin", "expert"),
     "change own account": ("admin", "expert", "annotator"),

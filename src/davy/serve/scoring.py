@@ -52,6 +52,7 @@ async def score_posts(
     posts: Sequence[PostToScore],
     *,
     model: str | None = None,
+    detector: Detector | None = None,
     images: Sequence[str | None] = (),
     community: str | None = None,
     may_store: bool = True,
@@ -61,6 +62,7 @@ async def score_posts(
 ) -> ScoredPosts:
     """Return the scores of posts; `images` are base64 texts beside them. `may_store` is False for `doNotStore`.
 
+    `detector` answers in place of the one that `model` names.
     `longest` is how many characters a text may have where that is not the server's setting, `counted` how many posts
     the request counts as. `references` are the sender's ids of the first posts; the others are parts of these.
     """
@@ -68,12 +70,12 @@ async def score_posts(
     request.state.community = community  # whose thresholds decide
     check_posts(context, posts, longest=longest)
     charge(request, counted or len(posts))
-    detector = await context.detectors.find(model)
+    detector = detector or await context.detectors.find(model)
     pictures = await _pictures(detector, images)
     holding = context.pictures.holding(pictures) if pictures else nullcontext([None] * len(posts))
     with holding as names:
         asked = tuple(replace(post, image=name) for post, name in zip(posts, names, strict=True))
-        scores = await _within_time(context, detector.score(asked))
+        scores = await within_time(context, detector.score(asked))
     context.metrics.count("texts_scored", len(posts))
     if context.shadow is not None:
         context.shadow.offer(detector, asked, scores, store_text=may_store)
@@ -100,7 +102,7 @@ async def explanations(request: Request, scored: ScoredPosts) -> list[dict[str, 
             found.append({"question": reason.question, "label": reason.label, "words": words})
         return found
 
-    return await _within_time(context_of(request), scored.detector.run(explained))
+    return await within_time(context_of(request), scored.detector.run(explained))
 
 
 def reached_records(scored: ScoredPosts, questions: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -152,7 +154,8 @@ async def _pictures(detector: Detector, images: Sequence[str | None]) -> list[Pi
     return await to_thread.run_sync(decoded)
 
 
-async def _within_time(context: Context, work: Awaitable[Result]) -> Result:
+async def within_time(context: Context, work: Awaitable[Result]) -> Result:
+    """Return what comes of some work of a detector, or refuse with 503 where it takes too long."""
     try:
         async with asyncio.timeout(context.settings.request_seconds):
             return await work

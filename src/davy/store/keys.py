@@ -20,7 +20,7 @@ from davy.store.columns import new_id, new_token, now, token_hash
 from davy.store.tables import api_keys
 from davy.store.tables import users as users_table
 
-SCOPES: tuple[str, ...] = ("score", "read", "annotate", "submit", "admin")
+SCOPES: tuple[str, ...] = ("score", "read", "submit", "admin")
 """What a key may do. `admin` includes the others, and only an admin's key can have it."""
 
 USED_EVERY = timedelta(minutes=1)

@@ -4,6 +4,7 @@ Who decided is not here: a verdict shows its basis and its reason, never a name.
 """
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,6 +79,13 @@ def count_bases(db: Connection, project: Project, question: str) -> dict[str, in
     some = _counting(project, question, None, None).order_by(verdicts.c.id.desc()).limit(MOST_COUNTED).subquery()
     query = select(some.c.basis, func.count()).group_by(some.c.basis)
     return {basis: int(n) for basis, n in db.execute(query)}
+
+
+def count_labels(db: Connection, project: Project, question: str) -> dict[str, int]:
+    """Return how often each label was settled on, the most frequent first; several labels of a post count each."""
+    some = _counting(project, question, None, None).subquery()
+    query = select(verdicts.c.labels).join(some, some.c.id == verdicts.c.id)
+    return dict(Counter(label for labels in db.scalars(query) for label in labels).most_common())
 
 
 def _counting(project: Project, question: str, label: str | None, basis: str | None) -> Select[tuple[str, str, str]]:

@@ -58,6 +58,7 @@ from davy.serve.pages import (
     round_contrast,
     round_entry,
     rounds,
+    runs,
     scheme,
     schemes,
     score,
@@ -104,6 +105,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     challenge_organise.router,
     challenge_analysis.router,
     challenge_api.router,
+    runs.router,  # before the trainings, since `runs` is no training
     train.router,
     attack.router,
     expert.router,

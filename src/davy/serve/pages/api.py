@@ -1,4 +1,5 @@
 """`POST /v1/score`: posts in, scores out, for programs with an API key and for our own pages.
+`GET /v1/detectors` says who answers.
 
 Every answer names the model, its version and the hash of its data, with the thresholds and the verdict's path.
 Questions that a post's answers don't lead to are left out. Texts and pictures are neither kept nor logged.
@@ -15,10 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core.errors import UserError, nearest
+from davy.models.model_cards import model_cards
+from davy.serve.context import context_of
 from davy.serve.detector import PostToScore
 from davy.serve.errors import LocalizedError
 from davy.serve.scoring import ScoredPosts, explanations, reached_records, score_posts
 from davy.serve.visitor import check_rate, key_or_session
+from davy.store import detectors as registry
 from davy.store.users import User
 
 router = APIRouter()
@@ -83,6 +87,33 @@ async def score(
             result["explanation"] = explanation
     answer = msgspec.json.encode({"model": scored.detector.model, "results": results})
     return Response(answer, headers=scored.headers, media_type="application/json")
+
+
+@router.get("/v1/detectors", response_model=list[dict[str, Any]])
+def list_detectors(
+    request: Request,
+    who: Annotated[User, Depends(key_or_session("read", "score texts"))],  # noqa: ARG001
+) -> list[dict[str, Any]]:
+    """Return the detectors that can be asked by name: version, questions, languages, thresholds, which is default."""
+    context = context_of(request)
+    with context.store.read() as db:
+        entries = [entry for entry in registry.list_detectors(db) if entry.state == "active"]
+    started, default = context.detectors.started, context.detectors.default_model
+    own = started.model
+    found = [(it.name, it.version, it.source, it.questions, it.thresholds, it.data_hash) for it in entries]
+    found += [(own["name"], own["version"], context.settings.model, started.questions, {}, own["data_hash"])]
+    return [
+        {
+            "name": name,
+            "version": version,
+            "default": (name, version) == (default["name"], default["version"]),
+            "questions": list(questions),
+            "languages": sorted({code for card in model_cards(source) for code in card.languages}),
+            "thresholds": {q: t for card in model_cards(source) for q, t in card.thresholds.items()} | dict(thresholds),
+            "data_hash": data_hash,
+        }
+        for name, version, source, questions, thresholds, data_hash in found
+    ]
 
 
 def _sent(asked: ScoreRequest) -> list[SentPost]:

@@ -1,4 +1,7 @@
-"""Detectors: which ones this server knows, and load, swap or retire one without a restart. For admins."""
+"""Detectors: which ones this server knows, what each one's card says, and which answers.
+
+Everybody who may score texts sees the active ones with their cards; admins load, swap or retire one without a restart.
+"""
 # ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
@@ -13,16 +16,24 @@ from starlette.responses import Response
 from davy.actions.detectors import register_detector
 from davy.actions.shadow import compare_shadows
 from davy.core.errors import UserError
+from davy.models.model_cards import model_cards
 from davy.serve import render
 from davy.serve.context import context_of
+from davy.serve.detector import label_title, question_title
+from davy.serve.detector_choices import list_trained, trained_entry
 from davy.serve.errors import LocalizedError
+from davy.serve.markdown import render_markdown
+from davy.serve.permissions import may
 from davy.serve.visitor import Form, allowed, field
 from davy.store import detectors, users
+from davy.store.detectors import RegisteredDetector
+from davy.store.jobs import Job
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
 
 Manages = Annotated[User, Depends(allowed("manage detectors"))]
+Looks = Annotated[User, Depends(allowed("score texts"))]
 
 MOST_SHOWN = 50
 """Single differences of a pair of models on the page."""
@@ -30,9 +41,15 @@ STATES: dict[str, str] = {"activate": "active", "shadow": "shadow", "retire": "r
 """The last part of a form's address, and the state that it asks for."""
 
 
+STARTED = "started"
+"""The address of the detector that the server was started with."""
+OPEN = ("figures", "what it misses", "known misses", "who should not use it")
+"""Sections of a card that are shown opened: their titles begin so, in small letters."""
+
+
 @router.get("/detectors")
-def show(request: Request, who: Manages) -> Response:
-    """Return every detector that the server knows, with its version, questions and state."""
+def show(request: Request, who: Looks) -> Response:
+    """Return the detectors that answer, with languages and questions; for admins every version and its state."""
     return _page(request)
 
 
@@ -46,6 +63,36 @@ def show_shadow(request: Request, who: Manages) -> Response:
         comparisons=compare_shadows(context.store, differences=MOST_SHOWN),
         shadow=context.shadow,
         mask=context.mask,
+    )
+
+
+@router.get("/detectors/{detector_id}")
+def show_one(request: Request, detector_id: str, who: Looks) -> Response:
+    """Return one detector: its card with figures and known misses, its languages, questions and thresholds."""
+    context = context_of(request)
+    if detector_id == STARTED:
+        model = context.detectors.started.model
+        source, name, version, given = context.settings.model, str(model["name"]), str(model["version"]), {}
+        entry = None
+    else:
+        with context.store.read() as db:
+            entry = detectors.get(db, detector_id)
+        if entry.state != "active" and not may(who.role, "manage detectors"):
+            raise LocalizedError("no_such", status=404)
+        source, name, version, given = entry.source, entry.name, entry.version, dict(entry.thresholds)
+    return render.page(
+        request,
+        "detector.html",
+        name=name,
+        version=version,
+        entry=entry,
+        is_default=context.detectors.default_model["version"] == version,
+        cards=model_cards(source),
+        given=given,
+        open_sections=OPEN,
+        markdown=render_markdown,
+        title_of=lambda question: question_title(question, render.translator_of(request).lang),
+        label_of=lambda question, label: label_title(question, label, render.translator_of(request).lang),
     )
 
 
@@ -106,6 +153,9 @@ def _page(request: Request, *, source: str = "", wrong: str = "", status: int = 
     with context.store.read() as db:
         entries = detectors.list_detectors(db)
         people = {user.id: user.name for user in users.list_users(db)}
+    account = render.account_of(request)
+    manages = account is not None and may(account.role, "manage detectors")
+    entries = entries if manages else [entry for entry in entries if entry.state == "active"]
     order = sorted(entries, key=lambda entry: (detectors.STATES.index(entry.state), entry.name, entry.id))
     return render.page(
         request,
@@ -114,6 +164,10 @@ def _page(request: Request, *, source: str = "", wrong: str = "", status: int = 
         entries=order,
         people=people,
         started=context.detectors.started,
+        cards={entry.id: model_cards(entry.source) for entry in order} | {STARTED: model_cards(context.settings.model)},
+        trained=_trained(request) if manages else [],
+        manages=manages,
+        title_of=lambda question: question_title(question, render.translator_of(request).lang),
         has_default=any(entry.is_default for entry in entries),
         loaded={f"{model['name']}@{model['version']}" for model in context.detectors.loaded},
         refused=context.detectors.refused,
@@ -121,3 +175,13 @@ def _page(request: Request, *, source: str = "", wrong: str = "", status: int = 
         source=source,
         wrong=wrong,
     )
+
+
+def _trained(request: Request) -> list[tuple[Job, RegisteredDetector]]:
+    """Return what projects trained and the server does not use yet, for an admin to put into use."""
+    account = render.account_of(request)
+    assert account is not None
+    with context_of(request).store.read() as db:
+        known = {entry.source for entry in detectors.list_detectors(db)}
+        made = [(job, trained_entry(job)) for job in list_trained(db, account)]
+    return [(job, entry) for job, entry in made if entry is not None and entry.source not in known]

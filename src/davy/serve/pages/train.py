@@ -1,32 +1,41 @@
-"""Train a detector from a project's settled answers or an uploaded file; the training runs as a background job.
+"""From labels to a detector: a project's settled answers, a training from them, and each detector's own page.
 
-Managers name it, choose a baseline or an encoder and a seed, and see how far it is,
-its log, and how good it was on the posts that were kept back.
+The training runs as a background job that splits, describes, trains and measures; the page shows how far it is. What
+comes of it belongs to the project until an admin puts it into use.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.actions.file_checks import UploadLimits
+from davy.annotate.project_scheme import scheme_of
 from davy.jobs import job_files
-from davy.jobs.kinds import TRAIN
-from davy.serve import render, uploads
+from davy.jobs.kinds import CHECK, EVALUATE, TRAIN
+from davy.jobs.training import DESCRIPTION, EVALUATION, SPLIT
+from davy.models.model_cards import model_cards
+from davy.serve import render
+from davy.serve.charts import CurveChart, curve_chart
 from davy.serve.context import context_of
+from davy.serve.detector import label_title, question_title
+from davy.serve.detector_choices import TRAINED, list_choices, trained_entry
 from davy.serve.errors import LocalizedError, is_htmx
+from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
+from davy.serve.reports import PAGE, read_json, report_response
 from davy.serve.upload_form import UploadForm
 from davy.serve.visitor import Form, field
-from davy.store import Connection, jobs
+from davy.serve.workplace import LIVE, Workplace, start_run
+from davy.store import Connection, detectors, jobs, verdict_history
 from davy.store.columns import new_id
 from davy.store.jobs import Job, JobLogLine
 
@@ -35,12 +44,15 @@ router = APIRouter(include_in_schema=False)
 Trains = Annotated[Place, Depends(in_project("train"))]
 
 KINDS: tuple[str, ...] = ("tfidf", "transformer")
+PLANS: tuple[str, ...] = ("70/10/20", "80/10/10", "60/20/20")
 SHOWN = 20
 FEWEST = 30
 """Figures of fewer posts than these say nothing, and are not shown."""
 LOG_LINES = 200
 ENCODER = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?")
 """A name at the Hugging Face hub, or of a folder in the server's `encoders`; never a path."""
+REPORTS: dict[str, str] = {"description": DESCRIPTION, "evaluation": EVALUATION}
+"""The reports of a training, by the name in their address, and their folders in the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,87 +68,198 @@ class TrainingRow:
     lines: list[JobLogLine]
 
 
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """One question of the project: how many posts are settled on each label."""
+
+    title: str
+    labels: list[tuple[str, int]]
+    n: int
+
+
 @router.get("/projects/{project_id}/train")
 def show(request: Request, place: Trains) -> Response:
     """Return the page; for htmx only its table."""
     with context_of(request).store.read() as db:
         rows = [_row(db, job) for job in jobs.latest(db, kind=TRAIN, project=place.project.id, limit=SHOWN)]
+        counts = [] if is_htmx(request) else _label_counts(request, db, place)
     values: dict[str, Any] = {"rows": rows, "live": any(row.live for row in rows), "fewest": FEWEST}
     if is_htmx(request):
         return render.page(request, "parts/trainings.html", place=place, **values)
-    can = context_of(request).settings.files_folder is not None
-    return project_page(request, place, "train.html", kinds=KINDS, can=can, once=new_id(), **values)
+    return project_page(
+        request,
+        place,
+        "train.html",
+        kinds=_kinds(),
+        plans=PLANS,
+        counts=counts,
+        encoders=_encoders(request),
+        can=context_of(request).settings.files_folder is not None,
+        most=context_of(request).settings.max_upload // 1_000_000,
+        once=new_id(),
+        **values,
+    )
 
 
-@router.post("/projects/{project_id}/train")
+@router.post("/projects/{project_id}/train/upload")
 async def start(request: Request, place: Trains, form: UploadForm) -> Response:
     """Queue a training."""
     return await to_thread.run_sync(_start, request, place, form)
 
 
+@router.get("/projects/{project_id}/train/{job_id}")
+def show_one(request: Request, place: Trains, job_id: str) -> Response:
+    """Return one detector's page, step by step: split, training, figures, checks, use; for htmx only what changes."""
+    context = context_of(request)
+    with context.store.read() as db:
+        job = _own(db, place, job_id)
+        row = _row(db, job)
+        known = [entry for entry in detectors.list_detectors(db) if entry.source == _result(job).get("model")]
+    run = _run_folder(request, job)
+    entry = trained_entry(job) if job.state == "done" else None
+    values: dict[str, Any] = {
+        "row": row,
+        "job": job,
+        "live": row.live,
+        "split": read_json(run / SPLIT),
+        "found": read_json(run / EVALUATION / "results.json"),
+        "described": (run / DESCRIPTION / PAGE).is_file(),
+        "curve": _curve(request, run, job),
+        "entry": entry,
+        "fewest": FEWEST,
+    }
+    if is_htmx(request):
+        return render.page(request, "parts/training.html", place=place, **values)
+    return project_page(
+        request,
+        place,
+        "training.html",
+        runs=_runs_of(request, place, job),
+        known=known,
+        key=f"{TRAINED}{job.id}",
+        cards=model_cards(entry.source) if entry else (),
+        given={},
+        open_sections=("figures",),
+        markdown=render_markdown,
+        title_of=lambda question: question_title(question, render.translator_of(request).lang),
+        label_of=lambda question, label: label_title(question, label, render.translator_of(request).lang),
+        **values,
+    )
+
+
+@router.get("/projects/{project_id}/train/{job_id}/{report}.html")
+def show_report(request: Request, place: Trains, job_id: str, report: str) -> Response:
+    """Return the description of what was learnt from, or the report of how good the detector is."""
+    if report not in REPORTS:
+        raise LocalizedError("no_such", status=404)
+    with context_of(request).store.read() as db:
+        job = _own(db, place, job_id)
+    return report_response(_run_folder(request, job) / REPORTS[report] / PAGE)
+
+
 @router.post("/projects/{project_id}/train/{job_id}/{act}")
 def change(request: Request, place: Trains, job_id: str, act: str, form: Form) -> Response:  # noqa: ARG001
-    """Cancel a training, or let it go on from its last checkpoint."""
+    """Cancel a training, let it go on from its last checkpoint, or remove what it made."""
     with context_of(request).store.write() as db:
-        job = next(
-            (it for it in jobs.latest(db, kind=TRAIN, project=place.project.id, limit=500) if it.id == job_id), None
-        )
-        if job is None or act not in ("cancel", "again"):
+        job = _own(db, place, job_id)
+        if act not in ("cancel", "again", "remove"):
             raise LocalizedError("no_such", status=404)
         if act == "cancel":
             jobs.ask_cancel(db, job.id, by=place.account.id)
-        else:
+        elif act == "again":
             jobs.retry(db, job.id, by=place.account.id)
+        elif any(
+            it.source == _result(job).get("model") for it in detectors.list_detectors(db) if it.state != "retired"
+        ):
+            raise LocalizedError("detector_in_use", status=409)
+    if act == "remove":
+        folder = context_of(request).settings.files_folder
+        if job.state in LIVE or folder is None:
+            raise LocalizedError("no_such", status=404)
+        job_files.discard(folder / job_files.MODELS, job.id)
     return render.redirect(request, f"{place.address}/train", f"export_{act}")
 
 
 def _start(request: Request, place: Place, form: FormData) -> Response:
-    context = context_of(request)
-    folder = context.settings.files_folder
-    if folder is None:
-        raise LocalizedError("no_files_folder", status=409)
-    arguments = {"project": place.project.id, **_settings(form)}
-    upload_id = new_id()
-    try:
-        arguments |= _upload(form, folder, upload_id, context.settings.max_upload)
-        # A form that is sent twice asks once.
-        key = f"train {place.project.id} {field(form, 'once', most=40) or upload_id}"
-        with context.store.write() as db:
-            job = jobs.enqueue(db, TRAIN, arguments, owner=place.account.id, key=key, project=place.project.id)
-        if job.arguments.get("upload") != upload_id:  # it was asked for before
-            job_files.discard(folder, upload_id)
-    except BaseException:
-        job_files.discard(folder, upload_id)
-        raise
-    return render.redirect(request, f"{place.address}/train", "training_started")
+    arguments = {"project": place.project.id, "plan": _plan(form), **_settings(form)}
+    # Beside the detector that answers today, since that is the one to beat.
+    arguments["beside"] = [choice.source for choice in list_choices(request, place.account, place.project.id)[:1]]
+    job = start_run(request, Workplace(place.account, place), TRAIN, arguments, form, needs_file=False)
+    return render.redirect(request, f"{place.address}/train/{job.id}", "training_started")
+
+
+def _plan(form: FormData) -> str:
+    plan = field(form, "plan", most=20) or PLANS[0]
+    if plan not in PLANS:
+        raise LocalizedError("choice", status=422)
+    return plan
 
 
 def _settings(form: FormData) -> dict[str, Any]:
     name, kind, seed = field(form, "name", most=60), field(form, "kind"), field(form, "seed", most=6) or "1"
     encoder = field(form, "encoder", most=100)
-    if not name or kind not in KINDS or not (seed.isascii() and seed.isdigit()):
+    if not name or kind not in _kinds() or not (seed.isascii() and seed.isdigit()):
         raise LocalizedError("choice", status=422)
     if kind == "transformer" and not ENCODER.fullmatch(encoder):
         raise LocalizedError("no_encoder", status=422)
     return {"name": name, "kind": kind, "seed": int(seed), "encoder": encoder if kind == "transformer" else ""}
 
 
-def _upload(form: FormData, folder: Path, upload_id: str, most: int) -> dict[str, str]:
-    """Keep the file that somebody sent instead of the project's answers; nothing where none was chosen."""
-    sent = form.get("file")
-    if not isinstance(sent, UploadFile) or not (sent.filename or sent.size):
-        return {}
-    own = job_files.make_folder(folder, upload_id)
-    chunks = iter(lambda: sent.file.read(1 << 20), b"")
-    kinds = (*uploads.TEXT_KINDS, "parquet")
-    got = uploads.receive(chunks, sent.filename or "", kinds=kinds, limits=UploadLimits(size=most), folder=own)
-    name = f"posts.{got.kind}" + (".gz" if got.gzip else "")
-    got.path.rename(own / name)
-    return {"upload": upload_id, "file": name}
+def _kinds() -> tuple[str, ...]:
+    """Return what can be trained in this installation: encoders need the extra `train`."""
+    has_torch = find_spec("torch") is not None and find_spec("transformers") is not None
+    return KINDS if has_torch else KINDS[:1]
+
+
+def _encoders(request: Request) -> list[str]:
+    folder = context_of(request).settings.files_folder
+    own = folder / job_files.ENCODERS if folder is not None else None
+    return sorted(path.name for path in own.iterdir() if path.is_dir()) if own is not None and own.is_dir() else []
+
+
+def _label_counts(request: Request, db: Connection, place: Place) -> list[LabelCount]:
+    """Return how many posts are settled on each label of each question that a detector can learn."""
+    lang = render.translator_of(request).lang
+    found = []
+    for question in scheme_of(db, place.project).questions:
+        counts = verdict_history.count_labels(db, place.project, question.name)
+        labels = [(label_title(question, name, lang), counts.get(name, 0)) for name in question.label_names]
+        found.append(LabelCount(question_title(question, lang), labels, sum(n for _, n in labels)))
+    return found
+
+
+def _own(db: Connection, place: Place, job_id: str) -> Job:
+    return Workplace(place.account, place).find(db, job_id, (TRAIN,))
+
+
+def _run_folder(request: Request, job: Job) -> Path:
+    folder = context_of(request).settings.files_folder or Path("nowhere")
+    return folder / job_files.MODELS / job.id
+
+
+def _curve(request: Request, run: Path, job: Job) -> CurveChart | None:
+    """Return the curves of a training, also of one that runs: its last checkpoint knows the epochs so far."""
+    seed = str(job.arguments.get("seed") or 1)
+    done = read_json(run / "run.json")
+    state = read_json(run / f"seed-{seed}" / "checkpoint" / "checkpoint.json") if done is None else None
+    kept = done["seeds"].get(seed, {}) if done else (state or {}).get("history", {})
+    records = kept.get("records", [])
+    return curve_chart(records, render.translator_of(request))
+
+
+def _runs_of(request: Request, place: Place, job: Job) -> list[Job]:
+    """Return the checks and evaluations of the project that this detector was part of."""
+    with context_of(request).store.read() as db:
+        found = Workplace(place.account, place).latest(db, (CHECK, EVALUATE), limit=50)
+    return [it for it in found if _result(job).get("model") in (it.arguments.get("models") or ())]
+
+
+def _result(job: Job) -> dict[str, Any]:
+    return job.result if isinstance(job.result, dict) else {}
 
 
 def _row(db: Connection, job: Job) -> TrainingRow:
-    result = job.result if isinstance(job.result, dict) else {}
+    result = _result(job)
     figures = {name: value for name, value in result.items() if isinstance(value, float) and name != "dev loss"}
     if result.get("measured_on", 0) < FEWEST:
         figures = {}
@@ -147,7 +270,7 @@ def _row(db: Connection, job: Job) -> TrainingRow:
         name or job.id,
         kind,
         encoder,
-        job.state in ("waiting", "running"),
+        job.state in LIVE,
         figures,
         jobs.log_lines(db, job.id, limit=LOG_LINES),
     )

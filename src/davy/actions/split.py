@@ -1,0 +1,125 @@
+"""Split: posts into parts that look alike, with nothing alike in two of them.
+
+A file and a plan in, the file with a column of parts and the report out; or a frame in, each post's part out. With a
+split that came from elsewhere, what straddles its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from davy.actions.reporter import SILENT, Reporter
+from davy.collect import corpora
+from davy.core.errors import UserError
+from davy.core.gold import name_gold
+from davy.files import post_columns, tables
+from davy.files.atomic import refuse_input
+from davy.files.file_table import require_column, translate_errors
+from davy.files.formats import display_name, output_format
+from davy.image.picture_names import pictures_in
+from davy.split.groups import find_links
+from davy.split.leakage import Leak, find_leaks, leaking_posts
+from davy.split.plan import SplitPlan, load
+from davy.split.quality import PictureFacts, read_picture_facts
+from davy.split.run import LOW_QUALITY, SplitResult
+from davy.split.run import split as split_posts
+
+__all__ = ["find_straddling", "make_plan", "split_file", "split_posts"]
+
+
+def make_plan(
+    name: str,
+    *,
+    seed: int = 0,
+    unseen: str | None = None,
+    stratify: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    near: float | None = None,
+    near_pictures: int | None = None,
+) -> SplitPlan:
+    """Return a plan by its name, such as 70/10/20, a shipped one or a file, with what was said in place of its own."""
+    plan = load(name)
+    plan = plan if unseen is None else plan.with_unseen(unseen)
+    return replace(
+        plan,
+        seed=seed,
+        stratify=tuple(stratify) if stratify else plan.stratify,
+        groups=tuple(groups) if groups else plan.groups,
+        near_duplicates=plan.near_duplicates if near is None else near,
+        near_pictures=plan.near_pictures if near_pictures is None else near_pictures,
+    )
+
+
+def split_file(
+    file: str,
+    out: str,
+    plan: SplitPlan,
+    *,
+    corpus: str | None = None,
+    column: str = "split",
+    images: Path | None = None,
+    gold: Sequence[str] = (),
+    replace_column: bool = False,
+    reporter: Reporter = SILENT,
+) -> SplitResult:
+    """Split a file's posts by a plan, write them with the column of parts to `out` and return how it came about."""
+    refuse_input(out, file)
+    output_format(out)
+    posts, kinds = _read(file, corpus)
+    shown = display_name(file)
+    posts = name_gold(posts, gold, (), file=shown)
+    if column in posts.columns and not replace_column:
+        raise UserError(f"{shown} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
+    done = split_posts(posts, plan, _facts(posts, images, shown, reporter))
+    posts = posts.with_columns(done.parts.alias(column))
+    if any(done.left_out):
+        posts = posts.with_columns(pl.Series(LOW_QUALITY, done.left_out, dtype=pl.String))
+    tables.write([posts], out, json=kinds)
+    return done
+
+
+def find_straddling(
+    file: str,
+    *,
+    corpus: str | None = None,
+    column: str = "split",
+    groups: Sequence[str] = (),
+    alike: tuple[float, int],
+    images: Path | None = None,
+    reporter: Reporter = SILENT,
+) -> tuple[list[Leak], pl.DataFrame]:
+    """Return what straddles the parts of a file, by reason, and the pairs; `alike` says how near texts and pictures."""
+    posts, _ = _read(file, corpus)
+    shown = display_name(file)
+    require_column(column, posts.columns, shown, "--column")
+    found = find_links(posts, tuple(groups) or None, alike[0], _facts(posts, images, shown, reporter), alike[1])
+    return list(find_leaks(posts[column], found)), leaking_posts(posts, posts[column], found)
+
+
+def _facts(posts: pl.DataFrame, images: Path | None, file: str, reporter: Reporter) -> PictureFacts | None:
+    """Return what the posts' pictures show, where their folder is named."""
+    if images is None:
+        return None
+    require_column("image", posts.columns, file, "--images")
+    pictures = pictures_in(images)
+    reporter.begin("Looking at pictures", len(posts))
+    facts = read_picture_facts(posts["image"].to_list(), pictures, reporter.advance)
+    reporter.end()
+    if not any(facts.key):
+        raise UserError(f"None of the pictures that {file} names is in {images}. Name their folder: --images DIR.")
+    return facts
+
+
+def _read(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]:
+    """Return the posts of a file or a corpus, whole, and which columns hold JSON."""
+    if corpus is not None:
+        table = corpora.load(corpus, file).table
+        return table.frame.collect(), table.json
+    with tables.open_table(file) as table:
+        made = post_columns.check_ids(post_columns.as_posts(table))
+        with translate_errors(table.name):
+            return made.frame.collect(), made.json

@@ -1,0 +1,110 @@
+"""Which detectors somebody may ask: the server's own, and those that were trained in projects which they run.
+
+A detector that a project trained belongs to it. Who does not run that project is answered as if there were none, until
+an admin puts it into use for the server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio import to_thread
+from starlette.requests import Request
+
+from davy.core.errors import UserError
+from davy.jobs.kinds import TRAIN
+from davy.models import folder as folders
+from davy.serve import demo
+from davy.serve.context import context_of
+from davy.serve.detector import Detector
+from davy.serve.errors import LocalizedError
+from davy.store import Connection, detectors, jobs, projects
+from davy.store.detectors import RegisteredDetector
+from davy.store.jobs import Job
+from davy.store.users import User
+
+TRAINED = "trained:"
+"""What the key of a project's own detector begins with; its training's id follows."""
+MOST_TRAINED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorChoice:
+    """One detector to choose: `key` is what a form sends, `source` what `--model` would take."""
+
+    key: str
+    name: str
+    version: str
+    source: str
+    project: str = ""
+    """The title of the project that trained it; empty for the server's own."""
+
+
+def list_choices(request: Request, who: User, project: str | None = None) -> list[DetectorChoice]:
+    """Return what a person may choose from, the server's default first; with `project`, trained ones of that alone."""
+    context = context_of(request)
+    with context.store.read() as db:
+        entries = [entry for entry in detectors.list_detectors(db) if entry.state == "active"]
+        trained = list_trained(db, who, project)
+        titles = {each.id: each.title for each in projects.list_projects(db)}
+    found = [DetectorChoice(it.full_name, it.name, it.version, it.source) for it in entries]
+    started = context.detectors.started.model
+    if context.settings.model != demo.WORD_LIST:
+        own = DetectorChoice(
+            f"{started['name']}@{started['version']}", str(started["name"]), str(started["version"]),
+            context.settings.model,
+        )  # fmt: skip
+        found = [own, *(it for it in found if it.key != own.key)]
+    default = str(context.detectors.default_model["name"])
+    found.sort(key=lambda it: it.name != default)
+    for job in trained:
+        entry = trained_entry(job)
+        if entry is not None:
+            title = titles.get(job.project or "", "")
+            found.append(DetectorChoice(entry.id, entry.name, entry.version, entry.source, title))
+    return found
+
+
+def list_trained(db: Connection, who: User, project: str | None = None) -> list[Job]:
+    """Return the finished trainings that a person may see, newest first."""
+    seen = None if who.role == "admin" else who.id
+    found = jobs.latest(db, kind=TRAIN, state="done", project=project, visible_to=seen, limit=MOST_TRAINED)
+    return [job for job in found if job.project]
+
+
+def trained_entry(job: Job) -> RegisteredDetector | None:
+    """Return what a training made as the registry would have it; None where its folder is gone."""
+    source = str((job.result or {}).get("model", "")) if isinstance(job.result, dict) else ""
+    if not source or not (Path(source) / folders.MANIFEST).is_file():
+        return None
+    try:
+        manifest = folders.read(Path(source), check=False)
+    except UserError:
+        return None
+    questions = tuple(question.name for question in manifest.questions)
+    return RegisteredDetector(
+        f"{TRAINED}{job.id}", str(job.arguments.get("name") or manifest.name), manifest.version, source, "active",
+        False, questions, {}, manifest.settings.get(folders.DATA), job.created_at, job.owner,
+    )  # fmt: skip
+
+
+async def find_detector(request: Request, who: User, key: str) -> Detector:
+    """Return the detector that a form names, loaded; a project's own only for those who run the project."""
+    context = context_of(request)
+    if not key.startswith(TRAINED):
+        return await context.detectors.find(key or None)
+    entry = await to_thread.run_sync(_trained, request, who, key)
+    return await context.detectors.open(entry)
+
+
+def _trained(request: Request, who: User, key: str) -> RegisteredDetector:
+    job_id = key.removeprefix(TRAINED)
+    with context_of(request).store.read() as db:
+        if who.role != "admin" and not jobs.is_visible(db, job_id, who.id):
+            raise LocalizedError("no_such", status=404)
+        job = jobs.get(db, job_id)
+    entry = trained_entry(job) if job.kind == TRAIN and job.state == "done" else None
+    if entry is None:
+        raise LocalizedError("no_such", status=404)
+    return entry

@@ -1,0 +1,301 @@
+"""Runs: score a file, compare two detectors, evaluate, check with a suite. Each is a background job with a page.
+
+The same pages serve the server (`/runs`) and a project (`/projects/P/train/runs`), where its own detectors, suites and
+verdicts can be chosen too. Files with texts go after a while; reports stay.
+"""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from davy import suites
+from davy.core.errors import UserError
+from davy.jobs import job_files
+from davy.jobs.kinds import CHECK, COMPARE, EVALUATE, SCORE
+from davy.serve import render
+from davy.serve.context import context_of
+from davy.serve.detector_choices import DetectorChoice, list_choices
+from davy.serve.errors import LocalizedError, is_htmx
+from davy.serve.membership import Place, in_project
+from davy.serve.reports import PAGE, read_json, report_response
+from davy.serve.upload_form import UploadForm
+from davy.serve.visitor import Form, allowed, field
+from davy.serve.workplace import LIVE, Workplace, start_run
+from davy.store import events, jobs
+from davy.store.columns import new_id
+from davy.store.jobs import Job
+from davy.store.users import User
+
+router = APIRouter(include_in_schema=False)
+
+Server = Annotated[User, Depends(allowed("score files"))]
+Trains = Annotated[Place, Depends(in_project("train"))]
+
+KINDS: Mapping[str, str] = {"score": SCORE, "compare": COMPARE, "evaluate": EVALUATE, "check": CHECK}
+"""The last part of a form's address, and the kind of job that it starts."""
+REPORT_FILES = (PAGE, "figures.csv", "results.json", "cells.csv", "cases.csv", "junit.xml", "report.json")
+SHOWN = 30
+MOST_DETECTORS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run as a list shows it."""
+
+    job: Job
+    verb: str
+    detectors: tuple[str, ...]
+    about: str
+    live: bool
+
+
+# ---- routes, each for the server and for a project --------------------------------------------
+
+
+@router.get("/runs")
+def show(request: Request, who: Server) -> Response:
+    """Return what can be run, and the runs that this person started."""
+    return _list(request, Workplace(who))
+
+
+@router.get("/projects/{project_id}/train/runs")
+def show_in_project(request: Request, place: Trains) -> Response:
+    """Return what can be run, and the project's runs."""
+    return _list(request, Workplace(place.account, place))
+
+
+@router.get("/runs/new/{verb}")
+def ask(request: Request, who: Server, verb: str) -> Response:
+    """Return the form of one kind of run."""
+    return _form(request, Workplace(who), verb)
+
+
+@router.get("/projects/{project_id}/train/runs/new/{verb}")
+def ask_in_project(request: Request, place: Trains, verb: str) -> Response:
+    """Return the form of one kind of run, with the project's own detectors and verdicts."""
+    return _form(request, Workplace(place.account, place), verb)
+
+
+@router.post("/runs/{verb}/upload")
+async def start(request: Request, who: Server, verb: str, form: UploadForm) -> Response:
+    """Queue a run."""
+    return await to_thread.run_sync(_start, request, Workplace(who), verb, form)
+
+
+@router.post("/projects/{project_id}/train/runs/{verb}/upload")
+async def start_in_project(request: Request, place: Trains, verb: str, form: UploadForm) -> Response:
+    """Queue a run of the project."""
+    return await to_thread.run_sync(_start, request, Workplace(place.account, place), verb, form)
+
+
+@router.get("/runs/{job_id}")
+def show_run(request: Request, who: Server, job_id: str) -> Response:
+    """Return one run: how far it is, or what came of it."""
+    return _show(request, Workplace(who), job_id)
+
+
+@router.get("/projects/{project_id}/train/runs/{job_id}")
+def show_run_in_project(request: Request, place: Trains, job_id: str) -> Response:
+    """Return one run of the project."""
+    return _show(request, Workplace(place.account, place), job_id)
+
+
+@router.get("/runs/{job_id}/files/{name}")
+def fetch(request: Request, who: Server, job_id: str, name: str) -> Response:
+    """Return a run's file, or show its report."""
+    return _fetch(request, Workplace(who), job_id, name)
+
+
+@router.get("/projects/{project_id}/train/runs/{job_id}/files/{name}")
+def fetch_in_project(request: Request, place: Trains, job_id: str, name: str) -> Response:
+    """Return a file of a project's run, or show its report."""
+    return _fetch(request, Workplace(place.account, place), job_id, name)
+
+
+@router.post("/runs/{job_id}/{act}")
+def change(request: Request, who: Server, job_id: str, act: str, form: Form) -> Response:
+    """Cancel a run, start it again, or remove its files."""
+    return _change(request, Workplace(who), job_id, act)
+
+
+@router.post("/projects/{project_id}/train/runs/{job_id}/{act}")
+def change_in_project(request: Request, place: Trains, job_id: str, act: str, form: Form) -> Response:
+    """Cancel a run of the project, start it again, or remove its files."""
+    return _change(request, Workplace(place.account, place), job_id, act)
+
+
+# ---- what they do -------------------------------------------------------------------------------
+
+
+def _list(request: Request, where: Workplace) -> Response:
+    with context_of(request).store.read() as db:
+        found = where.latest(db, tuple(KINDS.values()), limit=SHOWN)
+    rows = [_row(job) for job in found]
+    live = any(row.live for row in rows)
+    if is_htmx(request):
+        return render.page(request, "parts/runs.html", where=where, rows=rows, live=live)
+    can = context_of(request).settings.files_folder is not None
+    return where.page(request, "runs.html", rows=rows, live=live, verbs=list(KINDS), can=can)
+
+
+def _form(
+    request: Request,
+    where: Workplace,
+    verb: str,
+    *,
+    chosen: tuple[str, ...] = (),
+    suite: str = "",
+    wrong: str = "",
+    status: int = 200,
+) -> Response:
+    if verb not in KINDS:
+        raise LocalizedError("no_such", status=404)
+    asked = request.query_params.get("detector", "")[:200]
+    return where.page(
+        request,
+        "run_new.html",
+        status=status,
+        verb=verb,
+        choices=list_choices(request, where.account, where.project),
+        chosen=chosen or ((asked,) if asked else ()),
+        suites=list_suites(request, where),
+        suite=suite or request.query_params.get("suite", "")[:80],
+        most=context_of(request).settings.max_upload // 1_000_000,
+        kept=job_files.KEPT.days,
+        once=new_id(),
+        wrong=wrong,
+    )
+
+
+def list_suites(request: Request, where: Workplace) -> list[tuple[str, str]]:
+    """Return the suites that can be run here, as (what a form sends, title)."""
+    return [(name, suites.load(name).title or name) for name in suites.names()]
+
+
+def _start(request: Request, where: Workplace, verb: str, form: FormData) -> Response:
+    if verb not in KINDS:
+        raise LocalizedError("no_such", status=404)
+    sent = tuple(str(key)[:200] for key in form.getlist("detector") if isinstance(key, str))
+    suite = field(form, "suite")
+    try:
+        chosen = _detectors(request, where, sent, verb)
+        arguments, needs_file = _arguments(request, where, verb, form, chosen)
+        job = start_run(request, where, KINDS[verb], arguments, form, needs_file=needs_file)
+    except UserError as error:
+        if error.status >= 500 or error.status in (403, 404):
+            raise
+        wrong = render.error_text(request, error)
+        return _form(request, where, verb, chosen=sent, suite=suite, wrong=wrong, status=error.status)
+    return render.redirect(request, f"{where.address}/{job.id}", "run_started")
+
+
+def _detectors(request: Request, where: Workplace, sent: tuple[str, ...], verb: str) -> list[DetectorChoice]:
+    """Return the detectors that a form names; one that this person may not ask is none."""
+    known = {choice.key: choice for choice in list_choices(request, where.account, where.project)}
+    chosen = [known[key] for key in dict.fromkeys(sent) if key in known]
+    fewest, most = {"score": (1, 1), "compare": (2, 2)}.get(verb, (1, MOST_DETECTORS))
+    if len(chosen) != len(set(sent)) or not fewest <= len(chosen) <= most:
+        raise LocalizedError("detectors_chosen" if verb != "compare" else "two_detectors", status=422)
+    return chosen
+
+
+def _arguments(
+    request: Request, where: Workplace, verb: str, form: FormData, chosen: list[DetectorChoice]
+) -> tuple[dict[str, Any], bool]:
+    """Return a job's arguments, and whether it needs a file."""
+    names = [choice.name for choice in chosen]
+    shown = [it.name if names.count(it.name) == 1 else f"{it.name}@{it.version}" for it in chosen]
+    models = {"models": [choice.source for choice in chosen], "names": shown, "out": ""}
+    if verb == "score":
+        text = {"text_column": field(form, "text_column"), "why": bool(form.get("explain"))}
+        return {"model": chosen[0].source, "names": shown, "out": "", **text}, True
+    if verb == "compare":
+        return {**models, "text_column": field(form, "text_column")}, True
+    if verb == "check":
+        suite = field(form, "suite")
+        if suite not in dict(list_suites(request, where)):
+            raise LocalizedError("choice", status=422)
+        return {**models, "suite": suite}, False
+    if where.project is not None and form.get("posts") == "verdicts":
+        return {**models, "project": where.project, "file": ""}, False
+    return models, True
+
+
+def _row(job: Job) -> RunRow:
+    verb = next(verb for verb, kind in KINDS.items() if kind == job.kind)
+    names = tuple(str(name) for name in job.arguments.get("names") or job.arguments.get("models") or ())
+    about = str(job.arguments.get("suite") or Path(str(job.arguments.get("file") or "")).name)
+    return RunRow(job, verb, names, about, job.state in LIVE)
+
+
+def _show(request: Request, where: Workplace, job_id: str) -> Response:
+    context = context_of(request)
+    with context.store.read() as db:
+        job = where.find(db, job_id, tuple(KINDS.values()))
+        lines = jobs.log_lines(db, job.id, limit=200)
+    row = _row(job)
+    folder = context.settings.files_folder
+    found: Any = job.result if row.verb in ("score", "compare") else None
+    fetchable: list[str] = []
+    if job.state == "done" and folder is not None:
+        if row.verb in ("score", "compare"):
+            name = str(job.result.get("file", ""))
+            fetchable = [name] if job_files.find_file(folder, job.id, name) else []
+        else:
+            own = folder / job_files.REPORTS / job.id
+            found = read_json(own / ("report.json" if row.verb == "check" else "results.json"))
+            fetchable = [name for name in REPORT_FILES if (own / name).is_file()]
+    values = {"row": row, "job": job, "lines": lines, "live": row.live, "found": found, "files": fetchable}
+    if is_htmx(request):
+        return render.page(request, "parts/run.html", where=where, page=PAGE, **values)
+    return where.page(request, "run.html", page=PAGE, kept=job_files.KEPT.days, **values)
+
+
+def _fetch(request: Request, where: Workplace, job_id: str, name: str) -> Response:
+    context = context_of(request)
+    folder = context.settings.files_folder
+    with context.store.read() as db:
+        job = where.find(db, job_id, tuple(KINDS.values()))
+    if job.state != "done" or folder is None:
+        raise LocalizedError("no_such", status=404)
+    if _row(job).verb in ("check", "evaluate"):
+        if name not in REPORT_FILES:
+            raise LocalizedError("no_such", status=404)
+        return report_response(folder / job_files.REPORTS / job.id / name)
+    path = job_files.find_file(folder, job.id, name) if name == job.result.get("file") else None
+    if path is None:
+        raise LocalizedError("export_gone", status=410, days=job_files.KEPT.days)
+    with context.store.write() as db:
+        about = f"project {where.project}" if where.project else f"job {job.id}"
+        events.record(db, by=where.account.id, what="run fetched", about=about, job=job.id, file=name)
+    return FileResponse(path, media_type="application/octet-stream", filename=name)
+
+
+def _change(request: Request, where: Workplace, job_id: str, act: str) -> Response:
+    context = context_of(request)
+    if act not in ("cancel", "again", "remove"):
+        raise LocalizedError("no_such", status=404)
+    with context.store.write() as db:
+        job = where.find(db, job_id, tuple(KINDS.values()))
+        if act == "cancel":
+            jobs.ask_cancel(db, job.id, by=where.account.id)
+        elif act == "again":
+            jobs.retry(db, job.id, by=where.account.id)
+        else:
+            events.record(db, by=where.account.id, what="run's files removed", about=f"job {job.id}")
+    folder = context.settings.files_folder
+    if act == "remove" and folder is not None:
+        job_files.discard(folder, job.id)
+        job_files.discard(folder / job_files.REPORTS, job.id)
+    back = where.address if act == "remove" else f"{where.address}/{job.id}"
+    return render.redirect(request, back, f"export_{act}")

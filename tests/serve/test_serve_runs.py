@@ -1,0 +1,169 @@
+"""Runs from pages: score a file, compare two detectors, evaluate, check; on the server and in a project, each a job."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import polars as pl
+import pytest
+from web_site import Site, post, token_in
+
+import exchange_case
+from davy.jobs import kinds
+from davy.jobs.worker import JobWorker
+from davy.store import detectors, jobs, members
+
+TEXTS = "id,body\n1,a fine day\n2,what a grumblefop\n3,a sneezewit\n"
+GOLD = "text,hate.gold\n" + "".join(
+    f"{'grumblefop' if i % 2 else 'lovely garden'} {i},{'hateful' if i % 2 else 'not hateful'}\n" for i in range(60)
+)
+
+
+@pytest.fixture
+def tea(site: Site) -> Site:
+    """A site with a filled project that the annotator manages."""
+    exchange_case.fill(site.store)
+    with site.store.write() as db:
+        members.add(db, "tea-1", site.people["annotator"].id, ["manager"], by="shell")
+    return site
+
+
+def work(site: Site) -> None:
+    """Run every long job that waits, as a worker would."""
+    worker = JobWorker(site.store, kinds.LONG, files=site.settings.files_folder, once=True)
+    worker.start()
+    worker.join()
+
+
+def start(client, verb, base="/runs", file="", **fields):
+    """Send a run's form as a browser would; return the answer."""
+    page = client.get(f"{base}/new/{verb}")
+    token = token_in(page.text)
+    fields.setdefault("detector", re.findall(r'value="([^"]+@[^"]+)"', page.text)[:1])
+    files = {"file": ("posts.csv", file.encode())} if file else {"file": ("", b"")}
+    return client.post(f"{base}/{verb}/upload", data={"csrf": token, **fields}, files=files)
+
+
+def run_page(site, client, answer):
+    assert answer.status_code == 303, answer.text
+    assert "Its state appears below" in client.get(answer.headers["location"]).text
+    work(site)
+    return answer.headers["location"], client.get(answer.headers["location"]).text
+
+
+def second_detector(site, tmp_path, name="other") -> str:
+    """Register a word list that knows only one of the words; return its name@version."""
+    words = tmp_path / "other.txt"
+    words.write_text("sneezewit\t0.9\n")
+    from davy.models.load import load
+
+    with site.store.write() as db:
+        source = f"keywords:{words}"
+        version = load(source).version
+        return detectors.add(db, name=name, version=version, source=source, questions=["hate"], by="shell").full_name
+
+
+def test_a_file_is_scored_and_its_result_can_be_fetched(site):
+    client = site.as_("expert")
+    address, page = run_page(site, client, start(client, "score", file=TEXTS, text_column="body", explain="yes"))
+    assert "scored 3 posts" in page
+    name = re.search(r'files/([^"]+)"', page)[1]
+    got = pl.read_csv(io.BytesIO(client.get(f"{address}/files/{name}").content))
+    assert got["hate.label"].to_list() == ["not hateful", "hateful", "hateful"]
+    assert "grumblefop" in got["why:json"][1]
+    assert [path.name for path in site.settings.files_folder.iterdir()] == [
+        address.rpartition("/")[2]
+    ]  # no upload left
+    with site.store.read() as db:
+        job = jobs.latest(db, kind=kinds.SCORE)[0]
+    assert (job.state, job.owner, job.project) == ("done", site.people["expert"].id, None)
+    assert post(client, f"{address}/remove", page=address).status_code == 303
+    assert client.get(f"{address}/files/{name}").status_code == 410
+
+
+def test_two_detectors_are_compared_on_a_file_without_labels(site, tmp_path):
+    other = second_detector(site, tmp_path)
+    client = site.as_("expert")
+    own = site.app.state.context.detectors.started.full_name
+    answer = start(client, "compare", file=TEXTS, text_column="body", detector=[own, other])
+    address, page = run_page(site, client, answer)
+    assert "Of 3 posts, the two differ on 1." in page
+    name = re.search(r'files/([^"]+)"', page)[1]
+    got = pl.read_csv(io.BytesIO(client.get(f"{address}/files/{name}").content))
+    assert got["differ"].to_list() == ["hate", "", ""]
+    assert got["text"][0] == "what a grumblefop"  # those that differ come first
+    assert start(client, "compare", file=TEXTS, detector=[own, own]).status_code == 422
+
+
+def test_detectors_are_evaluated_on_a_file_with_a_paired_test(site, tmp_path):
+    other = second_detector(site, tmp_path)
+    client = site.as_("expert")
+    own = site.app.state.context.detectors.started.full_name
+    address, page = run_page(site, client, start(client, "evaluate", file=GOLD, detector=[own, other]))
+    assert "Macro-F1" in page
+    assert "1.000" in page  # the first knows the word of every hateful post
+    assert "Is one better?" in page
+    report = client.get(f"{address}/files/report.html")
+    assert "sandbox allow-scripts" in report.headers["content-security-policy"]
+    assert "grumblefop" not in report.text  # no text of a post
+    assert client.get(f"{address}/files/../../secret").status_code == 404
+
+
+def test_a_suite_is_run_and_its_report_is_read_on_the_page(site):
+    client = site.as_("expert")
+    address, page = run_page(site, client, start(client, "check", suite="emoji-de"))
+    assert "All cases" in page
+    assert re.search(r"0\.\d{3}", page)
+    assert client.get(f"{address}/files/report.html").status_code == 200
+    assert client.get(f"{address}/files/cells.csv").headers["content-disposition"].startswith("attachment")
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "words"),
+    [
+        ("score", {"file": ""}, "choose a file"),
+        ("score", {"file": TEXTS, "detector": ["/etc/passwd"]}, "at least one detector"),
+        ("score", {"file": TEXTS, "detector": ["keywords:/etc/passwd"]}, "at least one detector"),
+        ("check", {"suite": "/etc/passwd"}, "choice"),
+        ("check", {"suite": "emoji-en", "detector": []}, "at least one detector"),
+    ],
+)
+def test_what_can_not_be_run_is_said_on_the_form_and_leaves_nothing(site, verb, fields, words):
+    client = site.as_("expert")
+    answer = start(client, verb, **fields)
+    assert answer.status_code == 422
+    assert words.lower() in re.sub(r"<[^>]+>", " ", answer.text).lower()
+    folder = site.settings.files_folder
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_runs_of_one_person_are_not_seen_by_another_and_annotators_start_none(site):
+    client = site.as_("expert")
+    address = start(client, "score", file=TEXTS, text_column="body").headers["location"]
+    assert site.as_("annotator").get("/runs").status_code == 403
+    assert site.as_("admin").get(address).status_code == 200
+    with site.store.write() as db:
+        from davy.store import users
+
+        site.people["another"] = users.add(db, login="another", name="Another", role="expert", by="shell")
+    assert site.as_("another").get(address).status_code == 404
+    assert address not in site.as_("another").get("/runs").text
+    assert address in client.get("/runs").text
+
+
+def test_one_person_can_not_fill_the_queue(site):
+    client = site.as_("expert")
+    answers = [start(client, "score", file=TEXTS, text_column="body").status_code for _ in range(6)]
+    assert answers == [303] * 5 + [429]
+
+
+def test_a_project_evaluates_on_its_own_verdicts_and_outsiders_see_nothing_of_it(tea):
+    client = tea.as_("annotator")
+    base = "/projects/tea-1/train/runs"
+    address, page = run_page(tea, client, start(client, "evaluate", base, posts="verdicts"))
+    assert "Macro-F1" in page
+    outsider = tea.as_("expert")
+    for path in (address, f"{address}/files/report.html", base, f"{base}/new/check"):
+        assert outsider.get(path).status_code in (403, 404)
+    assert outsider.get(address.replace("/projects/tea-1/train", "")).status_code == 404  # nor by the server's address
