@@ -47,7 +47,7 @@ def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live
         manager.get_by_label(f"Posts for phase {phase}").fill(size)
     manager.get_by_role("button", name="Make the project").click()
     manager.get_by_text("The project is ready.").wait_for()
-    manager.get_by_role("cell", name="Nobody on the roster may work in it yet; it takes 1 or more.").wait_for()
+    manager.get_by_role("cell", name="Annotators needed: 1. On the roster: 0.").wait_for()
 
     manager.get_by_role("link", name="Roster").click()
     manager.get_by_label("Pool (optional)").fill("new")
@@ -66,6 +66,10 @@ def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live
     assert fits(guest)
 
     manager.get_by_role("link", name="Overview").click()
+    manager.get_by_role("link", name="Read the consent text before you open the project").click()
+    manager.get_by_text("The project has 8 posts.").first.wait_for()
+    manager.get_by_role("button", name="I have read it, and it is true").click()
+    manager.get_by_role("link", name="Overview").click()
     manager.get_by_role("button", name="Open phase 3").click()
     manager.get_by_text("Phase 3 is open.").wait_for()
     guest.reload()
@@ -74,7 +78,7 @@ def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live
     assert guest.url.endswith("/consent")
     assert "TelefonSeelsorge" in guest.locator("footer").inner_text()
 
-    for page in ("", "/roster", "/guideline", "/guideline/new", "/settings", "/audit"):
+    for page in ("", "/roster", "/guideline", "/guideline/new", "/settings", "/phases/3/settings", "/audit"):
         manager.set_viewport_size(PHONE)
         manager.goto(f"/projects/am-fluss{page}")
         assert fits(manager), page

@@ -56,6 +56,7 @@ GET  /static/{name:path}                                                    ++++
 GET  /account                                                               >++++++++
 POST /account                                                               >++++++++
 GET  /account/my-data.json                                                  >++++++++
+POST /account/labelling                                                     >++++++++
 POST /account/password                                                      >++++++++
 POST /account/sessions/{session_id}/end                                     >++++++++
 GET  /confirm                                                               >++++++++
@@ -220,6 +221,8 @@ POST /projects/{project_id}/phases/{name}/decide                            >---
 POST /projects/{project_id}/phases/{name}/go-on                             >---+---+
 POST /projects/{project_id}/phases/{name}/notes                             >-+++---+
 GET  /projects/{project_id}/phases/{name}/review                            >-+++---+
+GET  /projects/{project_id}/phases/{name}/settings                          >---+---+
+POST /projects/{project_id}/phases/{name}/settings                          >---+---+
 POST /projects/{project_id}/phases/{name}/upload                            >---+---+
 
 # a project: cases and verdicts

@@ -21,6 +21,8 @@ TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
 DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
     "posts.kind.", "keys.revoked", "keys.expired", "scheme.problem.", "scheme.kind.",
+    "account.letter.", "account.switch.", "settings.section.", "settings.figure.", "settings.rule.", "settings.answer.",
+    "settings.otherwise.", "settings.middle.", "settings.deletion.",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
     "project.step.", "preset.", "editor.align.", "editor.place.", "editor.side.",
     "memes.step.", "memes.about.", "memes.counts.", "memes.do.", "memes.why.", "filter.violation.", "filter.missing.",

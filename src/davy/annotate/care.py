@@ -67,6 +67,17 @@ class DayTotal:
     hard: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WorkDay:
+    """A person's day so far: in all projects, in this one, and how long it is to the next rest."""
+
+    items: int = 0
+    seconds: float = 0.0
+    seconds_here: float = 0.0
+    minutes_to_rest: int | None = None
+    """Minutes of work, at least 1; None where no rest comes by the clock."""
+
+
 def rules_of(project: Project, member: Member | None = None) -> CareRules:
     """Return the rules for a project, with a member's own choices where they are gentler."""
     given = project.settings.get("care") or {}
@@ -204,6 +215,23 @@ def today(db: Connection, project: Project, member: Member, *, at: datetime | No
     """Return what a person did today, by the project's time zone, in all projects."""
     at = at or now()
     return _sum_today(sittings.recent(db, member.user, at), rules_of(project), at)
+
+
+def work_day(project: Project, member: Member, found: list[WorkSitting], *, at: datetime | None = None) -> WorkDay:
+    """Return a person's day from their recent sittings (`after_save` or `sittings.recent` give them)."""
+    at = at or now()
+    rules = rules_of(project, member)
+    done = _sum_today(found, rules, at)
+    here = _sum_today([it for it in found if it.project == project.id], rules, at)
+    latest = _unless_rested(found[0], rules, at, None) if found else None
+    left = None
+    if rules.break_after_minutes is not None:
+        extra = rules.postpone_minutes if latest is not None and latest.postponed else 0
+        left = rules.break_after_minutes + extra - (latest.unrested_seconds / 60 if latest is not None else 0)
+    if rules.daily_minutes is not None:
+        until_cap = rules.daily_minutes - done.seconds / 60
+        left = until_cap if left is None else min(left, until_cap)
+    return WorkDay(done.items, done.seconds, here.seconds, None if left is None else max(1, round(left)))
 
 
 # ---- when a sitting goes on, and what counts ---------------------------------------------------

@@ -37,7 +37,8 @@ def may_work(member: Member, phase: Phase, all_phases: Sequence[Phase]) -> bool:
     screened = member.choices.get(SCREENING_PASSED)
     if phase.behaviour.screens:
         return screened is None
-    before = any(other.behaviour.screens and other.position < phase.position for other in all_phases)
+    # A screening without posts has nobody to pass it.
+    before = any(other.behaviour.screens and other.size and other.position < phase.position for other in all_phases)
     return not before or "expert" in member.roles or screened == "passed"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from davy.annotate import agreement, images, monitoring, screening
+from davy.annotate.settings import CONSENT_UNREAD
 from davy.core import Member, Phase, Project, UserError
 from davy.store import Connection, events, members, phase_answers, phases, rounds
 from davy.store.tallies import Tally
@@ -21,8 +22,9 @@ EXACT = 20_000
 SENTENCES: Mapping[str, str] = {
     "project_closed": "The project is closed.",
     "no_posts": "It has no posts yet.",
+    "consent_unread": "The consent text is the preset's. Read it on the page Settings, and say that it is true here.",
     "no_pictures": "Posts name {n} pictures that are not here: {name} and so on. Add them on the page Pictures.",
-    "no_people": "Nobody on the roster may work in it yet; it takes {n} or more.",
+    "no_people": "Annotators needed: {n}. On the roster: {have}.",
     "before_open": "Phase {phase} is still open.",
     "before_waiting": "Phase {phase} comes first.",
     "gate_shut": "People don't agree far enough in phase {phase} yet: {figures} (wanted: {least}).",
@@ -223,7 +225,9 @@ def _opens(
         return shut
     fewest = phase.behaviour.fewest_people
     needed = phase.answers or 1 if fewest is None else fewest
-    return GateReason("no_people", {"n": needed}) if len(workers) < needed else None
+    if len(workers) < needed:
+        return GateReason("no_people", {"n": needed, "have": len(workers)})
+    return GateReason("consent_unread") if project.settings.get(CONSENT_UNREAD) else None
 
 
 def _after_calibration(

@@ -57,7 +57,7 @@ def _take(phase: PhasePlan, left: list[Row]) -> list[Row]:
         which = " with right answers (columns such as QUESTION.gold)" if phase.behaviour.needs_gold else ""
         raise UserError(
             f"Phase {phase.name!r} takes {wanted:,} posts{which}, and the pool has {len(usable):,} left for it. "
-            f"Give more posts, or change the phase: phases: {{{phase.name}: {{posts: {len(usable)}}}}}"
+            f"Give more posts, or let the phase take at most {len(usable):,}."
         )
     if not phase.behaviour.needs_gold:
         return usable[:wanted]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from davy import schemes as shipped
@@ -16,7 +16,7 @@ from davy.annotate import images, post_allocation, post_order
 from davy.annotate import settings as project_settings
 from davy.annotate.project_file import PhasePlan, ProjectPlan
 from davy.annotate.rules import check_rules
-from davy.annotate.settings import ProjectSettings
+from davy.annotate.settings import CONSENT_UNREAD, ProjectSettings
 from davy.annotate.severity import severities
 from davy.core import Phase, Project, Scheme, UserError
 from davy.core.errors import nearest
@@ -50,6 +50,8 @@ class CreatedProject:
     phases: tuple[Phase, ...]
     posts: int
     links: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Phases of a preset that need right answers, which none of the posts has."""
 
 
 def create_project(
@@ -60,17 +62,26 @@ def create_project(
     posts_in: Sequence[pl.DataFrame] = (),
     files: Mapping[str, pl.DataFrame] | None = None,
     scheme: tuple[Scheme, str] | None = None,
+    preset: bool = False,
+    consent_unread: bool = False,
 ) -> CreatedProject:
     """Add the project of a plan. `posts_in` is the pool, `files` the phases' own posts by the name in the plan.
 
     `scheme` brings a scheme and its YAML where the plan names a file; else the store's or a shipped one is used.
-    Whoever makes it is its manager, unless that is the shell.
+    Whoever makes it is its manager, unless that is the shell. `preset`: the plan is a preset's as it ships, so its
+    phases that need right answers are left out where no post has one. `consent_unread`: no phase opens until a
+    manager has said that the consent text is true.
     """
     if plan.name in RESERVED:
         raise UserError(f"{plan.name!r} is the address of a page. Choose another name for the project.")
     asked = _scheme(db, plan.scheme, scheme, by=by)
     check_plan(plan, asked)
+    left_out: tuple[str, ...] = ()
+    if preset:
+        plan, left_out = _without_gold_phases(plan, posts_in)
     kept = project_settings.to_dict(plan.settings)
+    if consent_unread and plan.settings.consent:
+        kept[CONSENT_UNREAD] = True
     if plan.survey:
         kept["survey"] = {"questions": [question.kept() for question in plan.survey]}
     project = projects.create(
@@ -91,7 +102,24 @@ def create_project(
         phase = _phase(db, project, phase_plan, by=by)
         _add_items(db, phase, rows[phase_plan.name], hard, by=by, seed=plan.seed)
         made.append(phases.get(db, phase.id))
-    return CreatedProject(project, tuple(made), added, tuple(links))
+    return CreatedProject(project, tuple(made), added, tuple(links), left_out)
+
+
+def _without_gold_phases(plan: ProjectPlan, posts_in: Sequence[pl.DataFrame]) -> tuple[ProjectPlan, tuple[str, ...]]:
+    """Return a plan without the phases that need right answers where no post of the pool has one, and their names."""
+    if not posts_in or any(name.endswith(".gold") for frame in posts_in for name in frame.columns):
+        return plan, ()
+    gone = tuple(phase.name for phase in plan.phases if phase.behaviour.needs_gold and phase.count)
+    return replace(plan, phases=tuple(phase for phase in plan.phases if phase.name not in gone)), gone
+
+
+def remove_phase(db: Connection, phase: Phase, *, by: str) -> None:
+    """Take a phase out of a project; one that has posts, or belongs to a round, stays."""
+    if phase.behaviour.from_round:
+        raise UserError(f"Phase {phase.name!r} belongs to its round and stays with it.", status=409)
+    if phase.size:
+        raise UserError(f"Phase {phase.name!r} has {phase.size:,} posts; only an empty one can be removed.", status=409)
+    phases.remove(db, phase.id, by=by)
 
 
 def add_phase(
@@ -174,17 +202,20 @@ def next_name(name: str, taken: Iterable[str]) -> str:
 
 def check_plan(plan: ProjectPlan, scheme: Scheme) -> None:
     """Refuse a plan that names questions or labels which its scheme does not have."""
-    used: list[tuple[str, str]] = []
-    for phase in plan.phases:
-        used += [(name, f"phase {phase.name!r}: gate") for name in (phase.gate.questions if phase.gate else ())]
-        used += [(name, f"phase {phase.name!r}: pass") for name in (phase.pass_.questions if phase.pass_ else ())]
     check_settings(plan.settings, scheme)
-    _check_questions(used, scheme)
     for phase in plan.phases:
-        if phase.gate:
-            from davy.annotate.agreement import coefficient
+        check_phase(phase, scheme)
 
-            coefficient(phase.gate.coefficient)
+
+def check_phase(phase: PhasePlan, scheme: Scheme) -> None:
+    """Refuse a phase that names questions which its scheme does not have, or a coefficient that there is not."""
+    used = [(name, f"phase {phase.name!r}: gate") for name in (phase.gate.questions if phase.gate else ())]
+    used += [(name, f"phase {phase.name!r}: pass") for name in (phase.pass_.questions if phase.pass_ else ())]
+    _check_questions(used, scheme)
+    if phase.gate:
+        from davy.annotate.agreement import coefficient
+
+        coefficient(phase.gate.coefficient)
 
 
 def check_settings(settings: ProjectSettings, scheme: Scheme) -> None:

@@ -21,6 +21,8 @@ MIDDLES: tuple[str, ...] = ("counts", "left out")
 OTHERWISE: tuple[str, ...] = ("expert", "drop", "open")
 MASKINGS: tuple[str, ...] = ("masked", "blurred", "plain")
 LANGUAGES: tuple[str, ...] = ("en", "de")
+CONSENT_UNREAD = "consent_unread"
+"""In `Project.settings`: the consent text is a preset's, and nobody has said yet that it is true here."""
 
 
 def one_of(value: str, known: tuple[str, ...], what: str) -> None:

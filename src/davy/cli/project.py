@@ -90,7 +90,8 @@ def create(
             stored = stack.enter_context(pictures.storing_pictures(store, files_in, wanted, credit=about))
         db = stack.enter_context(store.write())
         by = users.find(db, manager).id if manager else events.SHELL
-        made = make.create_project(db, plan, by=by, posts_in=pool, files=own, scheme=scheme)
+        preset = file in project_file.preset_names()
+        made = make.create_project(db, plan, by=by, posts_in=pool, files=own, scheme=scheme, preset=preset)
         pictures.add_pictures(db, made.project.id, stored, by=by)
         missing = pictures.missing_names(db, made.project.id)
         on_roster = len(members.of_project(db, made.project.id))
@@ -108,6 +109,12 @@ def create(
         print(f"{login}\t{link}")
     if links:
         console.note("Send each person their link; it works once and is not shown again.")
+    if made.left_out:
+        console.note(
+            f"Left out, since no post has right answers (columns such as QUESTION.gold): {', '.join(made.left_out)}."
+        )
+    if preset and plan.settings.consent:
+        console.note("People read the preset's consent text as it is. See whether it is true: the page Settings.")
     if missing:
         console.note(
             f"Posts name {len(missing):,} pictures that are not here yet. Add them: "

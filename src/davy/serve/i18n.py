@@ -62,6 +62,15 @@ class Translator:
             return f"{at:%d.%m.%Y, %H:%M} UTC"
         return f"{at.day} {_MONTHS[at.month - 1]} {at:%Y, %H:%M} UTC"
 
+    def clock(self, at: datetime) -> str:
+        """Return the day and the time of a moment, with the name of the time zone that it is given in."""
+        return f"{self.when(at).removesuffix(' UTC')} ({at.tzname() or 'UTC'})"
+
+    def amount(self, value: float) -> str:
+        """Return an amount of money with two digits after the language's sign, without a currency."""
+        number = f"{value:,.2f}"
+        return number.translate({ord(","): ".", ord("."): ","}) if self.lang == "de" else number
+
     def share(self, value: float) -> str:
         """Return a probability as a percentage, with the language's sign."""
         number = f"{value * 100:.1f}"

@@ -23,6 +23,7 @@ from davy.core.errors import UserError
 from davy.image.image_folder import is_image_key
 from davy.serve import cookies, csrf
 from davy.serve.i18n import LANGUAGES, Translator, choose_language
+from davy.serve.labelling.work_choices import choices_of
 from davy.serve.permissions import may
 from davy.store.users import User
 from davy.version import __version__
@@ -58,6 +59,7 @@ def page(
     html = context.templates.get_template(template).render(
         t=translator_of(request),
         account=account,
+        chosen_work=choices_of(account),
         may=lambda act: account is not None and may(account.role, act),
         csrf=csrf.token_for(request),
         time=lambda at: _time(translator_of(request), at),

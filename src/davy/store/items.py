@@ -159,6 +159,26 @@ def remove_untouched(db: Connection, phase_id: str, post_key: str) -> bool:
     return bool(gone)
 
 
+def count_batches(db: Connection, phase_id: str) -> dict[str, int]:
+    """Return how many posts of a phase are in each batch; those of none are left out."""
+    query = select(items.c.batch, func.count()).where(items.c.phase == phase_id, items.c.batch.is_not(None))
+    return {str(name): int(n) for name, n in db.execute(query.group_by(items.c.batch))}
+
+
+def deal_batches(db: Connection, phase: Phase, names: Sequence[str], *, by: str) -> int:
+    """Deal the posts that nobody has had yet out to batches, in turns, and return how many; without names, to none."""
+    had = select(assignments.c.id).where(assignments.c.item == items.c.id)
+    free = select(items.c.id).where(items.c.phase == phase.id, items.c.given == 0, ~had.exists())
+    ids = list(db.scalars(free.order_by(items.c.position)))
+    change = update(items).where(items.c.id == bindparam("i")).values(batch=bindparam("to"))
+    dealt = [{"i": item, "to": names[place % len(names)] if names else None} for place, item in enumerate(ids)]
+    for start in range(0, len(dealt), CHUNK):
+        db.execute(change, dealt[start : start + CHUNK])
+    about = f"project {phase.project}"
+    events.record(db, by=by, what="batches dealt", about=about, phase=phase.name, n=len(ids), batches=list(names))
+    return len(ids)
+
+
 def item_from(values: Sequence[Any]) -> Item:
     """Return the item of a row that has the columns of `COLUMNS`."""
     gold = values[-1]

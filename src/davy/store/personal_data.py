@@ -68,7 +68,9 @@ def export(db: Connection, user_id: str, *, project_id: str | None = None) -> di
     user = users.get(db, user_id)
     made: dict[str, Any] = {"made_at": _value(now())}
     if project_id is None:
-        shown = {name: getattr(user, name) for name in ("id", "login", "name", "role", "language", "created_at")}
+        shown = {
+            name: getattr(user, name) for name in ("id", "login", "name", "role", "language", "created_at", "choices")
+        }
         made["account"] = _values(shown)
         made["sessions"] = _rows(db, sessions, sessions.c.user_id == user_id)
         made["keys"] = _rows(db, api_keys, api_keys.c.owner == user_id)
@@ -124,7 +126,7 @@ def delete_account(db: Connection, user_id: str, *, by: str, comments: bool = Tr
     invited = or_(invitations.c.used_by == user_id, invitations.c.login == user.login)
     db.execute(update(invitations).where(invited).values(login=None, name=None))
     values = {"login": f"deleted-{user_id}", "name": GONE, "password_hash": None, "role": "annotator"}
-    db.execute(update(users_table).where(users_table.c.id == user_id).values(**values, language="en"))
+    db.execute(update(users_table).where(users_table.c.id == user_id).values(**values, language="en", choices=None))
     events.record(db, by=_without_name(by, user_id), what="personal data deleted", about=f"user {user_id}")
     return DeletionCounts(len(mine), gone)
 

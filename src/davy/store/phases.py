@@ -7,14 +7,14 @@ here it is only written down, with its event.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from davy.core import PHASE_KINDS, Phase, UserError
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.columns import new_id, now
 from davy.store.statements import PreparedStatement
-from davy.store.tables import phases, projects
+from davy.store.tables import agreements, assignments, items, phases, projects, tallies
 
 
 def add(
@@ -116,6 +116,36 @@ def change_settings(db: Connection, phase_id: str, settings: Mapping[str, Any], 
         about = f"project {was.project}"
         events.record(db, by=by, what="phase settings changed", about=about, phase=was.name, sections=changed)
     return get(db, phase_id)
+
+
+def set_answers(db: Connection, phase_id: str, answers: int | None, *, by: str) -> Phase:
+    """Change how many people answer each post; only while nobody has one in hand, so that every post has room."""
+    was = get(db, phase_id)
+    if was.answers == answers:
+        return was
+    if has_begun(db, phase_id):
+        raise UserError(f"People work in phase {was.name!r} already, so its answers a post stay.", status=409)
+    db.execute(update(phases).where(phases.c.id == phase_id).values(answers=answers))
+    db.execute(update(items).where(items.c.phase == phase_id).values(room=answers or 1))
+    about = f"project {was.project}"
+    events.record(db, by=by, what="phase settings changed", about=about, phase=was.name, sections=["answers"])
+    return get(db, phase_id)
+
+
+def has_begun(db: Connection, phase_id: str) -> bool:
+    """Return whether somebody has or had a post of a phase."""
+    return db.scalar(select(assignments.c.id).where(assignments.c.phase == phase_id).limit(1)) is not None
+
+
+def remove(db: Connection, phase_id: str, *, by: str) -> None:
+    """Remove a phase that has no items; those behind it keep their order."""
+    phase = get(db, phase_id)
+    if db.scalar(select(items.c.id).where(items.c.phase == phase_id).limit(1)) is not None:
+        raise UserError(f"Phase {phase.name!r} has posts; only an empty one can be removed.", status=409)
+    db.execute(delete(tallies).where(tallies.c.phase == phase_id))
+    db.execute(delete(agreements).where(agreements.c.phase == phase_id))
+    db.execute(delete(phases).where(phases.c.id == phase_id))
+    events.record(db, by=by, what="phase removed", about=f"project {phase.project}", phase=phase.name, kind=phase.kind)
 
 
 def move_after(db: Connection, phase_id: str, after_id: str) -> Phase:

@@ -154,6 +154,12 @@ def is_hidden(db: Connection, key: str) -> bool:
     return bool(db.scalar(select(posts.c.hidden).where(posts.c.id == key)))
 
 
+def sources(db: Connection, project_id: str, *, most: int) -> list[str]:
+    """Return the names of where a project's posts come from, by name, at most so many."""
+    query = select(posts.c.source).where(posts.c.project == project_id, posts.c.source.is_not(None)).distinct()
+    return [str(name) for name in db.scalars(query.order_by(posts.c.source).limit(most)) if name]
+
+
 def get(db: Connection, key: str) -> Post:
     """Return the post with this key."""
     row = db.execute(select(*COLUMNS).where(posts.c.id == key)).one_or_none()

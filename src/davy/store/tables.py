@@ -32,6 +32,7 @@ users = Table(
     Column("password_hash", TextColumn),
     Column("created_at", TimeColumn, nullable=False),
     Column("disabled_at", TimeColumn),
+    Column("choices", JsonColumn),
     CheckConstraint("role IN ('admin', 'expert', 'annotator')", name="role"),
 )
 

@@ -7,8 +7,10 @@ There is always at least one admin who can sign in: the last can't be removed.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.engine import Row
@@ -34,6 +36,8 @@ class User:
     created_at: datetime
     disabled_at: datetime | None = None
     password_hash: str | None = field(default=None, repr=False)
+    choices: Mapping[str, Any] | None = field(default=None, hash=False)
+    """How this person likes to work, in every project and browser; what each means is the pages' affair."""
 
     @property
     def disabled(self) -> bool:
@@ -143,6 +147,14 @@ def set_language(db: Connection, user_id: str, language: str, *, by: str) -> Non
     events.record(db, by=by, what="user language set", about=f"user {user_id}", language=language)
 
 
+def choose(db: Connection, user_id: str, **choices: Any) -> User:
+    """Keep how a person likes to work; None takes a choice back. No event: it is nobody else's business."""
+    kept = {**(get(db, user_id).choices or {}), **choices}
+    kept = {name: value for name, value in kept.items() if value is not None}
+    db.execute(update(users).where(users.c.id == user_id).values(choices=kept))
+    return get(db, user_id)
+
+
 def disable(db: Connection, user_id: str, *, by: str) -> None:
     """Switch an account off at once: its sessions end and its keys stop working."""
     user = get(db, user_id)
@@ -186,7 +198,7 @@ def clean_name(name: str) -> str:
 
 def user_of(row: Row[tuple[object, ...]]) -> User:
     """Return the user of a row of the users table."""
-    return User(row.id, row.login, row.name, row.role, row.language, row.created_at, row.disabled_at, row.password_hash)
+    return User(*[getattr(row, name) for name in User.__dataclass_fields__])
 
 
 def fold_login(login: str) -> str:

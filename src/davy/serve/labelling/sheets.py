@@ -202,13 +202,18 @@ def _html(
     return Markup(html)  # noqa: S704 — made by a template that escapes
 
 
-def _flag_words(phase: Phase, guideline: Guideline | None, words: Translator) -> tuple[tuple[str, str, str], ...]:
-    titles = {
+def flag_titles(words: Translator) -> dict[str, str]:
+    """Return what each flag is called."""
+    return {
         "unsure": words("label.flag_unsure"),
         "other target": words("label.flag_other_target"),
         "unrealistic": words("label.flag_unrealistic"),
         "ambiguous": words("label.flag_ambiguous"),
     }
+
+
+def _flag_words(phase: Phase, guideline: Guideline | None, words: Translator) -> tuple[tuple[str, str, str], ...]:
+    titles = flag_titles(words)
     flags = phase.behaviour.flags
     return tuple((flag, titles[flag], note_on_flag(guideline, flag, words.lang)) for flag in flags)
 

@@ -13,8 +13,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from davy.annotate import eligibility
-from davy.annotate.care import RestPeriod
+from davy.annotate.care import RestPeriod, WorkDay
 from davy.annotate.labelling import Sheet
+from davy.annotate.pay import pay_of, rate_of
 from davy.core import Member, Phase, Project
 from davy.serve import render
 from davy.serve.context import context_of
@@ -27,8 +28,10 @@ from davy.serve.labelling.sheets import (
     guideline_view,
     sheet_view,
 )
+from davy.serve.labelling.work_choices import choices_of
 from davy.serve.membership import Place, project_page
-from davy.store import Connection, phases, tallies
+from davy.store import Connection, phase_answers, phases, tallies
+from davy.store.users import User
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class NoWork:
     phases: tuple[Phase, ...]
     done: int = 0
     refused: int = 0
+    discussed: tuple[str, ...] = ()
+    """Discussions that are open although every post has its shared answer."""
 
     @property
     def is_open(self) -> bool:
@@ -60,6 +65,8 @@ class LabellingStep:
     status: int = 200
     guideline: str = ""
     """The version of the guideline that the browser shows."""
+    day: WorkDay | None = None
+    """The person's day so far, where what is shown should say it anew."""
 
 
 def require_consent(request: Request, place: Place) -> Response | None:
@@ -103,6 +110,7 @@ def respond(request: Request, place: Place, step: LabellingStep) -> Response:
         "outcome": _outcome_text(words, step.outcome),
         "problem": _problem_text(words, step.problem),
         "undo": _may_undo(step),
+        "day": day_values(place, step.day, render.account_of(request)),
     }
     if is_htmx(request):
         seen = str(sheet.guideline.version if sheet and sheet.guideline else 0)
@@ -123,6 +131,24 @@ def respond(request: Request, place: Place, step: LabellingStep) -> Response:
         guide_changed=False,
         **values,
     )
+
+
+def day_values(place: Place, day: WorkDay | None, account: User | None) -> dict[str, Any] | None:
+    """Return what `parts/day.html` shows: the day's posts, time and pay, and how long it is to the next rest."""
+    chosen = choices_of(account)
+    if day is None or chosen.day == "off":
+        return None
+    roles = place.member.roles if place.member else ()
+    pay = pay_of(place.project)
+    earned = day.seconds_here / 3600 * rate_of(place.project, roles) if pay else None
+    return {
+        "posts": day.items,
+        "goal": chosen.goal,
+        "seconds": day.seconds,
+        "pay": (earned, pay["currency"]) if pay else None,
+        "minutes_to_rest": day.minutes_to_rest,
+        "rest_path": f"{place.address}/rest",
+    }
 
 
 def step_path(place: Place, step: LabellingStep) -> str:
@@ -182,7 +208,10 @@ def explain_no_work(db: Connection, project: Project, member: Member) -> NoWork:
     """Return what explains that there is nothing for this person."""
     every = tuple(phases.of_project(db, project.id))
     mine = [tallies.get(db, phase.id, member.user) for phase in every if phase.state == "open"]
-    return NoWork(project, member, every, sum(tally.given for tally in mine), sum(tally.refused for tally in mine))
+    talks = [phase for phase in every if phase.behaviour.shared and phase.state == "open"]
+    discussed = tuple(phase.id for phase in talks if not phase_answers.count_states(db, phase.id).get("open"))
+    given, refused = sum(tally.given for tally in mine), sum(tally.refused for tally in mine)
+    return NoWork(project, member, every, given, refused, discussed)
 
 
 def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
@@ -190,7 +219,7 @@ def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
     address = f"/projects/{none.project.id}"
     overview = {"href": address, "do": words("label.none.overview"), "progress": None}
     again = {"href": f"{address}/label", "do": words("label.none.check"), "progress": None}
-    open_ones = [phase for phase in none.phases if phase.state == "open"]
+    open_ones = [phase for phase in none.phases if phase.state == "open" and phase.id not in none.discussed]
     waiting = [phase for phase in none.phases if phase.state == "waiting"]
     if none.project.state == "closed":
         text = words("label.none.project_closed_text")
@@ -213,6 +242,8 @@ def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
         total = sum(phase.size for phase in open_ones)
         progress = (none.done, total) if none.done and total >= none.done else None
         return {"title": words("label.none.all_done"), "lines": [text], **again, "progress": progress}
+    if none.discussed:
+        return {"title": words("label.none.discussed"), "lines": [words("label.none.discussed_text")], **overview}
     if waiting:
         text = words("label.none.waiting_text", phase=waiting[0].name)
         return {"title": words("label.none.waiting"), "lines": [text], **again}

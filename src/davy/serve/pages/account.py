@@ -1,19 +1,21 @@
-"""Your account: language, how words are shown, password, and where you are signed in."""
+"""Your account: language, how words are shown, how you label, password, and where you are signed in."""
 # ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core.errors import UserError
 from davy.serve import cookies, render
 from davy.serve.context import context_of
-from davy.serve.errors import LocalizedError
+from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.i18n import LANGUAGES
+from davy.serve.labelling.work_choices import CHOICES, COMMANDS, MOST_GOAL
 from davy.serve.visitor import Anyone, Form, allowed, check_rate, field
 from davy.store import sessions, users
 from davy.store.passwords import SHORTEST, check_password, hash_password
@@ -43,6 +45,20 @@ def save(request: Request, me: Self, form: Form) -> Response:
     cookies.write(request, response, "lang", lang)
     cookies.write(request, response, "plain", plain)
     return response
+
+
+@router.post("/account/labelling")
+def save_work_choices(request: Request, me: Self, who: Anyone, form: Form) -> Response:
+    """Keep how this person likes to label; what the form does not have stays as it is."""
+    try:
+        wanted = _choices_in(form)
+    except UserError as error:
+        return _page(request, me, who.session_id, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        users.choose(db, me.id, **wanted)
+    if is_htmx(request):
+        return Response(status_code=204)
+    return render.redirect(request, "/account#labelling", "saved")
 
 
 @router.post("/account/password")
@@ -79,3 +95,33 @@ def _page(request: Request, me: User, session_id: str | None, *, wrong: str = ""
     return render.page(
         request, "account.html", status=status, sessions=mine, session_id=session_id, wrong=wrong, shortest=SHORTEST
     )
+
+
+def _choices_in(form: FormData) -> dict[str, Any]:
+    """Return what a form chooses; what it does not have stays as it is."""
+    wanted: dict[str, Any] = {}
+    for name, values in CHOICES.items():
+        if name in form:
+            given = field(form, name)
+            if given not in values:
+                raise LocalizedError("choice")
+            wanted[name] = given
+    if "goal" in form:
+        given = field(form, "goal", most=6)
+        if given and not (given.isascii() and given.isdigit() and 0 < int(given) <= MOST_GOAL):
+            raise LocalizedError("number", given=given)
+        wanted["goal"] = int(given) if given else None
+    if any(f"key.{name}" in form for name in COMMANDS):
+        wanted["letters"] = _letters(form)
+    return wanted
+
+
+def _letters(form: FormData) -> dict[str, str]:
+    """Return command → letter where it differs from the usual; two commands with one letter are refused."""
+    letters = {name: field(form, f"key.{name}", most=1).lower() or usual for name, usual in COMMANDS.items()}
+    for letter in letters.values():
+        if not (letter.isascii() and letter.isalpha()):
+            raise LocalizedError("key_letter", status=422, letter=letter)
+        if list(letters.values()).count(letter) > 1:
+            raise LocalizedError("key_twice", status=422, letter=letter)
+    return {name: letter for name, letter in letters.items() if letter != COMMANDS[name]}

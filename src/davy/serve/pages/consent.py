@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from davy.annotate import labelling
+from davy.annotate import consent_text, labelling
 from davy.core import Member, Wording
 from davy.core.phase_kind import TASK_KINDS
 from davy.serve import render
@@ -71,7 +71,8 @@ def _page(request: Request, place: Place, *, wrong: bool = False) -> Response:
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
         scheme = labelling.scheme_of(db, place.project)
-    own = Wording(place.project.settings.get("consent") or "").said_in(lang)
+        figures = consent_text.consent_figures(db, place.project, member.roles)
+    own = consent_text.fill_consent(Wording(place.project.settings.get("consent") or "").said_in(lang), figures)
     return project_page(
         request,
         place,

@@ -1,6 +1,8 @@
-"""The start page: what Davy is, and what to do next. Also the language switch that every page has."""
+"""The start page: what Davy is, or your projects and what waits in each. Also the language switch of every page."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -10,20 +12,38 @@ from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import LANGUAGES
+from davy.serve.membership import Place
 from davy.serve.visitor import Anyone, Form, field
-from davy.store import picture_locks, users
+from davy.serve.waiting_work import work_waiting
+from davy.store import Connection, phases, picture_locks, projects, users
+from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
+
+MOST_PROJECTS = 30
+"""Projects that the start page looks into; the others are on the page of projects."""
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
 def home(request: Request, who: Anyone) -> Response:
     """Return the start page, for visitors or for the account's role."""
-    locked = {}
+    locked, mine = {}, []
     if who.account:
         with context_of(request).store.read() as db:
             locked = picture_locks.waiting_for(db, who.account.id, everywhere=who.account.role == "admin")
-    return render.page(request, "home.html", model=context_of(request).detectors.default_model, locked=locked)
+            mine = _open_projects(db, who.account)
+    model = context_of(request).detectors.default_model
+    return render.page(request, "home.html", model=model, locked=locked, mine=mine)
+
+
+def _open_projects(db: Connection, account: User) -> list[tuple[Place, dict[str, Any]]]:
+    """Return the open projects that a person is in, each with what waits for them there; work first."""
+    found = []
+    for project, member in projects.of_user(db, account.id)[:MOST_PROJECTS]:
+        if project.state == "open":
+            place = Place(project, member, account)
+            found.append((place, work_waiting(db, place, phases.of_project(db, project.id))))
+    return sorted(found, key=lambda one: not any(one[1][kind] for kind in ("label", "memes", "talk", "cases")))
 
 
 @router.post("/language")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends
 from starlette.requests import Request
@@ -12,6 +11,7 @@ from starlette.responses import Response
 
 from davy.annotate import care
 from davy.annotate.exchange.spreadsheet_cells import escape_formula, map_texts
+from davy.annotate.pay import pay_of, rate_of
 from davy.core import Member, Project
 from davy.serve.context import context_of
 from davy.serve.membership import Place, in_project, project_page
@@ -98,22 +98,6 @@ def days_of(sittings: list[WorkSitting], project: Project) -> list[Day]:
         Day(day, sum(sitting.seconds for sitting in those), sum(sitting.items for sitting in those), len(those))
         for day, those in sorted(days.items(), reverse=True)
     ]
-
-
-def pay_of(project: Project) -> dict[str, Any] | None:
-    """Return what an hour is paid, where the project says it."""
-    pay = project.settings.get("pay") or {}
-    per_hour = pay.get("per_hour")
-    if not isinstance(per_hour, int | float) or per_hour <= 0:
-        return None
-    return {"currency": str(pay.get("currency") or ""), "per_hour": float(per_hour)}
-
-
-def rate_of(project: Project, roles: Sequence[str]) -> float:
-    """Return what an hour of somebody with these roles is paid: experts may have a rate of their own."""
-    pay = project.settings.get("pay") or {}
-    own = pay.get("expert_per_hour") if "expert" in roles else None
-    return float(own or pay.get("per_hour") or 0.0)
 
 
 def _team(db: Connection, project: Project) -> list[tuple[Member, Hours]]:

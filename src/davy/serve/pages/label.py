@@ -30,7 +30,8 @@ from davy.serve.labelling.steps import LabellingStep, explain_no_work, require_c
 from davy.serve.membership import Place, find_place, in_project, require_permission, session_token
 from davy.serve.pages.consent import member_of
 from davy.serve.visitor import Form, check_form, field, find_visitor, read_fields, touch
-from davy.store import Connection, item_selection
+from davy.store import Connection, item_selection, sittings
+from davy.store.columns import now
 from davy.store.sittings import WorkSitting
 
 router = APIRouter(include_in_schema=False)
@@ -59,13 +60,13 @@ def one(request: Request, place: Labels, assignment_id: str) -> Response:
     try:
         with context_of(request).store.write() as db:
             sheet = _open(db, place, assignment_id)
+            day = _day(db, place)
     except UserError as error:
         if error.status != 409:
             raise
         return RedirectResponse(f"{place.address}/label", 303)
-    if sheet.assignment.state in ("done", "refused"):
-        return respond(request, place, LabellingStep(_answered(sheet)))
-    return respond(request, place, LabellingStep(sheet))
+    answered = sheet.assignment.state in ("done", "refused")
+    return respond(request, place, LabellingStep(_answered(sheet) if answered else sheet, day=day))
 
 
 @router.post("/projects/{project_id}/label/undo")
@@ -202,11 +203,18 @@ def _next(
     scheme: Scheme | None = None,
 ) -> LabellingStep:
     member = member_of(place)
+    sat = sittings.recent(db, member.user, now()) if sat is None else sat
     rest = care.before_next(db, place.project, member, known=sat)
     if rest is not None:
         return LabellingStep(rest, outcome, problem)
     sheet = labelling.next_sheet(db, place.project, member, scheme=scheme)
-    return LabellingStep(sheet or explain_no_work(db, place.project, member), outcome, problem)
+    shown = sheet or explain_no_work(db, place.project, member)
+    return LabellingStep(shown, outcome, problem, day=care.work_day(place.project, member, sat))
+
+
+def _day(db: Connection, place: Place) -> care.WorkDay:
+    member = member_of(place)
+    return care.work_day(place.project, member, sittings.recent(db, member.user, now()))
 
 
 def _open(db: Connection, place: Place, assignment_id: str) -> Sheet:

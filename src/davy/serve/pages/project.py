@@ -14,9 +14,10 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import eligibility, phase_gates, project_creation
+from davy.annotate import phase_gates, project_creation
 from davy.annotate.project_file import PhasePlan
 from davy.annotate.project_scheme import scheme_of
+from davy.annotate.settings import CONSENT_UNREAD
 from davy.core import PHASE_KINDS
 from davy.core.errors import UserError
 from davy.core.phase_kind import MAIN_KIND
@@ -26,7 +27,8 @@ from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.upload_form import UploadForm, read_posts
 from davy.serve.visitor import Form, field
-from davy.store import Connection, events, members, messages, phase_answers, phases, projects, tallies, users
+from davy.serve.waiting_work import work_waiting
+from davy.store import Connection, events, members, phases, projects, users
 
 router = APIRouter(include_in_schema=False)
 
@@ -137,7 +139,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         place = Place(projects.get(db, place.project.id), place.member, place.account)
         rows = phase_gates.phase_statuses(db, place.project)
         people = members.of_project(db, place.project.id)
-        mine = _mine(db, place, rows)
+        mine = work_waiting(db, place, [row.phase for row in rows])
     totals = (sum(row.phase.size for row in rows), sum(row.answers for row in rows))
     return project_page(
         request,
@@ -151,29 +153,10 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         people=len(people),
         mine=mine,
         step=_step(place, rows),
+        to_read=bool(place.may("manage") and place.project.settings.get(CONSENT_UNREAD)),
         kinds=[name for name, kind in PHASE_KINDS.items() if not kind.from_round],
         main_kind=MAIN_KIND,
     )
-
-
-def _mine(db: Connection, place: Place, rows: list[phase_gates.PhaseStatus]) -> dict[str, Any]:
-    """Return what waits for this person: phases to label in, cases to settle, messages to read."""
-    waiting: dict[str, Any] = {"label": [], "memes": [], "cases": 0, "unread": 0, "talk": []}
-    member = place.member
-    if member is None or place.left:
-        return waiting
-    every = [row.phase for row in rows]
-    for phase in every:
-        works = place.may("label posts") if phase.behaviour.task else "annotator" in member.roles
-        if works and place.project.state == "open" and eligibility.may_work(member, phase, every):
-            did = tallies.get(db, phase.id, member.user)
-            waiting["memes" if phase.behaviour.task else "label"].append((phase, did.given + did.refused))
-        if phase.behaviour.shared and phase.state == "open":
-            waiting["talk"].append(phase)
-    if place.may("settle cases"):
-        waiting["cases"] = phase_answers.count_open_cases(db, place.project.id)
-    waiting["unread"] = messages.unread(db, place.project.id, member.user, member.read_until)
-    return waiting
 
 
 def _step(place: Place, rows: list[phase_gates.PhaseStatus]) -> tuple[str, Any] | None:

@@ -1,23 +1,31 @@
-"""A project's settings as its file has them: how answers are settled, care, contacts, texts. Errors name their line."""
+"""A project's settings: how answers are settled, care, contacts, texts, pay. A form a section, or all of it as YAML."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
+from zoneinfo import available_timezones
 
 from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import project_creation, project_file
+from davy.annotate import consent_text, project_creation, project_file
 from davy.annotate import settings as project_settings
 from davy.annotate.project_scheme import scheme_of
+from davy.annotate.settings import CONSENT_UNREAD, ProjectSettings
 from davy.core.errors import UserError
-from davy.serve import render
+from davy.serve import render, settings_form
 from davy.serve.context import context_of
+from davy.serve.errors import LocalizedError
+from davy.serve.labelling.questions import question_views
+from davy.serve.labelling.sheets import flag_titles
+from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
-from davy.store import projects
+from davy.store import Connection, projects
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,28 +36,96 @@ LONGEST = 200_000
 
 @router.get("/projects/{project_id}/settings")
 def settings(request: Request, place: Manages) -> Response:
-    """Return the settings as YAML to change."""
+    """Return the settings as forms, and as YAML below them."""
     return _page(request, place)
 
 
 @router.post("/projects/{project_id}/settings")
 def save(request: Request, place: Manages, form: Form) -> Response:
-    """Keep the changed settings; what is wrong is shown with its line, and nothing is changed."""
-    text, words = field(form, "yaml", most=LONGEST).replace("\r\n", "\n"), render.translator_of(request)
+    """Keep one section, or the YAML of all; what is wrong is shown there, and nothing is changed."""
+    section = field(form, "section") or "yaml"
+    if section not in (*settings_form.SECTIONS, "yaml", "read"):
+        raise LocalizedError("choice")
     try:
-        wanted = project_file.parse_settings(text.encode(), words("settings.line"))
         with context_of(request).store.write() as db:
-            now = projects.get(db, place.project.id)
-            project_creation.check_settings(wanted, scheme_of(db, now))
-            ours = {slot.name for slot in fields(project_settings.ProjectSettings)}
-            rest = {name: value for name, value in now.settings.items() if name not in ours}
-            kept = {**rest, **project_settings.to_dict(wanted)}
-            projects.change_settings(db, now.id, kept, by=place.account.id)
+            if section == "read":
+                _say_read(db, place)
+            else:
+                _keep(db, place, _wanted(db, request, place, section, form), read=section == "texts")
     except UserError as error:
-        return _page(request, place, typed=text, wrong=render.error_text(request, error), status=error.status)
-    return render.redirect(request, f"{place.address}/settings", "saved")
+        return _page(request, place, form=form, wrong=(section, render.error_text(request, error)), status=error.status)
+    return render.redirect(request, f"{place.address}/settings#{section}", "saved")
 
 
-def _page(request: Request, place: Place, *, typed: str = "", wrong: str = "", status: int = 200) -> Response:
-    text = typed or project_settings.to_yaml(project_settings.from_dict(place.project.settings))
-    return project_page(request, place, "project_settings.html", status=status, text=text, wrong=wrong)
+def _wanted(db: Connection, request: Request, place: Place, section: str, form: FormData) -> ProjectSettings:
+    """Return the settings that a form asks for."""
+    if section == "yaml":
+        text, words = field(form, "yaml", most=LONGEST).replace("\r\n", "\n"), render.translator_of(request)
+        return project_file.parse_settings(text.encode(), words("settings.line"))
+    now = projects.get(db, place.project.id)
+    kept = project_settings.from_dict(now.settings)
+    return settings_form.read_section(section, form, kept, scheme_of(db, now))
+
+
+def _keep(db: Connection, place: Place, wanted: ProjectSettings, *, read: bool) -> None:
+    """Write settings; sections that forms and files don't know stay. Who wrote the texts has `read` them."""
+    now = projects.get(db, place.project.id)
+    project_creation.check_settings(wanted, scheme_of(db, now))
+    ours = {slot.name for slot in fields(ProjectSettings)}
+    rest = {name: value for name, value in now.settings.items() if name not in ours}
+    if read:
+        rest.pop(CONSENT_UNREAD, None)
+    projects.change_settings(db, now.id, {**rest, **project_settings.to_dict(wanted)}, by=place.account.id)
+
+
+def _say_read(db: Connection, place: Place) -> None:
+    """Note that a manager has read the consent text and says that it is true."""
+    kept = dict(projects.get(db, place.project.id).settings)
+    kept.pop(CONSENT_UNREAD, None)
+    projects.change_settings(db, place.project.id, kept, by=place.account.id)
+
+
+def _page(
+    request: Request,
+    place: Place,
+    *,
+    form: FormData | None = None,
+    wrong: tuple[str, str] = ("", ""),
+    status: int = 200,
+) -> Response:
+    words = render.translator_of(request)
+    with context_of(request).store.read() as db:
+        project = projects.get(db, place.project.id)
+        scheme = scheme_of(db, project)
+        figures = consent_text.consent_figures(db, project)
+    kept = project_settings.from_dict(project.settings)
+    values: dict[str, Any] = settings_form.field_values(kept, scheme)
+    typed = settings_form.typed_fields(form) if form is not None else {}
+    asked = question_views(scheme, scheme.guideline, words.lang)
+    filled = {lang: consent_text.fill_consent(text, figures) for lang, text in kept.consent.items() if text}
+    return project_page(
+        request,
+        Place(project, place.member, place.account),
+        "project_settings.html",
+        status=status,
+        wrong=dict([wrong]),
+        f={**values, **typed},
+        text=typed.get("yaml") or project_settings.to_yaml(kept),
+        questions=asked,
+        scales={question.name for question in scheme.questions if question.kind == "scale"},
+        flags=flag_titles(words),
+        rules=project_settings.RULES,
+        otherwise=project_settings.OTHERWISE,
+        contacts=min(len(kept.support) + 2, settings_form.MOST_CONTACTS),
+        consent={lang: render_markdown(text) for lang, text in filled.items()},
+        figures=figures,
+        figure_names=consent_text.FIGURES,
+        unread=bool(project.settings.get(CONSENT_UNREAD)),
+        zones=_zones(),
+    )
+
+
+@cache
+def _zones() -> tuple[str, ...]:
+    """Return the time zones that this machine knows, Europe's first."""
+    return tuple(sorted(available_timezones(), key=lambda name: (not name.startswith("Europe/"), name)))

@@ -83,7 +83,10 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
     base = context_of(request).settings.base_url.rstrip("/")
     if made.links:
         links = [(login, f"{base}/invitation/{token}") for login, token in made.links]
-        return render.page(request, "project_made.html", project=made.project, links=links)
+        return render.page(request, "project_made.html", project=made.project, links=links, left_out=made.left_out)
+    if made.left_out:
+        gone = ", ".join(made.left_out)
+        return render.redirect(request, f"/projects/{made.project.id}", "project_made_without", phases=gone)
     return render.redirect(request, f"/projects/{made.project.id}", "project_made")
 
 
@@ -112,7 +115,10 @@ def _make(
         if typed["start"].startswith(OWN):
             own = scheme_choice.scheme_for_project(db, who, typed["start"].removeprefix(OWN))
             plan = replace(plan, scheme=own[0].name)
-        made = project_creation.create_project(db, plan, by=who.id, posts_in=pool, scheme=own)
+        preset = typed["start"].startswith("preset:")
+        made = project_creation.create_project(
+            db, plan, by=who.id, posts_in=pool, scheme=own, preset=preset, consent_unread=preset
+        )
         images.add_pictures(db, made.project.id, pictures, by=who.id)
         if typed["posts"] == "store":
             verdicts.copy_published(db, made.project.id)

@@ -1,7 +1,11 @@
 /* The labelling page by keyboard: which questions apply, which key means what, where the focus goes.
    Nothing here is needed to answer: without this file the form posts and comes back with what is still open. */
 
-const LETTERS = "123456789abehijklmoqtwxyz0"; // every letter that is no command below
+const root = document.documentElement;
+const letters = JSON.parse(root.dataset.letters ?? "{}"); // usual letter of a command → the one that this person chose
+const letterOf = (usual) => letters[usual] ?? usual;
+const usualOf = (key) => Object.keys(COMMANDS).find((usual) => letterOf(usual) === key);
+const keysAreOff = root.classList.contains("no-keys");
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 const form = () => $("#answer");
@@ -27,8 +31,17 @@ function refresh() {
       if (option.hidden) input.checked = false;
     }
   }
+  for (const set of questions()) if (isAnswered(set)) tellMissing(set, false);
   fold();
   mark();
+}
+
+/* A question that was passed over says so in words until it is answered. */
+function tellMissing(set, missing) {
+  set.classList.toggle("open", missing);
+  const told = $(".wrong", set);
+  if (!missing) { told?.remove(); return; }
+  if (!told) $("legend", set).after(Object.assign(document.createElement("p"), { className: "wrong", textContent: set.dataset.words ?? "" }));
 }
 
 /* An answered question drops its definitions to make room. Only an answer or a key folds: a layout that moves when
@@ -48,10 +61,15 @@ function current() {
   return open.find((set) => !isAnswered(set)) ?? open.find((set) => !$("input:checked", set)) ?? open.at(-1);
 }
 
+/* Labels are chosen by digits, then by every letter that is no command. */
+const CHOOSING = () => `123456789${[..."abcdefghijklmnopqrstuvwxyz"].filter((letter) => !usualOf(letter)).join("")}0`;
+
 function keysOf(set) {
+  if (keysAreOff) return new Map();
   const all = inputs(set);
-  const first = all.length > LETTERS.length ? all.filter((it) => "priority" in it.closest(".option").dataset) : all;
-  return new Map((first.length ? first : all).slice(0, LETTERS.length).map((input, place) => [input.closest(".option").dataset.digit ?? LETTERS[place], input]));
+  const keys = CHOOSING();
+  const first = all.length > keys.length ? all.filter((it) => "priority" in it.closest(".option").dataset) : all;
+  return new Map((first.length ? first : all).slice(0, keys.length).map((input, place) => [input.closest(".option").dataset.digit ?? keys[place], input]));
 }
 
 /* Show the keys of the question they act on; the others keep quiet. */
@@ -74,7 +92,15 @@ function choose(input) {
   if (input.type === "radio") {
     const next = questions().slice(questions().indexOf(set) + 1).find((it) => !isAnswered(it));
     if (next) enter(next);
+    else advance(set);
   }
+}
+
+/* Who chose so: the last answer of a post saves it. Where several labels may be chosen, only the person knows when they are through. */
+function advance(set) {
+  if (!("autoAdvance" in root.dataset) || !form()?.matches("[data-may-advance]")) return;
+  const last = questions().at(-1);
+  if (set === last && !$("[data-own], input[type=checkbox]", last) && questions().every(isAnswered)) save();
 }
 
 function enter(set) {
@@ -100,7 +126,7 @@ export function save() {
   if (!primary) return;
   const open = form() && questions().find((set) => !isAnswered(set));
   if (open) {
-    open.classList.add("open");
+    tellMissing(open, true);
     say($("#sheet").dataset.missing ?? "");
     enter(open);
   } else if (form()) form().requestSubmit(primary);
@@ -144,8 +170,9 @@ function comment() {
 }
 
 function definitions() {
-  const off = document.documentElement.classList.toggle("no-definitions");
-  sessionStorage.setItem("davy:definitions", off ? "off" : "on");
+  const off = root.classList.toggle("no-definitions");
+  const token = $("#sheet input[name=csrf], #answer input[name=csrf]")?.value;
+  fetch("/account/labelling", { method: "POST", headers: { "HX-Request": "true" }, body: new URLSearchParams({ csrf: token, definitions: off ? "off" : "on" }) }).catch(() => {}); // offline: it holds for this page
 }
 
 const COMMANDS = {
@@ -157,7 +184,8 @@ const COMMANDS = {
 };
 
 document.addEventListener("keydown", (event) => {
-  const { key, target } = event;
+  const { target } = event;
+  const key = event.key.length === 1 && !event.shiftKey ? event.key.toLowerCase() : event.key; // Caps Lock changes nothing
   if (!$("#sheet") || $("#keys")?.open || event.altKey || event.isComposing) return;
   if (form()?.ariaBusy === "true") { event.preventDefault(); return; } // it is on its way: no key may change it now
   if (key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); save(); return; }
@@ -170,11 +198,13 @@ document.addEventListener("keydown", (event) => {
     if (!event.repeat) save();
     return;
   }
-  if (event.repeat) return;
+  if (event.repeat || keysAreOff) return;
   const set = form() && current();
   const input = set && keysOf(set).get(key);
+  const command = usualOf(key);
+  if (command !== "r" && key.length === 1) disarm();
   if (input) choose(input);
-  else if (Object.hasOwn(COMMANDS, key)) COMMANDS[key]();
+  else if (command) COMMANDS[command]();
   else return;
   event.preventDefault();
 });
@@ -202,10 +232,20 @@ function sieve(box) {
   mark();
 }
 
-/* ---- refusing takes two presses, and never a reason ------------------------------------------- */
+/* ---- refusing takes two presses, and never a reason; any other act between them takes the first one back ---- */
+
+function disarm() {
+  const button = $('button[value="refuse"].armed');
+  if (!button) return;
+  button.classList.remove("armed");
+  button.firstChild.textContent = `${button.dataset.unarmed} `;
+  for (const sure of $$('input[name="sure"]', button.form)) sure.remove();
+  say("");
+}
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest('button[value="refuse"]');
+  if (!button) disarm();
   if (button && !button.classList.contains("armed")) {
     event.preventDefault();
     button.classList.add("armed");
@@ -219,12 +259,21 @@ document.addEventListener("click", (event) => {
 
 /* ---- each new post ---------------------------------------------------------------------------- */
 
-export function say(words) {
+export function say(words, asks = Boolean(words)) {
   $("#said").textContent = words;
+  $("#said").classList.toggle("asks", asks);
 }
 
-document.addEventListener("change", (event) => { if (event.target.closest("#answer")) refresh(); if (event.target.matches("[data-unblur]")) unblur(); });
-document.addEventListener("input", (event) => { if (event.target.matches("[data-find]")) sieve(event.target); });
+let pressed = 0; // arrow keys change a radio button, too, while somebody is still looking: only a press counts as an answer
+document.addEventListener("pointerup", (event) => { if (event.target.closest?.("#answer .option")) pressed = performance.now(); });
+document.addEventListener("change", (event) => {
+  const set = event.target.closest("#answer .question");
+  if (event.target.closest("#answer")) refresh();
+  if (event.target.matches("[data-unblur]")) unblur();
+  if (event.isTrusted) disarm();
+  if (set && event.isTrusted && event.target.type === "radio" && performance.now() - pressed < 500) advance(set);
+});
+document.addEventListener("input", (event) => { disarm(); if (event.target.matches("[data-find]")) sieve(event.target); });
 document.addEventListener("focusin", () => form() && mark());
 
 /* Each post has an address of its own, so that the way back leads to what was answered. */
@@ -236,12 +285,30 @@ function begin(swapped) {
   else if (path !== location.pathname) history.replaceState({}, "", path);
   refresh();
   unblur();
+  showLetters();
+  measurePost();
   if (beside() && $("#guide > details")) $("#guide > details").open = true;
-  if (swapped) { scrollTo(0, 0); (sheet.querySelector(".wrong")?.closest("fieldset")?.querySelector("input:not([type=hidden])") ?? $("#post")).focus({ preventScroll: true }); }
+  if (swapped) { $("#said").classList.remove("asks"); scrollTo(0, 0); (sheet.querySelector(".wrong")?.closest("fieldset")?.querySelector("input:not([type=hidden])") ?? $("#post")).focus({ preventScroll: true }); }
   document.dispatchEvent(new CustomEvent("davy:sheet"));
 }
 
-document.documentElement.classList.toggle("no-definitions", sessionStorage.getItem("davy:definitions") === "off");
+/* Hints show the letters that this person chose. */
+function showLetters() {
+  for (const hint of $$("#sheet kbd, #guide kbd, #keys kbd").filter((it) => !it.closest(".option"))) {
+    hint.dataset.usual ??= hint.textContent;
+    if (Object.hasOwn(COMMANDS, hint.dataset.usual)) hint.textContent = letterOf(hint.dataset.usual);
+  }
+}
+
+/* The post stays in view above the questions: what scrolls to a question must know how tall it is. */
+const heights = new ResizeObserver(measurePost);
+function measurePost() {
+  const post = $("#post");
+  if (!post) return;
+  root.style.setProperty("--post-height", `${post.offsetHeight}px`);
+  heights.observe(post);
+}
+
 document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.id === "sheet") begin(true); });
 document.addEventListener("htmx:afterSettle", () => form() && refresh()); // htmx resets classes when it settles
 addEventListener("popstate", () => location.reload());
