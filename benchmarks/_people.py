@@ -66,6 +66,7 @@ class Person:
         self.cookie = f"davy-session={session}"
         self.path = self.form_id = self.token = ""
         self.pending: dict[str, str] | None = None
+        self.answered = 0
 
     def use(self, port: int) -> None:
         """Talk to the server on this port from now on."""
@@ -103,6 +104,7 @@ class Person:
             return await self.begin()
         self.heard.seconds.append(took)
         self.heard.acknowledged.append(self.pending["annotation_id"])
+        self.answered += 1
         self.pending = None
         if b"hx-redirect" in head.lower():
             self.heard.out_of_posts += 1

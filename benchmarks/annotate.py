@@ -3,9 +3,10 @@
 Four runs a database, each for a fixed count: 50 people who think for half a
 second (aim: p95 of save-and-next at most 50 ms); the same while a worker imports a large
 file, exports the project and trains a detector (the same aim); 200 without a pause (aim: no
-item with too many answers, no answer lost, no error); and ten times kill -9 of
-the server in the middle (aim: every answer that was acknowledged is there).
-Run alone with `python -m benchmarks.annotate`; `--quick` makes it small, `--kills N` kills N times.
+item with too many answers, no answer lost, no error); and ten kills of
+the server in the middle (`benchmarks.kills`, which can do a thousand).
+Run alone with `python -m benchmarks.annotate`; `--quick` makes it small; `--beside import,train` measures the first two
+rows alone, beside these jobs only (`import`, `export`, `train`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from sqlalchemy import func, select
-
+from benchmarks import kills
 from benchmarks._people import Heard, Person, choices, work
 from benchmarks._workbench import Bench, Server, Worker, database, project, serving
-from davy.store.tables import annotations, assignments, items, tallies
 
 P95_AT_MOST = 0.050
 
@@ -38,6 +37,7 @@ class Size:
     kills: int = 10
     imported: int = 200_000
     """Posts of the file that is imported beside the people."""
+    jobs: tuple[str, ...] = ("import", "export", "train")
 
 
 QUICK = Size(posts=2_000, thinking=50, thinking_answers=8, rushing=100, rushing_answers=5, kills=3, imported=20_000)
@@ -47,8 +47,8 @@ def main() -> None:
     """Print a table for each database; exit 1 if an aim was missed."""
     quick = "--quick" in sys.argv
     size = QUICK if quick else Size()
-    if "--kills" in sys.argv:
-        size = replace(size, kills=int(sys.argv[sys.argv.index("--kills") + 1]))
+    if "--beside" in sys.argv:
+        size = replace(size, jobs=tuple(sys.argv[sys.argv.index("--beside") + 1].split(",")), rushing=0)
     kinds = [kind for kind in ("SQLite", "PostgreSQL") if f"--{kind.lower()}" in sys.argv] or ["SQLite", "PostgreSQL"]
     missed: list[str] = []
     waits = "".join(f"{name:>11}" for name in ("p50", "p95", "p99"))
@@ -78,18 +78,14 @@ def _measure(kind: str, bench: Bench, size: Size) -> list[str]:
         if p95 > P95_AT_MOST:
             missed.append(f"p95 beside jobs is {1000 * p95:.0f} ms, aim {1000 * P95_AT_MOST:.0f} ms")
         missed += [f"the job {name!r} is {state}" for name, state in states.items() if state not in ("done", "running")]
+        if not size.rushing:
+            return missed
         rushed = _row(kind, server, bench, size.rushing, size.rushing_answers, think=0.0)
     everything = [*before.acknowledged, *heard.acknowledged, *beside.acknowledged, *rushed.acknowledged]
     for run in (before, heard, beside, rushed):
         missed += [f"{n} × {what}" for what, n in Counter(run.errors).items()]
-    missed += _check(bench, everything, "200 at once")
-    killed = asyncio.run(_kills(bench, size.kills))
-    missed += [f"{n} × {what}" for what, n in Counter(killed.errors).items()]
-    wrong = _check(bench, [*everything, *killed.acknowledged], "kills")
-    missed += wrong
-    said = "not all there" if wrong else "all there"
-    print(f"{kind:11}killed {size.kills} times among 20 people: {len(killed.acknowledged):,} acknowledged, {said}")
-    return missed
+    missed += kills.find_wrong(bench, everything, "200 at once")
+    return missed + kills.run(kind, bench, size.kills, everything)
 
 
 def _row(kind: str, server: Server, bench: Bench, people: int, answers: int, *, think: float) -> Heard:
@@ -108,7 +104,7 @@ def _row(kind: str, server: Server, bench: Bench, people: int, answers: int, *, 
 
 def _beside(kind: str, server: Server, bench: Bench, size: Size) -> tuple[Heard, dict[str, str]]:
     """Return what the thinking people heard while jobs ran, and the states of the jobs when they had finished."""
-    with Worker(bench, size.imported) as worker:
+    with Worker(bench, size.imported, size.jobs) as worker:
         worker.wait_until_running()
         heard = _row(kind, server, bench, size.thinking, size.thinking_answers, think=0.5)
         states = worker.states()
@@ -131,74 +127,6 @@ def _run(server: Server, bench: Bench, people: int, answers: int, *, think: floa
     started = time.perf_counter()
     asyncio.run(all_of_them())
     return heard, time.perf_counter() - started
-
-
-async def _kills(bench: Bench, kills: int) -> Heard:
-    """Kill the server again and again while 20 people work; each sends again what was not acknowledged."""
-    heard = Heard()
-    chance = random.Random(9)  # noqa: S311 — a schedule, not a secret
-    crew = [Person("/projects/bench", token, choices(token), heard) for token in bench.sessions[:20]]
-    for number in range(kills + 1):
-        server = await asyncio.to_thread(Server, bench.url)
-        for person in crew:
-            person.use(server.port)
-        crowd = [asyncio.create_task(_until_dead(person)) for person in crew]
-        await _until_busy(heard)  # so that it is in the middle of the work when it dies
-        await asyncio.sleep(chance.uniform(0.05, 0.6))
-        if number < kills:
-            server.kill()
-        else:
-            for task in crowd:
-                task.cancel()
-        await asyncio.gather(*crowd, return_exceptions=True)
-        for person in crew:
-            person.line.close()
-        server.stop()
-    return heard
-
-
-async def _until_busy(heard: Heard) -> None:
-    enough = len(heard.acknowledged) + 20
-    for _ in range(3000):
-        if len(heard.acknowledged) >= enough:
-            return
-        await asyncio.sleep(0.01)
-    heard.errors.append("the server was up for 30 s and acknowledged hardly anything")
-
-
-async def _until_dead(person: Person) -> None:
-    try:
-        more = True if person.pending else await person.begin()
-        while more:
-            more = await person.answer()
-    except (OSError, asyncio.IncompleteReadError):
-        return
-
-
-def _check(bench: Bench, acknowledged: list[str], when: str) -> list[str]:
-    """Return what is wrong in the database: too many answers, answers lost, counts that don't add up."""
-    with bench.store.read() as db:
-        kept = set(db.scalars(select(annotations.c.id).where(annotations.c.project == "bench")))
-        over = db.scalar(select(func.count()).where(items.c.given > 3))
-        negative = db.scalar(select(func.count()).where(items.c.room < 0))
-        states = db.execute(select(assignments.c.item, assignments.c.state)).all()
-        own = items.c.phase == bench.phase
-        rows = db.execute(select(items.c.id, items.c.given, items.c.room).where(own)).all()
-        counted = db.scalar(select(func.sum(tallies.c.given)))
-    done = Counter(item for item, state in states if state == "done")
-    held = Counter(item for item, state in states if state == "held")
-    lost = len(set(acknowledged) - kept)
-    odd = sum(1 for it in rows if it.given != done[it.id] or it.room != 3 - it.given - held[it.id])
-    found = {
-        f"{when}: {over} items have more than three answers": over,
-        f"{when}: {negative} items were given out too often": negative,
-        f"{when}: {lost} acknowledged answers are lost": lost,
-        f"{when}: {odd} items whose counts don't add up": odd,
-        f"{when}: {len(acknowledged) - len(set(acknowledged))} answers acknowledged twice": len(acknowledged)
-        - len(set(acknowledged)),
-        f"{when}: the tallies say {counted}, but {len(kept)} answers are there": counted != len(kept),
-    }
-    return [line for line, wrong in found.items() if wrong]
 
 
 def _percentile(seconds: list[float], level: int) -> float:

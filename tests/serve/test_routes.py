@@ -103,6 +103,8 @@ POST /people/invite                                                         >---
 POST /people/{user_id}/enable                                               >-------+
 POST /people/{user_id}/end-sessions                                         >-------+
 POST /people/{user_id}/new-password                                         >-------+
+GET  /retention                                                             >-------+
+POST /retention                                                             >-------+
 GET  /projects/new                                                          >------++
 POST /projects/new/upload                                                   >------++
 GET  /runs                                                                  >------++
@@ -299,6 +301,19 @@ POST /projects/{project_id}/roster/{user_id}                                >---
 GET  /projects/{project_id}/settings                                        >---+---+
 POST /projects/{project_id}/settings                                        >---+---+
 POST /projects/{project_id}/state                                           >---+---+
+GET  /projects/{project_id}/retention                                       >---+---+
+POST /projects/{project_id}/retention                                       >---+---+
+GET  /projects/{project_id}/keys                                            >---+---+
+POST /projects/{project_id}/keys                                            >---+---+
+POST /projects/{project_id}/keys/{key_id}/revoke                            >---+---+
+
+# a project: its API, by a key or a session
+GET  /api/projects/{project_id}                                             >-++++--+
+GET  /api/projects/{project_id}/posts                                       >--++---+
+POST /api/projects/{project_id}/posts                                       >---+---+
+GET  /api/projects/{project_id}/results                                     >--++---+
+POST /api/projects/{project_id}/label                                       >-++-----
+POST /api/projects/{project_id}/label/{assignment_id}                       >-++-----
 """
 
 _NUMBERS = itertools.count(1)

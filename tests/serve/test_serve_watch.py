@@ -11,8 +11,9 @@ from web_site import Site, post
 
 from davy.annotate import disagreements, monitoring
 from davy.annotate.agreement import scheme_of
-from davy.jobs.agreement import AgreementWatcher, enqueue_due_phases
+from davy.jobs.agreement import enqueue_due_phases
 from davy.jobs.kinds import MEASURE_AGREEMENT as KIND
+from davy.jobs.watcher import JobWatcher
 from davy.store import agreements, events, items, jobs, members, messages, phase_answers, phases
 from simulated_people import SAID, Person, careful, gmhp7k, label, truth_of
 
@@ -274,7 +275,7 @@ def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
 
 def test_the_watcher_looks_until_it_is_stopped(site, team):
     open_and_label(site, team, most=10)
-    watcher = AgreementWatcher(site.store, seconds=0.05).start()
+    watcher = JobWatcher(site.store, [enqueue_due_phases], seconds=0.05).start()
     until = time.monotonic() + 20
     while time.monotonic() < until:
         with site.store.read() as db:

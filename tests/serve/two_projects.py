@@ -142,6 +142,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
             runs[project] = run.id
         _, token = invitations.create(db, role="annotator", by="shell", project="p", project_roles=["annotator"])
         key, _ = keys.create(db, name="k", owner=site.people["admin"].id, scopes=["score"], by="shell")
+        bound = {"owner": site.people["manager"].id, "scopes": ["read"], "project": "p"}
+        own_key, _ = keys.create(db, name="p's", **bound, by="shell")
         forum = communities.create(db, communities.Community("forum", "hate", keys=(key.id,), project="p"), by="shell")
         detector = detectors.add(db, name="d", version="1", source="keywords:none", questions=["hate"], by="shell")
         check_in = check_ins.add(db, "p", annotator, words="tired")
@@ -171,6 +173,7 @@ def fill_rooms(site: Site) -> dict[str, str]:
         "/projects/{project_id}/train/{job_id} job_id": training.id,
         "/projects/{project_id}/train/{job_id}/{report}.html job_id": training.id,
         "report": "description",
+        "/projects/{project_id}/keys/{key_id}/revoke key_id": own_key.id,
         "project_id": "p",
         "job_id": ids["job of p"],
         "/projects/{project_id}/exports/{job_id}/{act} job_id": export.id,

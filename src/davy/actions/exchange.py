@@ -184,6 +184,21 @@ def import_file(
         )
 
 
+def add_posts(store: Store, project_id: str, phase: str, rows: Sequence[AnsweredPost], *, by: str) -> ImportSummary:
+    """Add posts to a phase of a project; where one does not fit, none is added."""
+    from davy.annotate.exchange.import_checks import ImportPlan
+    from davy.annotate.exchange.row_import import check_rows, place_rows
+    from davy.annotate.project_scheme import scheme_of
+    from davy.store import phases, projects
+
+    with store.read() as db:
+        project = projects.get(db, project_id)
+        chosen = phases.by_name(db, project_id, phase)
+        plan = ImportPlan(project, scheme_of(db, project), {chosen.name: chosen}, chosen, posts_only=True)
+        total = check_rows(db, rows, plan)
+    return place_rows(lambda _: store.write(), rows, plan, total, by=by, pause=0.0)
+
+
 def _plan(
     db: Connection, wish: ImportRequest, format: ExchangeFormat, file: Path
 ) -> tuple[ImportPlan, ExchangeContext]:

@@ -132,6 +132,7 @@ SUBCOMMANDS: dict[str, dict[str, str]] = {
         "audit": "davy.cli.project_audit:audit",
         "pools": "davy.cli.project_audit:pools",
     },
+    "database": {"retention": "davy.cli.database_retention:retention"},
     "round": {
         "open": "davy.cli.round_open:open_",
         "attack": "davy.cli.round_attack:attack",

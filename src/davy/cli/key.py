@@ -15,7 +15,7 @@ PROGRAMS = "programs"
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Make, list and revoke API keys, which let programs in.\n\nScopes are score, read, submit and admin.",
+    help="Make, list and revoke API keys, which let programs in.\n\nScopes are score, read, annotate, submit and admin.",
 )
 
 
@@ -34,12 +34,16 @@ def create(
         int | None, typer.Option("--per-minute", help="Requests a minute.", show_default="1200", min=1)
     ] = None,
     per_day: Annotated[int | None, typer.Option("--per-day", help="Posts a day; without it, no quota.", min=1)] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", help="Bind it to this project: it opens its API and nothing else.")
+    ] = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
     """Make an API key and print it, as the last line. It is shown only now.
 
-    Without --owner it belongs to the account "programs", which nobody can sign in with.
+    Without --owner it belongs to the account "programs", which nobody can sign in with. A key for one project needs
+    an owner who is in it, and may do there what its owner may; its scopes are read and annotate.
 
     Examples:
 
@@ -50,11 +54,15 @@ def create(
         davy key create --owner lin@example.org --scope score --name "comment filter"
 
         davy key create --owner lin@example.org --scope score --scope read --days 90 --json
+
+        davy key create --project pilot --owner lin@example.org --scope read --per-day 5000
     """
     from datetime import timedelta
 
     if days is not None and not 0 < days <= 36_500:
         raise UserError(f"--days is {days:g}. A key lasts more than 0 and at most 36500 days.")
+    if project is not None and owner is None:
+        raise UserError("--project needs --owner: the login of somebody in the project, in whose name the key acts.")
     lasts = None if days is None else timedelta(days=days)
     with open_store(database) as store, store.write() as db:
         user = users.find(db, owner) if owner else _programs(db)
@@ -67,14 +75,16 @@ def create(
             lasts=lasts,
             per_minute=per_minute,
             per_day=per_day,
+            project=project,
         )
     if json:
         about = {"id": key.id, "prefix": key.prefix, "name": key.name, "owner": user.login, "scopes": key.scopes}
-        limits = {"per_minute": per_minute, "per_day": per_day}
+        limits = {"per_minute": per_minute, "per_day": per_day, "project": project}
         console.json({**about, **limits, "expires_at": key.expires_at and key.expires_at.isoformat(), "key": secret})
         return
     ends = f"until {key.expires_at:%Y-%m-%d %H:%M} UTC" if key.expires_at else "until it is revoked"
-    console.note(f"For {user.login}, may {', '.join(key.scopes)}, {ends}. It is not shown again.")
+    where = f" in project {project} and nowhere else" if project else ""
+    console.note(f"For {user.login}, may {', '.join(key.scopes)}{where}, {ends}. It is not shown again.")
     print(secret)
 
 
@@ -117,6 +127,7 @@ def list_(
                     "used_at": it.used_at and it.used_at.isoformat(),
                     "per_minute": it.per_minute,
                     "per_day": it.per_day,
+                    "project": it.project,
                 }
                 for it in found
             ]
@@ -131,13 +142,14 @@ def list_(
             it.name,
             logins[it.owner],
             " ".join(it.scopes),
+            it.project or "",
             f"{it.per_minute or 'usual'} / {it.per_day or 'no quota'}",
             it.state,
             f"{it.used_at:%Y-%m-%d %H:%M}" if it.used_at else "never",
         )
         for it in found
     ]
-    console.table(["key", "name", "owner", "scopes", "a minute / a day", "state", "last used"], rows)
+    console.table(["key", "name", "owner", "scopes", "project", "a minute / a day", "state", "last used"], rows)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Agreement of the phases, measured in the background: once a minute a thread adds a job for each phase that is due.
+"""Agreement of the phases, measured in the background: a worker's watcher adds a job for each phase that is due.
 
 The job's key names the state of the phase, so that two workers over one database
 make one job.
@@ -6,18 +6,12 @@ make one job.
 
 from __future__ import annotations
 
-import logging
-import threading
 from typing import Any
 
 from davy.annotate import monitoring
 from davy.jobs.kinds import MEASURE_AGREEMENT
 from davy.jobs.worker import JobContext
 from davy.store import Store, events, jobs, phase_answers
-
-logger = logging.getLogger(__name__)
-
-EVERY_SECONDS = 60.0
 
 
 def measure_agreement(context: JobContext) -> dict[str, Any]:
@@ -38,30 +32,3 @@ def enqueue_due_phases(store: Store) -> int:
                     db, MEASURE_AGREEMENT, {"phase": phase.id}, owner=events.SYSTEM, key=key, project=phase.project
                 )
     return len(found)
-
-
-class AgreementWatcher:
-    """A thread that looks until it is stopped."""
-
-    def __init__(self, store: Store, *, seconds: float = EVERY_SECONDS) -> None:
-        self.store = store
-        self.seconds = seconds
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="davy-watcher", daemon=True)
-
-    def start(self) -> AgreementWatcher:
-        """Start looking and return the watcher."""
-        self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        """Stop looking."""
-        self._stopping.set()
-        self._thread.join(10)
-
-    def _run(self) -> None:
-        while not self._stopping.wait(self.seconds):
-            try:
-                enqueue_due_phases(self.store)
-            except Exception:  # the database may be away for a while; the thread must outlive that
-                logger.exception("can't look for phases to measure; trying again")

@@ -69,12 +69,19 @@ def find_file(folder: Path | None, job: str, name: str) -> Path | None:
     return path if path.is_file() and not path.is_symlink() else None
 
 
-def sweep(folder: Path, *, now: float | None = None) -> int:
+def find_old(folder: Path, *, kept: timedelta = KEPT, now: float | None = None) -> list[Path]:
+    """Return the folders that have been kept for long enough."""
+    oldest = (time.time() if now is None else now) - kept.total_seconds()
+    return [
+        own
+        for own in (folder.iterdir() if folder.is_dir() else ())
+        if own.name not in STAY and own.is_dir() and own.stat().st_mtime < oldest
+    ]
+
+
+def sweep(folder: Path, *, kept: timedelta = KEPT, now: float | None = None) -> int:
     """Remove what has been kept for long enough, and return how many folders went."""
-    oldest = (time.time() if now is None else now) - KEPT.total_seconds()
-    gone = 0
-    for own in folder.iterdir() if folder.is_dir() else ():
-        if own.name not in STAY and own.is_dir() and own.stat().st_mtime < oldest:
-            shutil.rmtree(own, ignore_errors=True)
-            gone += 1
-    return gone
+    old = find_old(folder, kept=kept, now=now)
+    for own in old:
+        shutil.rmtree(own, ignore_errors=True)
+    return len(old)

@@ -26,6 +26,7 @@ SCORE = "score"
 COMPARE = "compare detectors"
 EVALUATE = "evaluate"
 CHECK = "check"
+RETENTION = "apply retention rules"
 
 QUICK: Mapping[str, str] = {
     EXPORT: "davy.jobs.exchange:export_project",
@@ -36,6 +37,7 @@ QUICK: Mapping[str, str] = {
     SCORE_SUBMISSION: "davy.jobs.challenge:score_submission",
     RANK_BOARD: "davy.jobs.challenge:rank_board",
     ATTACK: "davy.jobs.attack:attack_target",
+    RETENTION: "davy.jobs.retention:apply_rules",
 }
 LONG: Mapping[str, str] = {
     TRAIN: "davy.jobs.training:train",

@@ -20,8 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from davy.jobs import kinds as known
-from davy.jobs.agreement import AgreementWatcher
+from davy.jobs.agreement import enqueue_due_phases
 from davy.jobs.job_files import files_folder
+from davy.jobs.retention import enqueue_today
+from davy.jobs.watcher import JobWatcher
 from davy.jobs.worker import JobWorker
 from davy.store import default_url, open_store
 from davy.text.mask import MaskFilter
@@ -51,7 +53,7 @@ def work(
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN if parent else lambda *_: stop.set())
-    with open_store(url) as store, ExitStack() as stack:
+    with open_store(url, background=True) as store, ExitStack() as stack:
         folder = files_folder(url, files)
         workers = [
             JobWorker(store, mine, files=folder, threads=threads, once=once, lease_seconds=lease_seconds)
@@ -64,8 +66,10 @@ def work(
             for worker in workers:
                 worker.join()
             return
-        if known.MEASURE_AGREEMENT in chosen:
-            stack.callback(AgreementWatcher(store).start().stop)
+        looks = {known.MEASURE_AGREEMENT: enqueue_due_phases, known.RETENTION: enqueue_today}
+        due = [look for kind, look in looks.items() if kind in chosen]
+        if due:
+            stack.callback(JobWatcher(store, due).start().stop)
         while not stop.wait(0.5):
             if parent and os.getppid() != parent:
                 logger.warning("the server is gone, so this worker ends")

@@ -7,10 +7,12 @@ whether it exists or not, so that addresses tell strangers nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from anyio import to_thread
+from fastapi import Header
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,8 +21,8 @@ from davy.core.phase_kind import TASK_KINDS
 from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
-from davy.serve.visitor import find_visitor, set_visitor, touch
-from davy.store import Connection, check_ins, messages, phases, picture_locks, requesters, rounds
+from davy.serve.visitor import authorise, find_visitor, set_visitor, touch
+from davy.store import Connection, check_ins, members, messages, phases, picture_locks, projects, requesters, rounds
 from davy.store.users import User
 
 PROJECT_MAY: dict[str, tuple[str, ...]] = {
@@ -120,6 +122,24 @@ def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
     return check
 
 
+def project_by_key(act: str, scope: str) -> Callable[..., Awaitable[Place]]:
+    """Return the same for the API: a key with the scope, whose owner has the permission here, or a session."""
+    assert act in PROJECT_MAY, act
+
+    async def check(request: Request, project_id: str, authorization: Annotated[str | None, Header()] = None) -> Place:
+        account = await authorise(request, authorization, scope, "see projects", project=project_id)
+
+        def place() -> Place:
+            with context_of(request).store.read() as db:
+                project = projects.find(db, project_id)
+                member = members.get(db, project_id, account.id) if project is not None else None
+            return require_permission(_place(project, member, account), act)
+
+        return await to_thread.run_sync(place)
+
+    return check
+
+
 def session_token(request: Request) -> str:
     """Return the token of the request's session; without one, nobody is signed in."""
     token = cookies.read(request, "session")
@@ -136,6 +156,10 @@ def find_place(request: Request, db: Connection, token: str, project_id: str) ->
     if found is None or who.account is None:
         raise SignInRequired
     _, account, project, member = found
+    return _place(project, member, account)
+
+
+def _place(project: Project | None, member: Member | None, account: User) -> Place:
     if (project is None or member is None) and account.role != "admin":
         raise LocalizedError("not_in_project", status=403)
     if project is None:

@@ -28,6 +28,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "manage detectors": ("admin",),
     "manage communities": ("admin",),
     "see the audit": ("admin",),
+    "set retention": ("admin",),
     "see metrics": ("admin",),
 }
 

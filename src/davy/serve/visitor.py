@@ -169,21 +169,28 @@ def key_or_session(scope: str, act: str) -> Callable[..., Awaitable[User]]:
     """
 
     async def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
-        if authorization is None:
-            who = await to_thread.run_sync(find_visitor, request)
-            if who.account is None:
-                raise SignInRequired
-            if request.method not in ("GET", "HEAD"):
-                csrf.check(request, request.headers.get("x-csrf-token"))
-            if not may(who.account.role, act):
-                raise LocalizedError("not_allowed", status=403)
-            return who.account
-        kind, _, secret = authorization.partition(" ")
-        if kind.lower() != "bearer" or not secret.strip():
-            raise LocalizedError("bearer", status=401)
-        return await _by_key(request, secret.strip(), scope, act)
+        return await authorise(request, authorization, scope, act)
 
     return check
+
+
+async def authorise(
+    request: Request, authorization: str | None, scope: str, act: str, *, project: str | None = None
+) -> User:
+    """Return whose key or session a request came with, if it may do this; `project` is whose API the route is."""
+    if authorization is None:
+        who = await to_thread.run_sync(find_visitor, request)
+        if who.account is None:
+            raise SignInRequired
+        if request.method not in ("GET", "HEAD"):
+            csrf.check(request, request.headers.get("x-csrf-token"))
+        if not may(who.account.role, act):
+            raise LocalizedError("not_allowed", status=403)
+        return who.account
+    kind, _, secret = authorization.partition(" ")
+    if kind.lower() != "bearer" or not secret.strip():
+        raise LocalizedError("bearer", status=401)
+    return await _by_key(request, secret.strip(), scope, act, project)
 
 
 def key_only(scope: str, act: str) -> Callable[..., Awaitable[User]]:
@@ -207,7 +214,7 @@ def key_only(scope: str, act: str) -> Callable[..., Awaitable[User]]:
     return check
 
 
-async def _by_key(request: Request, secret: str, scope: str, act: str) -> User:
+async def _by_key(request: Request, secret: str, scope: str, act: str, project: str | None = None) -> User:
     context = context_of(request)
     known = context.known_keys.recall(secret)
     try:
@@ -216,6 +223,9 @@ async def _by_key(request: Request, secret: str, scope: str, act: str) -> User:
         else:
             key, owner = known
             keys.check_allowed(key, owner, scope)
+        # The wall of a key that is bound to a project: a route that names no project, or another, is closed to it.
+        if key.project is not None and key.project != project:
+            raise LocalizedError("key_of_project", status=403)
     except UserError:
         # Only refusals count here, so that guessing keys is slow and using one is not.
         check_rate(request, "api refused", client_address(request))

@@ -19,15 +19,17 @@ from davy.store.store import Store, make_engine
 from davy.store.url import default_url, masked_url, parse_url, sqlite_path
 
 
-def open_store(url: str | None = None, *, create: bool = False, upgrade: bool = False) -> Store:
+def open_store(
+    url: str | None = None, *, create: bool = False, upgrade: bool = False, background: bool = False
+) -> Store:
     """Return the open store at `url` (see `default_url`).
 
     `create` makes the database where there is none yet. `upgrade` brings an
-    older one to our version, after a copy of a SQLite file was put beside it.
+    older one to our version, after a copy of a SQLite file was put beside it. With `background`, others write first.
     """
     parsed = parse_url(url or default_url())
     fresh = _sqlite_file(parsed, create=create) if parsed.get_backend_name() == "sqlite" else False
-    store = Store(parsed, make_engine(parsed))
+    store = Store(parsed, make_engine(parsed), background=background)
     try:
         _settle(store, create=create, upgrade=upgrade)
     except BaseException:

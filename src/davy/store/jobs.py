@@ -234,6 +234,11 @@ def retry(db: Connection, job_id: str, *, by: str) -> Job:
     return get(db, job_id)
 
 
+def has_key(db: Connection, key: str) -> bool:
+    """Return whether a job has this key."""
+    return db.execute(select(jobs.c.id).where(jobs.c.key == key)).first() is not None
+
+
 def get(db: Connection, job_id: str, *, lock: bool = False) -> Job:
     """Return the job with this id; `lock` holds its row until the transaction ends."""
     query = select(jobs).where(jobs.c.id == job_id)

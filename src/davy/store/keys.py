@@ -1,5 +1,7 @@
 """API keys: how programs sign in. A key has an owner, scopes and perhaps an end; the store keeps its hash.
 
+One that is bound to a project opens that project's API and nothing else.
+
 A key reads `davy_` + eight characters that lists show + the secret part. A key
 stops working when it is revoked, when it expires, or when its owner is disabled.
 """
@@ -15,13 +17,16 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.core.errors import UserError, nearest
-from davy.store import events, users
+from davy.store import events, members, projects, users
 from davy.store.columns import new_id, new_token, now, token_hash
 from davy.store.tables import api_keys
 from davy.store.tables import users as users_table
 
-SCOPES: tuple[str, ...] = ("score", "read", "submit", "admin")
+SCOPES: tuple[str, ...] = ("score", "read", "annotate", "submit", "admin")
 """What a key may do. `admin` includes the others, and only an admin's key can have it."""
+
+PROJECT_SCOPES: tuple[str, ...] = ("read", "annotate")
+"""What a key may do that is bound to a project."""
 
 USED_EVERY = timedelta(minutes=1)
 MOST_ALLOWED = 100_000_000
@@ -45,6 +50,8 @@ class ApiKey:
     """Requests a minute; None is the server's usual limit."""
     per_day: int | None = None
     """Posts a day; None is without a quota."""
+    project: str | None = None
+    """The one project that it opens; None is whatever its owner may."""
 
     @property
     def state(self) -> str:
@@ -68,8 +75,12 @@ def create(
     lasts: timedelta | None = None,
     per_minute: int | None = None,
     per_day: int | None = None,
+    project: str | None = None,
 ) -> tuple[ApiKey, str]:
-    """Add a key for the user with id `owner`; return it with the secret, which can't be shown again."""
+    """Add a key for the user with id `owner`; return it with the secret, which can't be shown again.
+
+    With `project` it opens this project alone, and its owner must be in it.
+    """
     for what, limit in (("requests a minute", per_minute), ("posts a day", per_day)):
         if limit is not None and not 1 <= limit <= MOST_ALLOWED:
             raise UserError(f"A key may have 1 to {MOST_ALLOWED:,} {what}, not {limit:,}.")
@@ -77,14 +88,15 @@ def create(
     chosen = check_scopes(scopes)
     if "admin" in chosen and user.role != "admin":
         raise UserError(f"{user.login!r} is not an admin, so their key can't have the scope admin.", status=403)
+    if project is not None:
+        _check_project(db, project, user, chosen)
     if lasts is not None and lasts <= timedelta(0):
         raise UserError("A key lasts longer than nothing.")
     prefix = "".join(secrets.choice("abcdefghjkmnpqrstvwxyz0123456789") for _ in range(8))
     secret, at = f"davy_{prefix}_{new_token()}", now()
     expires = at + lasts if lasts else None
-    key = ApiKey(
-        new_id(), prefix, users.clean_name(name), owner, chosen, at, expires, per_minute=per_minute, per_day=per_day
-    )
+    limits = {"per_minute": per_minute, "per_day": per_day}
+    key = ApiKey(new_id(), prefix, users.clean_name(name), owner, chosen, at, expires, **limits, project=project)
     db.execute(
         insert(api_keys).values(
             id=key.id,
@@ -95,12 +107,26 @@ def create(
             scopes=" ".join(chosen),
             created_at=at,
             expires_at=key.expires_at,
-            per_minute=per_minute,
-            per_day=per_day,
+            project=project,
+            **limits,
         )
     )
-    events.record(db, by=by, what="key created", about=f"key {key.id}", owner=owner, scopes=list(chosen))
+    bound = {} if project is None else {"project": project}
+    events.record(db, by=by, what="key created", about=f"key {key.id}", owner=owner, scopes=list(chosen), **bound)
     return key, secret
+
+
+def _check_project(db: Connection, project_id: str, owner: users.User, scopes: Sequence[str]) -> None:
+    """Refuse a key for a project where its owner is nobody, or with a scope that reaches beyond it."""
+    projects.get(db, project_id)
+    member = members.get(db, project_id, owner.id)
+    if owner.role != "admin" and (member is None or member.left_at is not None):
+        raise UserError(f"{owner.login!r} is not in project {project_id!r}. A key's owner is one of its people.")
+    beyond = [scope for scope in scopes if scope not in PROJECT_SCOPES]
+    if beyond:
+        raise UserError(
+            f"A key for one project can't have the scope {beyond[0]!r}; choose from {', '.join(PROJECT_SCOPES)}."
+        )
 
 
 def check(db: Connection, secret: str, scope: str) -> tuple[ApiKey, users.User]:
@@ -159,9 +185,11 @@ def revoke(db: Connection, id_or_prefix: str, *, by: str) -> ApiKey:
     return _key(db.execute(select(api_keys).where(api_keys.c.id == key.id)).one())
 
 
-def list_keys(db: Connection, *, owner: str | None = None) -> list[ApiKey]:
-    """Return the keys, or one owner's, oldest first."""
+def list_keys(db: Connection, *, owner: str | None = None, project: str | None = None) -> list[ApiKey]:
+    """Return the keys, or one owner's, or those bound to a project, oldest first."""
     query = select(api_keys).order_by(api_keys.c.id)
+    if project is not None:
+        query = query.where(api_keys.c.project == project)
     if owner is not None:
         query = query.where(api_keys.c.owner == owner)
     return [_key(row) for row in db.execute(query)]
@@ -192,4 +220,5 @@ def _key(row: Row[tuple[object, ...]], prefix: str = "") -> ApiKey:
         got[f"{prefix}used_at"],
         got[f"{prefix}per_minute"],
         got[f"{prefix}per_day"],
+        got[f"{prefix}project"],
     )

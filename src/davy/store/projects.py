@@ -34,7 +34,7 @@ def create(
     """Add a project and return it; its scheme must be in the database."""
     if not _ID.fullmatch(id):
         raise UserError(f"{id[:60]!r} can't name a project. Use a-z, 0-9 and hyphens, at most 60, such as pilot-2.")
-    if _one(db, id) is not None:
+    if find(db, id) is not None:
         raise UserError(f"There is a project {id!r} already. Choose another name.", status=409)
     title = title.strip()
     if not title or len(title) > 200:
@@ -66,11 +66,17 @@ def create(
 
 def get(db: Connection, project_id: str) -> Project:
     """Return the project with this id."""
-    found = _one(db, project_id)
+    found = find(db, project_id)
     if found is None:
         names = list(db.scalars(select(projects.c.id).order_by(projects.c.id).limit(1000)))
         raise UserError(f"There is no project {project_id[:60]!r}.{nearest(project_id, names)}", status=404)
     return found
+
+
+def find(db: Connection, project_id: str) -> Project | None:
+    """Return the project with this id, or None."""
+    row = db.execute(_ONE, {"project": project_id}).one_or_none()
+    return None if row is None else _project(row)
 
 
 def list_projects(db: Connection) -> list[Project]:
@@ -123,11 +129,6 @@ def _set_state(db: Connection, project_id: str, state: str, *, by: str) -> Proje
 
 
 _ONE = select(projects).where(projects.c.id == bindparam("project"))
-
-
-def _one(db: Connection, project_id: str) -> Project | None:
-    row = db.execute(_ONE, {"project": project_id}).one_or_none()
-    return None if row is None else _project(row)
 
 
 def _project(row: Row[Any]) -> Project:

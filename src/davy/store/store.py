@@ -28,6 +28,10 @@ from davy.store import pipeline
 from davy.store.url import masked_url, sqlite_path
 
 BUSY_SECONDS = 30
+ASK_EVERY = 0.001
+"""Seconds after which a writer asks SQLite for its turn again."""
+ASK_EVERY_BEHIND = 0.005
+"""The same for a background process: whoever answers a person comes first."""
 LEAST_FREE = 16 * 2**20
 """Bytes without which a disk counts as full: SQLite's log grows to a few megabytes between tidyings."""
 
@@ -38,6 +42,8 @@ class Store:
 
     url: URL
     engine: Engine
+    background: bool = False
+    """Whether this process does background work, and so lets others write first."""
     _reading: Engine = field(init=False, repr=False)
     _changing: Engine = field(init=False, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -47,8 +53,9 @@ class Store:
     def __post_init__(self) -> None:
         # The same connections under other options, which cost time to set with every transaction.
         snapshot = {} if self.sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        ask_every = ASK_EVERY_BEHIND if self.background else ASK_EVERY
         object.__setattr__(self, "_reading", self.engine.execution_options(**snapshot))
-        object.__setattr__(self, "_changing", self.engine.execution_options(davy_write=True))
+        object.__setattr__(self, "_changing", self.engine.execution_options(davy_write=True, davy_ask_every=ask_every))
 
     @property
     def sqlite(self) -> bool:
@@ -198,8 +205,37 @@ def _set_pragma(cursor: sqlite3.Cursor, pragma: str) -> None:
 
 
 def _begin_sqlite(db: Connection) -> None:
+    options = db.get_execution_options()
+    if not options.get("davy_write"):
+        db.exec_driver_sql("BEGIN")
+        return
     # A write takes the lock at once: one that starts by reading can find its snapshot stale and fail.
-    db.exec_driver_sql("BEGIN IMMEDIATE" if db.get_execution_options().get("davy_write") else "BEGIN")
+    raw = db.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    if not _begin_write(raw.cursor(), options["davy_ask_every"]):
+        db.exec_driver_sql("BEGIN IMMEDIATE")  # says what is wrong, with the error of every other statement
+
+
+def _begin_write(cursor: sqlite3.Cursor, ask_every: float) -> bool:
+    """Begin to write as soon as no other process does, and return whether that came to be.
+
+    SQLite's own waiting sleeps for longer and longer, up to a tenth of a second: in a busy server somebody else has
+    always begun before it wakes.
+    """
+    until = time.monotonic() + BUSY_SECONDS
+    cursor.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+                return True
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    return False
+            time.sleep(ask_every)
+    finally:
+        cursor.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+        cursor.close()
 
 
 @contextmanager

@@ -87,7 +87,10 @@ api_keys = Table(
     Column("used_at", TimeColumn),
     Column("per_minute", Integer),
     Column("per_day", Integer),
+    # No foreign key, which SQLite adds by copying the table only: `keys.create` looks whether the project is there.
+    Column("project", TextColumn),
     table_index("ix_api_keys_owner", "owner"),
+    table_index("ix_api_keys_project", "project", where="project IS NOT NULL"),
 )
 
 events = Table(
@@ -591,5 +594,6 @@ from davy.store import challenge_tables as challenge_tables  # noqa: E402 — af
 from davy.store import decision_tables as decision_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import image_library_tables as image_library_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import meme_tables as meme_tables  # noqa: E402 — after `metadata`, which they join
+from davy.store import retention_tables as retention_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import round_tables as round_tables  # noqa: E402 — after `metadata`, which they join
 from davy.store import serving_tables as serving_tables  # noqa: E402 — after `metadata`, which they join

@@ -29,9 +29,14 @@ from davy.store.columns import new_id, now
 from davy.store.export_rows import IMPORTED
 
 CHUNK = 100
-"""Rows a transaction: about ten milliseconds of writing, between which other writers have their turn."""
-PAUSE = 0.5
+"""Rows a transaction at most."""
+LEAST_CHUNK = 5
+HOLD = 0.010
+"""Seconds that a transaction should take where writers wait for each other; the next one is sized by the last."""
+PAUSE = 1.0
 """Seconds of pause for each second of writing, where writers wait for each other."""
+LEAST_PAUSE = 0.003
+"""Long enough for everybody who waits to ask again (`store.ASK_EVERY`)."""
 
 
 @dataclass
@@ -90,19 +95,24 @@ def place_rows(
     """
     done = done or ImportSummary()
     rest = islice(rows, done.rows, None)
-    while part := list(islice(rest, CHUNK)):
-        began = time.monotonic()
+    chunk = CHUNK
+    while part := list(islice(rest, chunk)):
         came = done.copy()
         try:
+            fitted = [fit_row(row, plan) for row in part]
             with writing(came) as db:
-                _Work(db, plan, by).take([fit_row(row, plan) for row in part], came)
+                began = time.monotonic()
+                _Work(db, plan, by).take(fitted, came)
         except UserError as error:  # somebody else brought it in after the check
             said = f" The {done.rows:,} rows before it are in, and are passed over when you give the file again."
             raise UserError(error.message + said * bool(done.rows), status=error.status) from error
+        held = time.monotonic() - began
         done = came
         if progress is not None:
             progress(done.rows, max(done.rows, total))
-        time.sleep(pause * (time.monotonic() - began))
+        if pause:
+            chunk = min(CHUNK, max(LEAST_CHUNK, round(len(part) * HOLD / held)))
+            time.sleep(max(LEAST_PAUSE, pause * held))
     with writing(done) as db:
         counts = {"posts": done.posts, "answers": done.answers, "verdicts": done.settled, "people": len(done.people)}
         import_rows.record(db, plan.project.id, by=by, **counts)
