@@ -15,7 +15,8 @@ PROGRAMS = "programs"
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Make, list and revoke API keys, which let programs in.\n\nScopes are score, read, annotate, submit and admin.",
+    help="Make, list and revoke API keys, which let programs in.\n\n"
+    "Scopes are score, read, annotate, submit and admin.",
 )
 
 
