@@ -38,7 +38,7 @@ After = Annotated[str, Query(max_length=200, description="The last id of the pag
 Limit = Annotated[int, Query(ge=1, le=MOST_POSTS)]
 
 
-class NewPost(BaseModel):
+class PostToAdd(BaseModel):
     """One post to add."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -49,16 +49,16 @@ class NewPost(BaseModel):
     source: str | None = Field(default=None, max_length=200)
 
 
-class NewPosts(BaseModel):
+class SentPosts(BaseModel):
     """Posts to add to a phase; one that is there already with the same text is passed over."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     phase: str = Field(min_length=1, max_length=200)
-    posts: list[NewPost] = Field(min_length=1, max_length=MOST_POSTS)
+    posts: list[PostToAdd] = Field(min_length=1, max_length=MOST_POSTS)
 
 
-class NewAnswer(BaseModel):
+class SentAnswer(BaseModel):
     """Answers to one post: question → labels. The same `id` again is the same answer."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -94,7 +94,7 @@ def list_results(request: Request, place: Reads, after: After = "", limit: Limit
 
 
 @router.post("/posts")
-def send_posts(request: Request, place: Sends, sent: NewPosts) -> dict[str, int]:
+def send_posts(request: Request, place: Sends, sent: SentPosts) -> dict[str, int]:
     """Add posts to a phase; all of them, or none where one does not fit."""
     charge(request, len(sent.posts))
     rows = [
@@ -117,7 +117,7 @@ def next_post(request: Request, place: Labels) -> dict[str, Any]:
 
 
 @router.post("/label/{assignment_id}")
-def answer(request: Request, place: Labels, assignment_id: str, sent: NewAnswer) -> dict[str, Any]:
+def answer(request: Request, place: Labels, assignment_id: str, sent: SentAnswer) -> dict[str, Any]:
     """Keep the answers of the key's owner about one post."""
     _check_consent(place)
     charge(request, 1)
