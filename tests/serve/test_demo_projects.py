@@ -13,10 +13,13 @@ from sqlalchemy import func, select
 from davy.annotate import labelling, meme_families, meme_tasks, monitoring, phase_gates
 from davy.core.meme import MEME_KINDS
 from davy.core.phase_kind import TASKS
-from davy.serve import demo, demo_memes, demo_projects, demo_rounds
+from davy.jobs.kinds import TRAIN
+from davy.serve import demo, demo_detector, demo_memes, demo_projects, demo_rounds
 from davy.store import (
+    detectors,
     entries,
     image_library,
+    jobs,
     members,
     messages,
     open_store,
@@ -148,3 +151,12 @@ def test_the_demo_has_days_of_agreement_comments_flags_a_channel_and_an_experts_
         assert db.scalar(by_experts) >= 4
         assert db.scalar(select(func.count()).where(tables.annotations.c.comment.is_not(None))) >= 10
         assert db.scalar(select(func.count()).where(tables.annotations.c.flags.like("%unsure%"))) >= 3
+
+
+def test_the_demo_has_a_detector_that_learnt_from_its_own_verdicts(fresh):
+    with open_store(fresh) as store, store.read() as db:
+        (entry,) = [it for it in detectors.list_detectors(db) if it.name == demo_detector.NAME]
+        job = jobs.latest(db, kind=TRAIN, project=demo_detector.PROJECT)[0]
+    assert (job.state, entry.state, entry.is_default) == ("done", "active", False)
+    assert set(entry.questions) == {"sexist", "category", "vector"}
+    assert job.result["posts"] + job.result["measured_on"] >= 40

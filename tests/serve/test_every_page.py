@@ -28,7 +28,7 @@ from davy.store import sessions
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-LOOKED_AT_BY = ("manager", "annotator", "expert", "admin", "wellbeing", "outsider", "")
+LOOKED_AT_BY = ("manager", "annotator", "expert", "admin", "wellbeing", "manager of q", "outsider", "")
 """Who looks at a page, the first of these who may."""
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 BAD = ("serious", "critical")

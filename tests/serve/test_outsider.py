@@ -143,6 +143,17 @@ ATTEMPTS = {
     "change its detectors": ("POST", "/detectors/{detector_id}/retire"),
 }
 
+AT_A_SCHEME = {
+    "read a scheme that somebody writes": ("GET", "/schemes/{draft_id}"),
+    "read a question of it": ("GET", "/schemes/{draft_id}/questions/1"),
+    "look at its preview": ("GET", "/schemes/{draft_id}/preview"),
+    "take it as a file": ("GET", "/schemes/{draft_id}/scheme.yaml"),
+    "change its title": ("POST", "/schemes/{draft_id}"),
+    "add a question": ("POST", "/schemes/{draft_id}/questions"),
+    "remove it": ("POST", "/schemes/{draft_id}/remove"),
+}
+"""The scheme is the manager of q's own until a project uses it."""
+
 
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 @pytest.mark.parametrize("who", OUTSIDERS)
@@ -152,4 +163,13 @@ def test_an_outsiders_attempt_comes_to_nothing(site: Site, values: dict[str, str
     answer = ask(site, who, method, address.format(**values), FORM)
     assert answer.status_code in (403, 404)
     assert not told(answer)
+    assert fingerprint(site) == before
+
+
+@pytest.mark.parametrize("attempt", AT_A_SCHEME)
+@pytest.mark.parametrize("who", ["outsider", "left", "server expert", "manager", "admin"])
+def test_a_scheme_in_the_making_is_its_authors_alone(site: Site, values: dict[str, str], who: str, attempt: str):
+    method, address = AT_A_SCHEME[attempt]
+    before = fingerprint(site)
+    assert ask(site, who, method, address.format(**values), FORM).status_code in (403, 404)
     assert fingerprint(site) == before

@@ -12,7 +12,8 @@ import pytest
 from two_projects import fill, fill_rooms
 from web_site import post
 
-from davy.serve.found_sentences import known_sentences
+from davy.core.scheme import Wording
+from davy.serve.found_sentences import known_sentences, said_title
 from davy.serve.i18n import LANGUAGES, Translator, catalogue, choose_language
 from davy.store import events
 
@@ -253,3 +254,26 @@ def test_what_the_store_refuses_and_the_audit_are_german_on_german_pages_and_eng
     answer = client.get("/projects/p/phases/nowhere", headers={"accept": "application/json"})
     assert "has no phase 'nowhere'" in answer.json()["error"]
     assert "Sitzung begonnen" in client.get("/audit").text
+
+
+def test_every_question_and_label_that_ships_has_a_german_title():
+    from davy import schemes
+    from davy.models.embedded import shipped_names
+    from davy.models.load import DEFAULT, load
+
+    asked = [question for name in schemes.names() for question in schemes.load(name).questions]
+    asked += load(DEFAULT).questions if shipped_names() else ()
+    german = known_sentences("labels", "de")
+    named = [(it.title, it.name) for question in asked for it in (question, *question.labels)]
+    missing = {
+        name for title, name in named if "de" not in title and (title.said_in("en") or name).casefold() not in german
+    }
+    assert not missing
+
+
+def test_a_label_is_called_by_its_own_title_then_as_shipped_ones_are_then_by_its_name():
+    assert said_title(Wording({"en": "Hateful", "de": "Gemein"}), "hateful", "de") == "Gemein"
+    assert said_title(Wording("Hateful"), "hateful", "de") == "Hasserfüllt"
+    assert said_title(Wording(), "hateful", "de") == "Hasserfüllt"
+    assert said_title(Wording(), "hateful", "en") == "hateful"
+    assert said_title(Wording("Purple"), "purple", "de") == "Purple"

@@ -24,7 +24,7 @@ from davy.lexicons.read import load as load_lexicon
 from davy.models import embedded
 from davy.models.keywords import Keywords
 from davy.models.load import DEFAULT, load
-from davy.serve import demo_challenge, demo_memes, demo_projects, demo_rounds
+from davy.serve import demo_challenge, demo_detector, demo_memes, demo_projects, demo_rounds
 from davy.store import Connection, Store, events, open_store, posts, schemes, users, verdicts
 from davy.store.passwords import rehash_password
 
@@ -61,6 +61,7 @@ def build(folder: Path) -> str:
         demo_rounds.add_rounds(store, people, _folder(), target, source, files)
         demo_challenge.add_challenge(store, people, _folder())
         demo_memes.add_memes(store, people, _folder())
+        demo_detector.add_detector(store, people, files)
     return url
 
 

@@ -1,4 +1,4 @@
-"""Sentences from below the pages in the reader's language: what a stage refused, what the audit recorded.
+"""Sentences from below the pages in the reader's language: what a stage refused, what the audit recorded, label titles.
 
 They are made in English with their values filled in, and shell and API say them so. Pages look them up here by their
 words: `locale/errors.de.yaml` and `locale/events.de.yaml` hold each with `{}` where a value stands, and a test finds
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from string import Formatter
 
+from davy.core.scheme import Label, Wording
 from davy.files.yaml_nodes import load_shipped
 
 _DEEPEST = 2
@@ -28,6 +29,18 @@ def translate(kind: str, sentence: str, lang: str, *, deepest: int = _DEEPEST) -
             values = [translate(kind, it, lang, deepest=deepest - 1) if deepest else it for it in match.groups()]
             return sentence.removesuffix(words) + found.format(*values)
     return sentence
+
+
+def said_title(title: Wording, name: str, lang: str) -> str:
+    """Return what a question or a label is called: its own title, else what shipped ones are called, else its name."""
+    own = title.said_in(lang) or name
+    return own if lang == "en" or lang in title else known_sentences("labels", lang).get(own.casefold(), own)
+
+
+def shown_label(label: Label, lang: str) -> str:
+    """Return what people read: the title, with the code that guidelines speak in before it."""
+    title = said_title(label.title, label.name, lang)
+    return f"{label.code} {title}" if label.code else title
 
 
 @cache

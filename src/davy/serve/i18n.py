@@ -13,8 +13,9 @@ from datetime import datetime
 from functools import cache
 from types import MappingProxyType
 
+from davy.core.scheme import Wording
 from davy.files.yaml_nodes import load_shipped
-from davy.serve.found_sentences import translate
+from davy.serve.found_sentences import said_title, translate
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch"})
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -50,6 +51,10 @@ class Translator:
     def event(self, words: str) -> str:
         """Return an event of the audit, or the name of one of its details, in this language."""
         return translate("events", words, self.lang)
+
+    def label(self, name: str) -> str:
+        """Return what a question or label that shipped schemes know is called here; others keep their name."""
+        return said_title(Wording(), name, self.lang)
 
     def table_word(self, text: object) -> str:
         """Return a report's head or cell in this language; parts before and after a colon are looked up alone."""

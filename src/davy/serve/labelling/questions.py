@@ -16,6 +16,7 @@ from starlette.datastructures import FormData
 from davy.core import FLAGS, Guideline, Question, Scheme
 from davy.core.annotation import Answers
 from davy.serve.errors import LocalizedError
+from davy.serve.found_sentences import said_title, shown_label
 
 MOST_WORDED = 6
 """A question with more labels than this lists them without their definitions, which are beside it."""
@@ -132,20 +133,20 @@ def _view(
         option = OptionView(
             id=f"{id}-{place}",
             name=label.name,
-            title=label.title.said_in(lang) or label.name,
+            title=said_title(label.title, label.name, lang),
             definition=label.definition.said_in(lang),
             examples=tuple(example.said_in(lang) for example in label.examples),
             under=_origin(scheme, (question.under[0], label.under))[1] if question.under and label.under else (),
             priority=label.priority,
             digit=label.code or "" if coded else "",
             code=label.code or "",
-            shown=label.shown_in(lang),
+            shown=shown_label(label, lang),
         )
         grouped.setdefault(label.group or "", []).append(option)
     return QuestionView(
         id=id,
         name=question.name,
-        title=question.title.said_in(lang) or question.name,
+        title=said_title(question.title, question.name, lang),
         definition=question.definition.said_in(lang),
         kind=question.kind,
         open=question.open,

@@ -23,6 +23,7 @@ from davy.core import BASES, Phase, Scheme, Verdict
 from davy.serve import render
 from davy.serve.context import Context, context_of
 from davy.serve.errors import LocalizedError
+from davy.serve.found_sentences import said_title, shown_label
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
 from davy.store import Connection, cases, phase_answers, phases, verdict_history
@@ -69,8 +70,8 @@ def verdicts(
         place,
         "verdicts.html",
         posts=[_shown(context, scheme, post, words.lang) for post in settled],
-        questions=[(each.name, each.title.said_in(words.lang) or each.name) for each in scheme.questions],
-        labels=[(label.name, label.shown_in(words.lang)) for label in asked.labels],
+        questions=[(each.name, said_title(each.title, each.name, words.lang)) for each in scheme.questions],
+        labels=[(label.name, shown_label(label, words.lang)) for label in asked.labels],
         bases=[(name, bases[name], bases[name] / sum(bases.values())) for name in BASES if bases.get(name)],
         total=sum(bases.values()),
         chosen=chosen,
@@ -168,11 +169,11 @@ def _shown(context: Context, scheme: Scheme, post: SettledPost, lang: str) -> di
 
 
 def _title(scheme: Scheme, name: str, lang: str) -> str:
-    return scheme.question(name).title.said_in(lang) or name
+    return said_title(scheme.question(name).title, name, lang)
 
 
 def _labels(scheme: Scheme, name: str, labels: tuple[str, ...], lang: str) -> str:
-    titles = {label.name: label.shown_in(lang) for label in scheme.question(name).labels}
+    titles = {label.name: shown_label(label, lang) for label in scheme.question(name).labels}
     return ", ".join(titles.get(label, label) for label in labels)
 
 

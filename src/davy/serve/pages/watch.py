@@ -21,6 +21,7 @@ from davy.core import Phase, Scheme
 from davy.jobs.kinds import MEASURE_AGREEMENT
 from davy.serve import charts, render
 from davy.serve.context import context_of
+from davy.serve.found_sentences import shown_label
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form
 from davy.store import jobs
@@ -133,7 +134,7 @@ def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Schem
     """Return how often each label was given, question by question."""
     rows_of_questions = []
     for each in measured:
-        titles = {label.name: label.shown_in(lang) for label in scheme.question(each.question).labels}
+        titles = {label.name: shown_label(label, lang) for label in scheme.question(each.question).labels}
         order = [
             *(label for label in titles if label in each.labels),
             *(label for label in each.labels if label not in titles),
@@ -158,9 +159,9 @@ def _pictures(board: monitoring.Dashboard, coefficient: str, words: Any) -> list
         asked = agreement.coefficient(str(gate.get("coefficient", "fleiss kappa"))) if gate else ""
         mark = float(gate["at_least"]) if asked == coefficient and "at_least" in gate else None
         titles = {
-            each.question: f"{each.question} ({words('watch.level', n=each.level)})"
+            each.question: f"{words.label(each.question)} ({words('watch.level', n=each.level)})"
             if each.level > 1
-            else each.question
+            else words.label(each.question)
             for each in board.measured[phase.id]
         }
         chart = charts.line_chart(snapshot.content["series"], coefficient, words, gate=mark, titles=titles)
