@@ -16,6 +16,7 @@ from davy.core.scheme import Question, applicable_questions
 from davy.core.scorer import Scorer, Scores
 from davy.score.result import model_of, repair_text
 from davy.serve.batching import Batcher
+from davy.serve.found_sentences import said_title
 
 Result = TypeVar("Result")
 
@@ -171,7 +172,7 @@ def verdict_text(scores: Scores, row: int, lang: str) -> str:
 
 def label_title(question: Question, label: str, lang: str) -> str:
     """Return what a label is called in a language."""
-    return worded(question).label(label).title.said_in(lang) or label
+    return said_title(worded(question).label(label).title, label, lang)
 
 
 def worded(question: Question) -> Question:
@@ -192,4 +193,4 @@ def _shipped_question(name: str, labels: tuple[str, ...]) -> Question | None:
 
 def question_title(question: Question, lang: str) -> str:
     """Return what a question is called in a language."""
-    return worded(question).title.said_in(lang) or question.name
+    return said_title(worded(question).title, question.name, lang)
