@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -15,7 +14,6 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import polars as pl
@@ -158,38 +156,46 @@ class Server:
                 self.kill()
 
 
-class ForkedServer:
-    """A server process on loopback, forked from one that has imported everything: up within tenths of a second."""
+class Nursery:
+    """Servers over one database, forked from a process that has all ready (`_nursery`), so that each begins at once."""
 
-    def __init__(self, url: str, model: str = "keywords:masking") -> None:
-        forks = multiprocessing.get_context("forkserver")
-        forks.set_forkserver_preload(["davy.serve.start", "davy.serve.app", "uvicorn", "benchmarks._workbench"])
-        says, hears = forks.Pipe()
-        self.process = forks.Process(target=_serve_forked, args=(url, model, says), daemon=True)
-        self.process.start()
-        says.close()
-        said = os.read(hears.fileno(), 10_000).decode(errors="replace") if hears.poll(60) else ""
-        found = re.search(r":(\d+)", said)
-        if not found:
-            self.kill()
-            raise SystemExit(f"The server did not start: {said}")
-        self.port = int(found.group(1))
-        self._hears = hears  # kept open: its log goes there too, and is small
+    def __init__(self, bench: Bench, servers: int) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks._nursery", bench.url, str(servers), bench.sessions[-1]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "DAVY_SECRET_KEY": SECRET},
+        )
+        self.ports = [int(port) for port in self._line().split()]
+        self._alive = [0] * servers
 
-    def kill(self) -> None:
-        """End it as a power cut would: kill -9."""
-        self.process.kill()
-        self.process.join()
+    def start(self, place: int) -> None:
+        """Begin a life; connections are taken from now on."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{place}\n")
+        self._process.stdin.flush()
+        self._alive[place] = int(self._line())
 
+    def kill(self, places: Sequence[int]) -> None:
+        """End lives as a power cut would: kill -9."""
+        for place in places:
+            os.kill(self._alive[place], signal.SIGKILL)
 
-def _serve_forked(url: str, model: str, says: Connection) -> None:
-    """Do what `davy serve` does; what it prints goes to the one who started it."""
-    from davy.serve.start import ServeOptions, run
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit("The process that forks servers ended.")
+        return line
 
-    os.environ["DAVY_SECRET_KEY"] = SECRET
-    os.dup2(says.fileno(), 1)
-    sys.stdout = os.fdopen(1, "w")
-    run(ServeOptions(port=0, database=url, model=model, job_workers=0))
+    def __enter__(self) -> Nursery:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,8 @@ Aim: every answer that was acknowledged is stored, no item has too many answers,
 processes over one database take the people between them; a kill ends one of the two, or both at once. Each runs
 what `davy serve` runs, over a database that is kept on disk; they are forked from a process that has imported
 everything, so that a life begins within tenths of a second. What was sent and not acknowledged is sent again to the
-next life. The database is looked through after every hundred kills.
+next life. The database is looked through after every hundred kills. `--minutes 20` ends each database's run after
+that long, with the kills that were done.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import func, select
 
 from benchmarks._people import Heard, Person, choices
-from benchmarks._workbench import Bench, ForkedServer, database, project
+from benchmarks._workbench import Bench, Nursery, database, project
 from davy.store.tables import annotations, assignments, items, tallies
 
 PEOPLE = 20
@@ -43,22 +44,22 @@ class Kills:
 
 def main() -> None:
     """Print a line for every hundred kills; exit 1 if an aim was missed."""
-    numbers = [int(it) for it in sys.argv[1:] if it.isdigit()]
-    wanted = numbers[0] if numbers else 10
+    wanted = int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdigit() else 10
+    minutes = int(sys.argv[sys.argv.index("--minutes") + 1]) if "--minutes" in sys.argv else 0
     kinds = [kind for kind in ("SQLite", "PostgreSQL") if f"--{kind.lower()}" in sys.argv] or ["SQLite", "PostgreSQL"]
     missed: list[str] = []
     for kind in kinds:
-        with database(kind) as url, project(url, n_posts=max(2_000, 60 * wanted), people=PEOPLE) as bench:
-            missed += [f"{kind}: {line}" for line in run(kind, bench, wanted)]
+        with database(kind) as url, project(url, n_posts=max(2_000, 60 * wanted), people=PEOPLE + 1) as bench:
+            missed += [f"{kind}: {line}" for line in run(kind, bench, wanted, minutes=minutes)]
     print("All aims reached." if not missed else "\n".join(["Missed:", *missed]))
     if missed:
         raise SystemExit(1)
 
 
-def run(kind: str, bench: Bench, wanted: int, before: list[str] | None = None) -> list[str]:
+def run(kind: str, bench: Bench, wanted: int, before: list[str] | None = None, *, minutes: int = 0) -> list[str]:
     """Kill so often, print how it went, and return what is wrong; `before` are answers acknowledged earlier."""
     began = time.perf_counter()
-    done = asyncio.run(_kill(kind, bench, wanted, before or []))
+    done = asyncio.run(_kill(kind, bench, wanted, before or [], began + 60 * minutes if minutes else float("inf")))
     done.wrong += [f"{n} × {what}" for what, n in Counter(done.heard.errors).items()]
     said = "wrong, see below" if done.wrong else "all stored, none over-assigned"
     print(
@@ -70,69 +71,63 @@ def run(kind: str, bench: Bench, wanted: int, before: list[str] | None = None) -
     return done.wrong
 
 
-async def _kill(kind: str, bench: Bench, wanted: int, before: list[str]) -> Kills:
+async def _kill(kind: str, bench: Bench, wanted: int, before: list[str], until: float) -> Kills:
     done = Kills()
     chance = random.Random(9)  # noqa: S311 — a schedule, not a secret
     crew = [Person("/projects/bench", token, choices(token), done.heard) for token in bench.sessions[:PEOPLE]]
-    halves = [crew[place::SERVERS] for place in range(SERVERS)]
-    lives = [await _Life.begin(bench, half) for half in halves]
-    while done.kills < wanted and not done.wrong:
-        for life in lives:  # so that each is in the middle of the work when it dies
-            await life.until_busy(done.heard)
-        await asyncio.sleep(chance.uniform(0.0, 0.15))
-        dying = list(range(SERVERS)) if chance.random() < BOTH else [chance.randrange(SERVERS)]
-        for place in dying:
-            lives[place].server.kill()
-        done.kills += 1
-        done.processes += len(dying)
-        for place in dying:
-            done.in_flight += await lives[place].end()
-        fresh = await asyncio.gather(*(_Life.begin(bench, halves[place]) for place in dying))
-        for place, life in zip(dying, fresh, strict=True):
-            lives[place] = life
-        if done.kills % CHECK_EVERY == 0 or done.kills == wanted:
-            for life in lives:
-                life.server.kill()
-            for life in lives:
+    with Nursery(bench, SERVERS) as nursery:
+        lives = [_Life(nursery, place, crew[place::SERVERS]) for place in range(SERVERS)]
+        last = False
+        while not last and not done.wrong:
+            for life in lives:  # so that each is in the middle of the work when it dies
+                await life.until_busy(done.heard)
+            await asyncio.sleep(chance.uniform(0.0, 0.1))
+            dying = lives if chance.random() < BOTH else [chance.choice(lives)]
+            nursery.kill([life.place for life in dying])
+            done.kills += 1
+            done.processes += len(dying)
+            last = done.kills == wanted or time.perf_counter() > until
+            if last or done.kills % CHECK_EVERY == 0:
+                nursery.kill([life.place for life in lives if life not in dying])
+                dying = lives
+            for life in dying:
                 done.in_flight += await life.end()
-            done.wrong += find_wrong(bench, [*before, *done.heard.acknowledged], f"after {done.kills} kills")
-            print(f"{kind:11}{done.kills:>6,} kills, {len(done.heard.acknowledged):>8,} acknowledged", flush=True)
-            if done.kills < wanted:
-                lives = [await _Life.begin(bench, half) for half in halves]
-    for life in lives:
-        life.server.kill()
-        await life.end()
+            if dying is lives and (last or done.kills % CHECK_EVERY == 0):
+                done.wrong += find_wrong(bench, [*before, *done.heard.acknowledged], f"after {done.kills} kills")
+                print(f"{kind:11}{done.kills:>6,} kills, {len(done.heard.acknowledged):>8,} acknowledged", flush=True)
+            if not last:
+                lives = [_Life(nursery, it.place, it.crew) if it in dying else it for it in lives]
     return done
 
 
 class _Life:
     """One server process and the people who work on it."""
 
-    def __init__(self, server: ForkedServer, crew: list[Person]) -> None:
-        self.server, self._crew = server, crew
+    def __init__(self, nursery: Nursery, place: int, crew: list[Person]) -> None:
+        self.place, self.crew = place, crew
+        nursery.start(place)
         for person in crew:
-            person.use(server.port)
+            person.use(nursery.ports[place])
         self._tasks = [asyncio.create_task(_until_dead(person)) for person in crew]
         self._before = sum(person.answered for person in crew)
 
-    @classmethod
-    async def begin(cls, bench: Bench, crew: list[Person]) -> _Life:
-        return cls(await asyncio.to_thread(ForkedServer, bench.url), crew)
-
     async def until_busy(self, heard: Heard) -> None:
-        """Wait until most of its people were answered."""
-        for _ in range(3000):
-            if sum(person.answered for person in self._crew) - self._before >= len(self._crew) // 2:
+        """Wait until half of its people were answered."""
+        for _ in range(6000):
+            if sum(person.answered for person in self.crew) - self._before >= len(self.crew) // 2:
                 return
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.005)
         heard.errors.append("a server was up for 30 s and acknowledged hardly anything")
 
     async def end(self) -> int:
         """Wait for its people, who find it dead; return how many had sent an answer that was not acknowledged."""
+        _, waiting = await asyncio.wait(self._tasks, timeout=0.5)
+        for task in waiting:  # not accepted yet when it died: the socket lives on, so nobody tells them
+            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for person in self._crew:
+        for person in self.crew:
             person.line.close()
-        return sum(person.pending is not None for person in self._crew)
+        return sum(person.pending is not None for person in self.crew)
 
 
 async def _until_dead(person: Person) -> None:

@@ -123,7 +123,7 @@ def _context(settings: ServerSettings) -> Context:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
-    await to_thread.run_sync(_warm_up)
+    await to_thread.run_sync(warm_up)
     await context.detectors.start()
     if context.shadow is not None:
         await context.shadow.detector.start()
@@ -161,6 +161,6 @@ async def _flush(context: Context) -> None:
 
 
 @cache
-def _warm_up() -> None:
+def warm_up() -> None:
     """Make the decoy hash, so that the first unknown login takes as long as the others."""
     check_password("", None)

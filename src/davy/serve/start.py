@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.engines.child_process import follow_parent
@@ -33,6 +34,9 @@ from davy.serve import demo as demo_room
 from davy.serve.settings import ServerSettings, bracketed, is_loopback, secret_key_for
 from davy.serve.shared import SharedFile
 from davy.store import Store, default_url, detectors, events, invitations, open_store, users
+
+if TYPE_CHECKING:
+    import uvicorn
 
 WORD_LIST = "keywords:masking"
 """The detector that every installation has: it stands in where no embedded one was built in."""
@@ -151,7 +155,6 @@ def _serve(
     import uvicorn
 
     from davy.serve.app import create_app
-    from davy.serve.http_guard import GuardedProtocol
 
     app = create_app(settings)
     lines = announcement(asked, settings, app.state.context.store) if leads else []
@@ -167,7 +170,16 @@ def _serve(
     # What is loaded by now stays: the collector need not look through it again with every few hundred requests.
     gc.collect()
     gc.freeze()
-    config = uvicorn.Config(
+    Announced(server_config(app)).run(sockets=[listening])
+
+
+def server_config(app: Any) -> uvicorn.Config:
+    """Return how uvicorn serves an app of ours."""
+    import uvicorn
+
+    from davy.serve.http_guard import GuardedProtocol
+
+    return uvicorn.Config(
         app,
         http=GuardedProtocol,
         backlog=2048,
@@ -178,7 +190,6 @@ def _serve(
         forwarded_allow_ips=os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1"),
         timeout_graceful_shutdown=10,
     )
-    Announced(config).run(sockets=[listening])
 
 
 def listen(host: str, port: int, *, spread: bool = False, is_ours: bool = False) -> socket.socket:
