@@ -289,6 +289,12 @@ GET  /projects/{project_id}/train/runs/{job_id}                             >---
 GET  /projects/{project_id}/train/runs/{job_id}/files/{name}                >---+---+
 POST /projects/{project_id}/train/runs/{job_id}/{act}                       >---+---+
 POST /projects/{project_id}/train/runs/{verb}/upload                        >---+---+
+GET  /projects/{project_id}/train/suites                                    >---+---+
+POST /projects/{project_id}/train/suites                                    >---+---+
+GET  /projects/{project_id}/train/suites/{suite_id}                         >---+---+
+POST /projects/{project_id}/train/suites/{suite_id}                         >---+---+
+POST /projects/{project_id}/train/suites/{suite_id}/count                   >---+---+
+POST /projects/{project_id}/train/suites/{suite_id}/remove                  >---+---+
 POST /projects/{project_id}/train/upload                                    >---+---+
 GET  /projects/{project_id}/train/{job_id}                                  >---+---+
 GET  /projects/{project_id}/train/{job_id}/{report}.html                    >---+---+

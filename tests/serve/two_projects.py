@@ -40,6 +40,7 @@ from davy.store import (
     messages,
     phases,
     posts,
+    project_suites,
     projects,
     rounds,
     scheme_drafts,
@@ -49,6 +50,7 @@ from davy.store import (
     verdicts,
 )
 from davy.store.columns import now
+from davy.suites.suite_form import SuiteForm
 from drawn_memes import draw
 
 PEOPLE: dict[str, tuple[str, str]] = {
@@ -134,6 +136,9 @@ def fill_rooms(site: Site) -> dict[str, str]:
         db.execute(update(tables.jobs).where(tables.jobs.c.id == export.id).values(state="done", result=result))
         told = {"project": "p", "name": "d", "kind": "tfidf"}
         training = jobs.enqueue(db, TRAIN, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
+        own_suite = SuiteForm("Lamps", "en", "hate", "hate").to_yaml("lamps")
+        suite = project_suites.create(db, "p", "Lamps", own_suite, by="shell")
+        spare_suite = project_suites.create(db, "p", "Spare", own_suite, by="shell")
         runs = {}
         for project, owner in (("p", events.SYSTEM), (None, site.people["admin"].id)):
             told = {"models": ["embedded"], "names": ["embedded"], "suite": "emoji-en"}
@@ -170,6 +175,8 @@ def fill_rooms(site: Site) -> dict[str, str]:
         **{f"{path}/files/{{name}} name": "report.html" for path in shown},
         **{f"{path}/{{act}} act": "cancel" for path in shown},
         "verb": "check",
+        "suite_id": suite.id,
+        "/projects/{project_id}/train/suites/{suite_id}/remove suite_id": spare_suite.id,
         "/projects/{project_id}/train/{job_id} job_id": training.id,
         "/projects/{project_id}/train/{job_id}/{report}.html job_id": training.id,
         "report": "description",

@@ -58,6 +58,7 @@ from davy.store import (
     phases,
     picture_locks,
     posts,
+    project_suites,
     projects,
     responses,
     round_seeds,
@@ -166,6 +167,7 @@ def fill_project(db: Connection, ada: str) -> None:
     asked = messages.ask(db, "pilot", "Warum? ß", by=ada, post=held.item.post)
     messages.answer(db, "pilot", asked.id, "Darum.", by=lin)
     responses.put(db, "pilot", ada, "survey", {"clarity": 4})
+    project_suites.create(db, "pilot", "Lamps", "name: lamps\n", by=ada)
     scheme_drafts.create(db, ada, {"name": "weather", "title": {"de": "Nässe"}, "questions": []})
     code = codes.create(db, "pilot", "Soße", by=ada)
     codes.put(db, "pilot", code.id, held.item.post, by=ada, note="n")

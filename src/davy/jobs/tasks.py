@@ -7,7 +7,7 @@ call again, with the same folder: the action goes on from its checkpoint or its 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,16 @@ from davy.actions import evaluate as evaluate_action
 from davy.actions import score as score_action
 from davy.actions.exchange import ExportRequest, export_project
 from davy.actions.posts import PostSource
+from davy.actions.project_suites import load_suite
 from davy.actions.reporter import Reporter
 from davy.annotate.project_scheme import scheme_of
-from davy.core import Scheme
+from davy.core import Scheme, Suite
 from davy.core.errors import UserError
 from davy.jobs import job_files
 from davy.jobs.arguments import from_mapping, path_field
 from davy.jobs.worker import JobContext
 from davy.measure.intervals import Bootstrap
-from davy.store import projects
+from davy.store import project_suites, projects
 
 POSTS = "posts.parquet"
 
@@ -78,13 +79,15 @@ class EvaluateArguments:
 
 @dataclass(frozen=True, slots=True)
 class CheckArguments:
-    """Which suite (a name, a file, or the id of one that a project wrote), which models, and the report's folder."""
+    """Which suite (a name, a file, or `SUITE_ID@VERSION` of a project's own), which models, and the report's folder."""
 
     suite: str = path_field()
     out: str = path_field(new=True)
     models: tuple[str, ...] = path_field(())
     names: tuple[str, ...] = ()
     gate: str = path_field("")
+    project: str = ""
+    """The project whose own suite it is."""
 
 
 class JobReporter(Reporter):
@@ -174,7 +177,7 @@ def check(context: JobContext) -> dict[str, Any]:
     wanted = from_mapping(CheckArguments, context.arguments)
     out = Path(wanted.out) if wanted.out else report_folder(context)
     report = check_action.check(
-        wanted.suite,
+        _suite(context, wanted),
         _named(wanted.models, wanted.names),
         out=out,
         gates=Path(wanted.gate) if wanted.gate else None,
@@ -182,6 +185,17 @@ def check(context: JobContext) -> dict[str, Any]:
     )
     failed = [result.reason for result in report.results if not result.passed]
     return {"report": str(out / "report.html"), "failed_gates": failed}
+
+
+def _suite(context: JobContext, wanted: CheckArguments) -> str | Suite:
+    """Return the suite to run: what the shell would take, or a version of a project's own."""
+    if not wanted.project:
+        return wanted.suite
+    suite_id, _, version = wanted.suite.partition("@")
+    with context.store.read() as db:
+        kept = project_suites.get(db, wanted.project, suite_id, int(version))
+        scheme = scheme_of(db, projects.get(db, wanted.project))
+    return replace(load_suite(kept.content, scheme), name=kept.name, version=str(kept.version))
 
 
 def input_file(context: JobContext, file: str, upload: str) -> Path:

@@ -588,6 +588,21 @@ scheme_drafts = Table(
     table_index("ix_scheme_drafts_owner", "owner", "id"),
 )
 
+project_suites = Table(
+    "project_suites",
+    metadata,
+    Column("id", TextColumn, primary_key=True),
+    # Every save is a row: a check's record names the version that was run.
+    Column("version", Integer, primary_key=True),
+    Column("project", TextColumn, ForeignKey("projects.id"), nullable=False),
+    Column("name", TextColumn, nullable=False),
+    Column("content", TextColumn, nullable=False),
+    Column("saved_at", TimeColumn, nullable=False),
+    Column("saved_by", TextColumn, nullable=False),
+    Column("removed_at", TimeColumn),
+    table_index("ix_project_suites_project", "project", "id"),
+)
+
 # ---- capabilities with a module of their own ----------------------------------------------------
 
 from davy.store import challenge_tables as challenge_tables  # noqa: E402 — after `metadata`, which they join

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from davy import schemes
 from davy.core.errors import UserError
-from davy.core.scheme import Question
+from davy.core.scheme import Question, Scheme
 from davy.core.suite import Case, Suite
 from davy.files import yaml_nodes
 from davy.files.yaml_nodes import Problem, Problems, YamlMap
@@ -58,14 +58,23 @@ def read(name_or_path: str | Path) -> SuiteReading:
     return SuiteReading(suite, tuple(problems.sorted()))
 
 
+def read_text(text: str, among: Mapping[str, Scheme]) -> SuiteReading:
+    """Return a suite that somebody wrote on a page; its scheme is one of `among`, its word lists' files are shipped."""
+    problems = Problems("suite", what="suite", example="davy suite show emoji-en --source")
+    root = yaml_nodes.parse_tree(text, problems)
+    beside = path_of(names()[0])
+    suite = None if root is None else _suite(check_fields(root, problems), beside, problems, among)
+    return SuiteReading(suite, tuple(problems.sorted()))
+
+
 def path_of(name_or_path: str | Path) -> Path:
     """Return the file of a shipped suite, or the file at a path."""
     return find_file(name_or_path, "davy.suites", "suite")
 
 
-def _suite(root: YamlMap, path: Path, problems: Problems) -> Suite | None:
+def _suite(root: YamlMap, path: Path, problems: Problems, among: Mapping[str, Scheme] | None = None) -> Suite | None:
     """Return the suite of a well-shaped mapping, or None where it says too little to make one."""
-    question = _question(root, problems)
+    question = _question(root, problems, among)
     if question is None or "name" not in root or "version" not in root:
         return None
     known = slot_entries.read_lexicons(root.get("lexicons"), path.parent, problems, str(root.get("lang") or "en"))
@@ -98,11 +107,14 @@ def _suite(root: YamlMap, path: Path, problems: Problems) -> Suite | None:
     return replace(suite, missing=tuple(str(problem) for problem in problems.found[before:]))
 
 
-def _question(root: YamlMap, problems: Problems) -> Question | None:
-    """Return the yes/no question that the suite asks."""
+def _question(root: YamlMap, problems: Problems, among: Mapping[str, Scheme] | None) -> Question | None:
+    """Return the yes/no question that the suite asks; with `among`, of one of these schemes and of no file."""
     name, scheme_name = str(root.get("question") or "hate"), str(root.get("scheme") or "hate")
+    if among is not None and scheme_name not in among:
+        problems.add(root.line_of("scheme"), f"There is no scheme {scheme_name[:80]!r}; there are {', '.join(among)}.")
+        return None
     try:
-        question = schemes.load(scheme_name).question(name)
+        question = (schemes.load(scheme_name) if among is None else among[scheme_name]).question(name)
     except UserError as error:
         problems.add(root.line_of("scheme"), error.message)
         return None

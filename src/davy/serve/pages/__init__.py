@@ -68,6 +68,7 @@ from davy.serve.pages import (
     score,
     screening,
     sign_in,
+    suites,
     survey,
     train,
     verdicts,
@@ -111,7 +112,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     challenge_organise.router,
     challenge_analysis.router,
     challenge_api.router,
-    runs.router,  # before the trainings, since `runs` is no training
+    runs.router,  # before the trainings, since `runs` and `suites` are none
+    suites.router,
     train.router,
     attack.router,
     expert.router,

@@ -31,7 +31,7 @@ from davy.serve.reports import PAGE, read_json, report_response
 from davy.serve.upload_form import UploadForm
 from davy.serve.visitor import Form, allowed, field
 from davy.serve.workplace import LIVE, Workplace, start_run
-from davy.store import events, jobs
+from davy.store import events, jobs, project_suites
 from davy.store.columns import new_id
 from davy.store.jobs import Job
 from davy.store.users import User
@@ -178,8 +178,13 @@ def _form(
 
 
 def list_suites(request: Request, where: Workplace) -> list[tuple[str, str]]:
-    """Return the suites that can be run here, as (what a form sends, title)."""
-    return [(name, suites.load(name).title or name) for name in suites.names()]
+    """Return the suites that can be run here, as (what a form sends, title); a project's own first."""
+    shipped = [(name, suites.load(name).title or name) for name in suites.names()]
+    if where.project is None:
+        return shipped
+    with context_of(request).store.read() as db:
+        own = project_suites.list_suites(db, where.project)
+    return [*((f"{suite.id}@{suite.version}", suite.name) for suite in own), *shipped]
 
 
 def _start(request: Request, where: Workplace, verb: str, form: FormData) -> Response:
@@ -222,10 +227,11 @@ def _arguments(
     if verb == "compare":
         return {**models, "text_column": field(form, "text_column")}, True
     if verb == "check":
-        suite = field(form, "suite")
-        if suite not in dict(list_suites(request, where)):
+        suite, known = field(form, "suite"), dict(list_suites(request, where))
+        if suite not in known:
             raise LocalizedError("choice", status=422)
-        return {**models, "suite": suite}, False
+        own = {"project": where.project, "suite_title": known[suite]} if "@" in suite else {}
+        return {**models, "suite": suite, **own}, False
     if where.project is not None and form.get("posts") == "verdicts":
         return {**models, "project": where.project, "file": ""}, False
     return models, True
@@ -234,7 +240,11 @@ def _arguments(
 def _row(job: Job) -> RunRow:
     verb = next(verb for verb, kind in KINDS.items() if kind == job.kind)
     names = tuple(str(name) for name in job.arguments.get("names") or job.arguments.get("models") or ())
-    about = str(job.arguments.get("suite") or Path(str(job.arguments.get("file") or "")).name)
+    about = str(
+        job.arguments.get("suite_title")
+        or job.arguments.get("suite")
+        or Path(str(job.arguments.get("file") or "")).name
+    )
     return RunRow(job, verb, names, about, job.state in LIVE)
 
 
