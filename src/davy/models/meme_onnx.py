@@ -43,7 +43,9 @@ class OnnxPictureReader:
     def read(self, pictures: Sequence[Picture]) -> np.ndarray:
         """Return (n, width)."""
         parts = [self.cells(pictures[i : i + BATCH], self.side) for i in range(0, len(pictures), BATCH)]
-        return np.concatenate(parts).astype(np.float32).mean(1).astype(np.float16).astype(np.float32)
+        cells: np.ndarray = np.concatenate(parts).astype(np.float32)
+        means: np.ndarray = cells.mean(1)
+        return means.astype(np.float16).astype(np.float32)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def blank_draft(name: str, title: dict[str, str]) -> Values:
 
 def draft_of(scheme: Scheme, *, name: str | None = None) -> Values:
     """Return a scheme as a draft, under another name where one is given; of its guidelines, the newest is kept."""
-    values = _worded(to_dict(scheme))
+    values: Values = _worded(to_dict(scheme))
     values |= {"name": name or scheme.name, "version": 1}
     if scheme.guideline:
         newest = values["guidelines"][-1]

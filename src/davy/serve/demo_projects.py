@@ -133,7 +133,8 @@ def _team(db: Connection, file: Path, rows: list[dict[str, Any]], people: Mappin
     for member in team.values():
         members.consent(db, project.id, member.user)
     team["jane"] = members.add(db, project.id, people["jane"], ["expert", "wellbeing"], by=manager)
-    team["humphry"] = members.get(db, project.id, manager)
+    if himself := members.get(db, project.id, manager):
+        team["humphry"] = himself
     members.add(db, project.id, people["michael"], ["annotator"], by=manager, pool="new")
     chance = random.Random(project.id)  # noqa: S311 — made-up people, not secrets
     return _Team(project, manager, team, {row["id"]: row for row in mine}, chance)

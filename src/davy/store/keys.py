@@ -95,8 +95,12 @@ def create(
     prefix = "".join(secrets.choice("abcdefghjkmnpqrstvwxyz0123456789") for _ in range(8))
     secret, at = f"davy_{prefix}_{new_token()}", now()
     expires = at + lasts if lasts else None
-    limits = {"per_minute": per_minute, "per_day": per_day}
-    key = ApiKey(new_id(), prefix, users.clean_name(name), owner, chosen, at, expires, **limits, project=project)
+    key = ApiKey(
+        *(new_id(), prefix, users.clean_name(name), owner, chosen, at, expires),
+        per_minute=per_minute,
+        per_day=per_day,
+        project=project,
+    )
     db.execute(
         insert(api_keys).values(
             id=key.id,
@@ -108,7 +112,8 @@ def create(
             created_at=at,
             expires_at=key.expires_at,
             project=project,
-            **limits,
+            per_minute=per_minute,
+            per_day=per_day,
         )
     )
     bound = {} if project is None else {"project": project}

@@ -101,7 +101,8 @@ def list_detectors(
     started, default = context.detectors.started, context.detectors.default_model
     own = started.model
     found = [(it.name, it.version, it.source, it.questions, it.thresholds, it.data_hash) for it in entries]
-    found += [(own["name"], own["version"], context.settings.model, started.questions, {}, own["data_hash"])]
+    name, version = str(own["name"]), str(own["version"])
+    found += [(name, version, context.settings.model, started.questions, {}, own["data_hash"])]
     return [
         {
             "name": name,

@@ -46,7 +46,7 @@ def ask(request: Request, who: MayScore, model: str = "", kind: str = "text") ->
 async def score(request: Request, who: MayScore, form: Form) -> Response:
     """Return the text's scores: the whole page, or for htmx the result alone."""
     check_rate(request, "texts of a session", who.id)
-    asked = {
+    asked: dict[str, Any] = {
         "text": str(form.get("text") or "").replace("\r\n", "\n"),
         "model": field(form, "model", most=200),
         "other": field(form, "other", most=200),
@@ -69,7 +69,7 @@ async def score(request: Request, who: MayScore, form: Form) -> Response:
 async def score_picture(request: Request, who: MayScore, form: UploadForm) -> Response:
     """Return the scores of a picture with the text on it, typed or read."""
     check_rate(request, "texts of a session", who.id)
-    asked = {
+    asked: dict[str, Any] = {
         "kind": "picture",
         "text": field(form, "text", most=context_of(request).settings.max_text),
         "model": field(form, "model", most=200),
