@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-GOALS = {"ratio": 10.0, "labels": 0.99, "flagged": 0.97, "one_ms": 6.0, "cold_s": 1.5, "peak_mb": 600.0}
+GOALS = {"ratio": 10.0, "labels": 0.999, "flagged": 0.97, "one_ms": 6.0, "cold_s": 1.5, "peak_mb": 600.0}
 ASKED = ("hate", "offensive", "sexist")
 TORCH_POSTS = 4_000
 WORDS = "the day was long and we went home after tea with cake while a small grumblefop sang of rain".split()  # noqa: SIM905

@@ -130,14 +130,14 @@ def measure(sample: Sample) -> dict[str, Any]:
     for side, texts in (("flagged", sample.flagged), ("not flagged", sample.others)):
         found: dict[str, list[Faithfulness]] = {}
         for text in texts:
-            start = time.perf_counter()
+            start = time.process_time()
             told = explain(text, scorer_of(sample.detector), question=sample.question)
-            times["davy score --explain"].append(time.perf_counter() - start)
+            times["davy score --explain"].append(time.process_time() - start)
             ways = {"davy score --explain": [unit.weight for unit in told.weights]}
             if gradient is not None:
-                start = time.perf_counter()
+                start = time.process_time()
                 weights = gradient.weigh(told)
-                times["gradient × input"].append(time.perf_counter() - start)
+                times["gradient × input"].append(time.process_time() - start)
                 if weights is None:
                     left_out += 1
                     continue
@@ -148,7 +148,7 @@ def measure(sample: Sample) -> dict[str, Any]:
                 found.setdefault(way, []).append(faithfulness(weights, told.base, score))
         parts[side] = {way: mean_faithfulness(every) for way, every in found.items()}
     record: dict[str, Any] = {"detector": sample.detector, "question": sample.question, "posts": parts}
-    record["ms a post, median"] = {way: 1000 * statistics.median(it) for way, it in times.items() if it}
+    record["CPU ms a post, median"] = {way: 1000 * statistics.median(it) for way, it in times.items() if it}
     record["left out, other pieces"] = left_out
     if gradient is not None:
         record["torch against shipped, mean gap"] = gradient.logit_gap(sample.flagged)
@@ -167,11 +167,11 @@ def write_docs(record: dict[str, Any], docs: Path) -> None:
                         Metric(f"{short}: {way}, {title}", m.value, m.n, m.low, m.high)
                         for short, m in (("without", comprehensive), ("alone", sufficient))
                     ]
-        speed += [(title, found["detector"], way, f"{ms:.1f}") for way, ms in found["ms a post, median"].items()]
+        speed += [(title, found["detector"], way, f"{ms:.1f}") for way, ms in found["CPU ms a post, median"].items()]
     page = docs / "detectors/explanations.md"
     header = ("posts", "side", "weights", "n", "comprehensiveness (high is good)", "sufficiency (low is good)")
     write_block(page, "faithfulness", markdown(header, rows))
-    write_block(page, "speed", markdown(("posts", "detector", "weights", "ms a post"), speed))
+    write_block(page, "speed", markdown(("posts", "detector", "weights", "CPU ms a post"), speed))
     figures.sort(key=lambda metric: not metric.name.startswith("without"))
     title = "Probability lost without the strongest words, and with them alone (flagged posts)"
     write_plot(bars(figures, title=title, x="probability lost", scale=None), docs / "pictures", "explanations")

@@ -247,7 +247,7 @@ def write_rates(record: dict[str, Any], page: Path, pictures: Path) -> None:
         for where, name, rates in parts:
             found = rates.get(group)
             short = f"{name.removeprefix('embedded-')}, {where}"
-            cells.append((group, f"{short}: FPR", found["fpr"].value if found else None))
+            cells.append((group, short, found["fpr"].value if found else None))
             if found:
                 rows.append(
                     (where, name, group, f"{found['accuracy'].n:,}", shown(found["recall"]), shown(found["fpr"]))
@@ -276,7 +276,7 @@ def write_identities(record: dict[str, Any], page: Path, pictures: Path) -> None
     write_block(page, "worst", markdown(("detector", "identities never flagged", "most often flagged"), worst))
     groups = sorted({group for one in found.values() for group in one["flagged"]["group"]})
     cells = [(group, name, one["flagged"]["group"][group].value) for group in groups for name, one in found.items()]
-    plot = heat(cells, title="Harmless sentences that name a group and are called hateful", domain=(0, 0.6))
+    plot = heat(cells, title="Harmless sentences that name a group and are called hateful", domain=(0, 0.4))
     write_plot(plot, pictures, "fairness-identities")
 
 
