@@ -246,3 +246,18 @@ def test_pools_are_compared_where_gold_is_known(site):
     assert "crowd" in html
     assert "50.0%" in html
     assert "In which words?" in html
+
+
+def test_a_reason_given_before_is_offered_and_can_be_taken_again_without_typing(lamps):
+    first, second = (answered(lamps, number, [LOUD, NOT, NOT]) for number in (0, 1))
+    client = lamps.site.as_("expert")
+    page = f"/projects/lamps/expert/{first}"
+    assert "reason_again" not in client.get(page).text
+    form = {"asked": "rude", "answer.rude": "not rude", "do": "save"}
+    assert post(client, page, {**form, "reason": "nobody is meant"}, page=page).status_code == 303
+    page = f"/projects/lamps/expert/{second}"
+    html = client.get(page).text
+    assert '<option value="nobody is meant">' in html
+    assert post(client, page, form, page=page).status_code == 422  # none is taken unasked
+    assert post(client, page, {**form, "reason_again": "nobody is meant"}, page=page).status_code == 303
+    assert settled(lamps, 1)["rude"] == (("not rude",), "expert", "nobody is meant")

@@ -105,6 +105,7 @@ POST /people/{user_id}/end-sessions                                         >---
 POST /people/{user_id}/new-password                                         >-------+
 GET  /retention                                                             >-------+
 POST /retention                                                             >-------+
+POST /people/{user_id}/role                                                 >-------+
 GET  /projects/new                                                          >------++
 POST /projects/new/upload                                                   >------++
 GET  /runs                                                                  >------++
@@ -170,6 +171,7 @@ POST /projects/{project_id}/label/undo                                      >-++
 GET  /projects/{project_id}/label/{assignment_id}                           >-+------
 POST /projects/{project_id}/label/{assignment_id}                           >-+------
 GET  /projects/{project_id}/mine                                            >-++-----
+GET  /projects/{project_id}/mine/answers                                    >-++-----
 GET  /projects/{project_id}/rest                                            >-++-----
 POST /projects/{project_id}/rest                                            >-++-----
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from labelling import RUDE, make_lamps, send
 from web_site import post
@@ -121,3 +123,35 @@ def test_a_choice_is_part_of_ones_data_and_goes_with_the_account(site):
         users.choose(db, site.people["annotator"].id, text_size="large")
         sessions.end_all(db, site.people["annotator"].id, by="shell")
     assert site.as_("annotator").get("/account/my-data.json").json()["account"]["choices"] == {"text_size": "large"}
+
+
+def test_ones_own_answers_are_found_by_their_words_and_corrected(site):
+    lamps = make_lamps(site, ["a lamp shines", "a LAMP smokes", "the rain falls"])
+    client = site.as_("annotator")
+    for _ in range(3):
+        send(client, client.get(lamps.path).text, RUDE)
+    html = client.get("/projects/lamps/mine/answers?q=lamp").text
+    assert html.index("a LAMP smokes") < html.index("a lamp shines")  # newest first
+    assert "the rain falls" not in html
+    assert "None of the posts" in client.get("/projects/lamps/mine/answers?q=100%25").text
+    assert "a lamp shines" not in site.as_("expert").get("/projects/lamps/mine/answers").text
+    which = re.findall(r'name="assignment" value="([^"]+)"', html)[1]
+    opened = post(client, f"{lamps.path}/undo", {"assignment": which}, page=lamps.path)
+    assert opened.status_code == 303
+    assert "This answer of yours is open again" in client.get(opened.headers["location"]).text
+    with site.store.write() as db:
+        phases.close_phase(db, lamps.phase.id, by="shell")
+    assert "Change this answer" not in client.get("/projects/lamps/mine/answers").text
+
+
+def test_an_admin_changes_a_role_but_never_their_own(site):
+    admin = site.as_("admin")
+    person = site.people["annotator"].id
+    assert post(admin, f"/people/{person}/role", {"role": "expert"}, page="/people").status_code == 303
+    with site.store.read() as db:
+        assert users.get(db, person).role == "expert"
+    assert post(admin, f"/people/{person}/role", {"role": "queen"}, page="/people").status_code == 400
+    own = post(admin, f"/people/{site.people['admin'].id}/role", {"role": "annotator"}, page="/people")
+    assert own.status_code == 409
+    with site.store.read() as db:
+        assert users.get(db, site.people["admin"].id).role == "admin"

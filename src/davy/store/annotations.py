@@ -84,6 +84,12 @@ def find(db: Connection, annotation_id: str) -> Annotation | None:
     return _filled(db, rows)[0] if rows else None
 
 
+def get_many(db: Connection, ids: Sequence[str]) -> dict[str, Annotation]:
+    """Return annotations by their ids; those that there are not are left out."""
+    rows = db.execute(select(annotations).where(annotations.c.id.in_(list(ids)))).all()
+    return {found.id: found for found in _filled(db, rows)}
+
+
 def of_post(db: Connection, post: str, *, scheme: str, version: int, replaced: bool = False) -> list[Annotation]:
     """Return a post's current annotations under a version of a scheme, oldest first; `replaced` adds the others."""
     by_id: dict[str, tuple[Any, ...]] = {}

@@ -240,6 +240,13 @@ def settle(
     events.record(db, by=by, what=f"case {state}", about=f"case {case_id}")
 
 
+def recent_reasons(db: Connection, project_id: str, user_id: str, *, most: int = 8) -> list[str]:
+    """Return the reasons that an expert gave last in a project, each once, the newest first."""
+    mine = (cases.c.project == project_id, cases.c.settled_by == user_id, cases.c.reason.is_not(None))
+    query = select(cases.c.reason).where(*mine).group_by(cases.c.reason)
+    return [str(reason) for reason in db.scalars(query.order_by(func.max(cases.c.settled_at).desc()).limit(most))]
+
+
 def _open(project: str) -> ColumnElement[bool]:
     # Written out, because neither database uses a partial index for a value that it learns only when it runs.
     return and_(cases.c.project == project, text("cases.state = 'open'"))

@@ -148,6 +148,7 @@ def day_values(place: Place, day: WorkDay | None, account: User | None) -> dict[
         "pay": (earned, pay["currency"]) if pay else None,
         "minutes_to_rest": day.minutes_to_rest,
         "rest_path": f"{place.address}/rest",
+        "answers_path": f"{place.address}/mine/answers",
     }
 
 

@@ -117,7 +117,7 @@ def decide(request: Request, place: Settles, case_id: str, form: Form) -> Respon
 
 def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tuple[Scheme, CaseReview, Post, str]:
     """Do what the form asks; return what became of the case, or what to show again and why."""
-    member, reason = member_of(place), field(form, "reason", most=expert_cases.MOST_REASON)
+    member, reason = member_of(place), _reason(form)
     act = field(form, "do") or "save"
     if act == "skip":
         expert_cases.give_back(db, place.project, member, case_id)
@@ -149,6 +149,12 @@ def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: F
     return expert_cases.open_case(
         db, place.project, member_of(place), case_id, scheme, read_decision(scheme, form), _also(form)
     )
+
+
+def _reason(form: FormData) -> str:
+    """Return the reason that was written, else the earlier one that was chosen."""
+    most = expert_cases.MOST_REASON
+    return field(form, "reason", most=most) or field(form, "reason_again", most=most)
 
 
 def _also(form: FormData) -> set[str]:
@@ -189,6 +195,8 @@ def _page(
 ) -> Response:
     context, words = context_of(request), render.translator_of(request)
     missing = here.missing if wrong == "missing" else ()
+    with context.store.read() as db:
+        reasons = cases.recent_reasons(db, place.project.id, place.account.id)
     values: dict[str, Any] = case_values(context, words, scheme, here, missing=missing)
     return project_page(
         request,
@@ -204,6 +212,7 @@ def _page(
         said="",
         reason=field(form, "reason", most=expert_cases.MOST_REASON) if form is not None else "",
         longest_reason=expert_cases.MOST_REASON,
+        reasons=reasons,
         wrong_what=wrong,
         armed=wrong == "armed",
         also=_also(form) if form is not None else set(),

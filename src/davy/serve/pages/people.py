@@ -1,4 +1,4 @@
-"""People: invite them, end their sessions, switch accounts off and on again."""
+"""People: invite them, change their role, end their sessions, switch accounts off and on again."""
 # ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
@@ -90,6 +90,23 @@ def end_sessions(request: Request, user_id: str, who: Disables, fresh: FreshPass
         person = users.get(db, user_id)
         sessions.end_all(db, person.id, by=who.id)
     return render.redirect(request, "/people", "sessions_ended", name=person.name)
+
+
+@router.post("/people/{user_id}/role")
+def set_role(request: Request, user_id: str, who: Disables, fresh: FreshPassword, form: Form) -> Response:
+    """Change what a person may do on this server; nobody changes their own role, and one admin stays."""
+    try:
+        with context_of(request).store.write() as db:
+            person = users.get(db, user_id)
+            if person.id == who.id:
+                raise LocalizedError("own_role", status=409)
+            users.set_role(db, person.id, field(form, "role"), by=who.id)
+    except UserError as error:
+        if error.status == 404:
+            raise
+        return _page(request, wrong=render.error_text(request, error), status=error.status)
+    context_of(request).known_keys.forget()
+    return render.redirect(request, "/people", "role_set", name=person.name)
 
 
 @router.post("/people/{user_id}/new-password")

@@ -181,7 +181,16 @@ const COMMANDS = {
   c: comment, v: lift, g: guide, d: definitions, n: () => step(1), p: () => step(-1),
   "/": () => $("[data-find]", current() ?? document)?.focus(),
   "?": () => $("#keys").showModal(),
+  ".": () => reuseReason(1),
 };
+
+/* An expert's earlier reason goes into the box, to send as it is or to change. */
+function reuseReason(place) {
+  const again = $("#reason-again");
+  if (!again?.options[place]) return;
+  $("#reason").value = again.options[place].value;
+  again.selectedIndex = 0;
+}
 
 document.addEventListener("keydown", (event) => {
   const { target } = event;
@@ -245,17 +254,17 @@ function disarm() {
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest('button[value="refuse"]');
-  if (!button) disarm();
-  if (button && !button.classList.contains("armed")) {
-    event.preventDefault();
-    button.classList.add("armed");
-    button.firstChild.textContent = `${button.dataset.sure} `;
-    const sure = Object.assign(document.createElement("input"), { type: "hidden", name: "sure", value: "yes" });
-    button.after(sure);
-    say(button.dataset.sure);
-  }
-  if (event.target.closest("[data-open-keys]")) $("#keys").showModal();
-});
+  if (!button) { disarm(); return; }
+  if (button.classList.contains("armed")) return;
+  event.preventDefault();
+  event.stopPropagation(); // htmx would send this button with whatever is sent next
+  button.classList.add("armed");
+  button.firstChild.textContent = `${button.dataset.sure} `;
+  const sure = Object.assign(document.createElement("input"), { type: "hidden", name: "sure", value: "yes" });
+  button.after(sure);
+  say(button.dataset.sure);
+}, true);
+document.addEventListener("click", (event) => { if (event.target.closest("[data-open-keys]")) $("#keys").showModal(); });
 
 /* ---- each new post ---------------------------------------------------------------------------- */
 
@@ -265,8 +274,10 @@ export function say(words, asks = Boolean(words)) {
 }
 
 let pressed = 0; // arrow keys change a radio button, too, while somebody is still looking: only a press counts as an answer
+document.addEventListener("keydown", () => { pressed = 0; }, true);
 document.addEventListener("pointerup", (event) => { if (event.target.closest?.("#answer .option")) pressed = performance.now(); });
 document.addEventListener("change", (event) => {
+  if (event.target.id === "reason-again") reuseReason(event.target.selectedIndex);
   const set = event.target.closest("#answer .question");
   if (event.target.closest("#answer")) refresh();
   if (event.target.matches("[data-unblur]")) unblur();
@@ -288,7 +299,7 @@ function begin(swapped) {
   showLetters();
   measurePost();
   if (beside() && $("#guide > details")) $("#guide > details").open = true;
-  if (swapped) { $("#said").classList.remove("asks"); scrollTo(0, 0); (sheet.querySelector(".wrong")?.closest("fieldset")?.querySelector("input:not([type=hidden])") ?? $("#post")).focus({ preventScroll: true }); }
+  if (swapped) { $("#said").classList.remove("asks"); scrollTo(0, beside() ? 0 : $(".strip")?.offsetTop ?? 0); (sheet.querySelector(".wrong")?.closest("fieldset")?.querySelector("input:not([type=hidden])") ?? $("#post")).focus({ preventScroll: true }); }
   document.dispatchEvent(new CustomEvent("davy:sheet"));
 }
 
