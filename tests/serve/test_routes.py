@@ -30,7 +30,7 @@ from two_projects import fill_rooms
 from web_site import PASSWORD, Site, make_site, token_in
 
 from davy.serve.settings import ServerSettings
-from davy.store import invitations, sessions
+from davy.store import invitations, project_suites, sessions
 
 WHO = ("", "outsider", "annotator", "expert", "manager", "wellbeing", "left", "manager of q", "admin")
 
@@ -392,6 +392,8 @@ def made_for(site: Site, who: str, path: str) -> dict[str, str]:
     with site.store.write() as db:
         if "{session_id}" in path and who:
             return {"session_id": sessions.start(db, site.people[who].id)[0].id}
+        if "{suite_id}/remove" in path:
+            return {"suite_id": project_suites.create(db, "p", "Spare", "name: spare", by="shell").id}
         if "{invitation_id}" in path:
             about = {"project": "p", "project_roles": ["annotator"], "by": "shell"}
             return {"invitation_id": invitations.create(db, role="annotator", **about)[0].id}

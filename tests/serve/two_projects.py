@@ -138,7 +138,6 @@ def fill_rooms(site: Site) -> dict[str, str]:
         training = jobs.enqueue(db, TRAIN, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
         own_suite = SuiteForm("Lamps", "en", "hate", "hate").to_yaml("lamps")
         suite = project_suites.create(db, "p", "Lamps", own_suite, by="shell")
-        spare_suite = project_suites.create(db, "p", "Spare", own_suite, by="shell")
         runs = {}
         for project, owner in (("p", events.SYSTEM), (None, site.people["admin"].id)):
             told = {"models": ["embedded"], "names": ["embedded"], "suite": "emoji-en"}
@@ -176,7 +175,6 @@ def fill_rooms(site: Site) -> dict[str, str]:
         **{f"{path}/{{act}} act": "cancel" for path in shown},
         "verb": "check",
         "suite_id": suite.id,
-        "/projects/{project_id}/train/suites/{suite_id}/remove suite_id": spare_suite.id,
         "/projects/{project_id}/train/{job_id} job_id": training.id,
         "/projects/{project_id}/train/{job_id}/{report}.html job_id": training.id,
         "report": "description",
