@@ -227,6 +227,7 @@ POST /projects/{project_id}/phases/{name}/notes                             >-++
 GET  /projects/{project_id}/phases/{name}/review                            >-+++---+
 GET  /projects/{project_id}/phases/{name}/settings                          >---+---+
 POST /projects/{project_id}/phases/{name}/settings                          >---+---+
+GET  /projects/{project_id}/phases/{name}/posts                             >---+---+
 POST /projects/{project_id}/phases/{name}/upload                            >---+---+
 
 # a project: cases and verdicts

@@ -24,6 +24,7 @@ DYNAMIC = (
     "posts.kind.", "keys.revoked", "keys.expired", "scheme.problem.", "scheme.kind.",
     "account.letter.", "account.switch.", "settings.section.", "settings.figure.", "settings.rule.", "settings.answer.",
     "settings.otherwise.", "settings.middle.", "settings.deletion.",
+    "bring.encoding.", "bring.language.",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
     "project.step.", "preset.", "editor.align.", "editor.place.", "editor.side.",
     "memes.step.", "memes.about.", "memes.counts.", "memes.do.", "memes.why.", "filter.violation.", "filter.missing.",

@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import IO
 
 from davy.core.errors import UserError
-from davy.files.measured import LONGEST_FOOTER, measure_table
+from davy.files.measured import LONGEST_FOOTER, MEMORY, measure_table
 
 CHUNK = 1 << 20
 _BINARY = frozenset(range(32)) - {9, 10, 12, 13, 27}
 RATIO_FROM = 10_000_000
+LONGEST_CELL = 400_000
+"""Bytes of one text in a spreadsheet: Excel's 32,767 characters, each written in at most twelve."""
+EXCEL_MEMORY = 2 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,7 @@ def check_contents(path: Path, name: str, limits: UploadLimits) -> tuple[str, bo
     if head.startswith(b"\x1f\x8b"):
         return _check_gzip(path, name.removesuffix(".gz"), limits), True
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        _check_zip(path, limits)
-        return "zip", False
+        return _check_zip(path, limits), False
     if head.startswith(b"PAR1"):
         _check_parquet(path, limits)
         return "parquet", False
@@ -95,8 +97,11 @@ class _Metered:
         return chunk
 
 
-def _check_zip(path: Path, limits: UploadLimits) -> None:
-    """Read every member through once; nested archives, links, encryption and paths that climb out are refused."""
+def _check_zip(path: Path, limits: UploadLimits) -> str:
+    """Return whether it is a zip or a spreadsheet, having read every member through once.
+
+    Nested archives, links, encryption and paths that climb out are refused.
+    """
     packed = path.stat().st_size
     try:
         with zipfile.ZipFile(path) as archive:
@@ -119,6 +124,27 @@ def _check_zip(path: Path, limits: UploadLimits) -> None:
                     total = metered.size
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
         raise UserError("The zip file is damaged or of an unknown kind. Pack it again.", status=422) from None
+    if "xl/workbook.xml" not in {member.filename for member in members}:
+        return "zip"
+    _check_cells(path)
+    _check_table(path, "Excel", limits, memory=EXCEL_MEMORY)
+    return "xlsx"
+
+
+def _check_cells(path: Path) -> None:
+    """Refuse a spreadsheet with a text that no cell could hold: one said once may stand in a million cells."""
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if not name.startswith("xl/") or not name.endswith(".xml"):
+                continue
+            run = 0
+            with archive.open(name) as file:
+                while chunk := file.read(CHUNK):
+                    first, *rest = chunk.split(b"<")
+                    lengths = [run + len(first), *map(len, rest)]
+                    run = lengths[-1]
+                    if max(lengths) > LONGEST_CELL:
+                        raise UserError("The spreadsheet has a cell that is longer than Excel allows.", status=413)
 
 
 def _check_parquet_member(file: _Metered, head: bytes, limits: UploadLimits) -> None:
@@ -157,11 +183,16 @@ def _check_parquet(path: Path, limits: UploadLimits) -> None:
         raise UserError("The Parquet file is cut short. Write it again.", status=422)
     if footer > LONGEST_FOOTER:
         raise UserError("The Parquet file's footer is too large to read safely.", status=413)
-    measured = measure_table(path, most_cells=limits.cells)
+    _check_table(path, "Parquet", limits)
+
+
+def _check_table(path: Path, kind: str, limits: UploadLimits, *, memory: int = MEMORY) -> None:
+    """Refuse a table that would be too large in memory, measured in a process of its own."""
+    measured = measure_table(path, most_cells=limits.cells, kind=kind, memory=memory)
     _check_columns(measured["columns"], limits)
     if measured["bytes"] > limits.unpacked:
         raise UserError(
-            f"The Parquet file unpacks to {megabytes(measured['bytes'])}, over the limit of "
+            f"The {kind} file unpacks to {megabytes(measured['bytes'])}, over the limit of "
             f"{megabytes(limits.unpacked)}. Upload parts.",
             status=413,
         )

@@ -19,7 +19,7 @@ from davy.annotate.rules import check_rules
 from davy.annotate.settings import CONSENT_UNREAD, ProjectSettings
 from davy.annotate.severity import severities
 from davy.core import Phase, Project, Scheme, UserError
-from davy.core.errors import nearest
+from davy.core.errors import KeyedError, nearest
 from davy.store import (
     Connection,
     events,
@@ -148,6 +148,36 @@ def add_posts(
     post_allocation.need_gold(phase, rows)
     random.Random(seed).shuffle(rows)  # noqa: S311 — an order, not a secret
     return _add_items(db, phase, rows, severities([frame], scheme), by=by, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedPosts:
+    """What a file brought to a phase: how many posts are new in it, and how many it had already."""
+
+    new: int
+    known: int
+
+
+def add_new_posts(
+    db: Connection, project: Project, phase: Phase, frame: pl.DataFrame, scheme: Scheme, *, by: str
+) -> AddedPosts:
+    """Add those posts of a frame that a phase does not have yet; one that changed meanwhile is refused."""
+    import polars as pl
+
+    frame = images.with_known_keys(db, project.id, frame)
+    changed = posts.changed_ids(db, frame, project=project.id)
+    if changed:
+        raise KeyedError(
+            "posts_changed",
+            f"{len(changed):,} posts are there already with other words, such as {changed[0][:60]!r}. "
+            "Nothing was added. Give each post an id of its own.",
+            status=409,
+            n=len(changed),
+            id=changed[0][:60],
+        )
+    known = items.ids_in(db, phase, [str(post) for post in frame["id"]])
+    new = frame.filter(~pl.col("id").is_in(list(known))) if known else frame
+    return AddedPosts(add_posts(db, project, phase, new, scheme, by=by) if len(new) else 0, len(known))
 
 
 def next_set(

@@ -30,6 +30,15 @@ class UserError(Exception):
         self.status = status
 
 
+class KeyedError(UserError):
+    """A `UserError` that pages word themselves, in the reader's language: `error.KEY`, filled with `values`."""
+
+    def __init__(self, key: str, message: str, *, status: int = 422, **values: object) -> None:
+        super().__init__(message, status=status)
+        self.key = key
+        self.values = values
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the known word closest to `word`, or nothing."""
     from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""How much a Parquet or Arrow file from a stranger would become, measured in a process with little room.
+"""How much a Parquet, Arrow or Excel file from a stranger would become, measured in a process with little room.
 
 A footer can promise little and unpack to gigabytes (one value said once and repeated millions of times), and a failed
 allocation or a crash in native code ends the process that met it. So a child reads the file through, column by column,
@@ -57,6 +57,8 @@ def _measure(path: Path, kind: str, most_cells: int, memory: int) -> int:
     try:
         if kind == "Parquet":
             frame = pl.scan_parquet(path, glob=False)
+        elif kind == "Excel":  # one text said once may stand in a million cells
+            frame = pl.read_excel(path, engine="calamine", infer_schema_length=None).lazy()
         else:
             with path.open("rb") as file:
                 is_file = file.read(len(ARROW)) == ARROW

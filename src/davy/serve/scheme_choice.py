@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from davy import schemes as shipped
+from davy.annotate import project_file
 from davy.core import Scheme, Wording
 from davy.core.errors import UserError
 from davy.schemes import draft
@@ -54,6 +55,17 @@ def scheme_for_project(db: Connection, who: User, draft_id: str) -> tuple[Scheme
     scheme = draft.finished(found.content)
     kept = scheme_drafts.add_own(db, scheme, shipped.to_yaml, by=who.id, taken=shipped.names())
     return kept, shipped.to_yaml(kept)
+
+
+def scheme_at(db: Connection, who: User, kind: str, name: str) -> Scheme:
+    """Return the scheme that a new project begins with: a preset's, a shared one's or somebody's own."""
+    if kind == "own":
+        return draft.finished(own_draft(db, who, name).content)
+    if kind == "preset" and name in project_file.preset_names():
+        name = project_file.read_plan(name).scheme
+    elif kind != "scheme" or name not in dict(shared_schemes(db, "en")):
+        raise LocalizedError("no_scheme", status=404)
+    return shipped.load(name) if name in shipped.names() else shipped.parse(schemes.get(db, name).yaml)
 
 
 def own_draft(db: Connection, who: User, draft_id: str) -> scheme_drafts.SchemeDraft:

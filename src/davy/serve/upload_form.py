@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,8 +24,9 @@ from davy.annotate import images
 from davy.annotate.images import PictureFiles
 from davy.core.errors import UserError
 from davy.files import tables
-from davy.serve import csrf, uploads
+from davy.serve import csrf, kept_uploads, uploads
 from davy.serve.context import context_of
+from davy.serve.kept_uploads import KeptUpload
 from davy.serve.visitor import field
 
 if TYPE_CHECKING:
@@ -50,29 +52,62 @@ async def read_posts(request: Request, form: FormData, name: str = "file") -> pl
     if not isinstance(file, UploadFile) or not (file.filename or file.size):
         return None
     limits = UploadLimits(size=context_of(request).settings.max_upload)
-    kinds = (*uploads.TEXT_KINDS, "parquet")
-    upload = await _receive(file, file.filename or "upload", kinds, limits)
+    upload = await _receive(file, file.filename or "upload", uploads.TABLE_KINDS, limits)
     try:
         return await to_thread.run_sync(_read, upload)
     finally:
         upload.discard()
 
 
+async def keep_files(request: Request, form: FormData, owner: str) -> KeptUpload:
+    """Return the table and the pictures of a form, kept: those sent now, else those that it sent before."""
+    settings = context_of(request).settings
+    before = await to_thread.run_sync(kept_uploads.find, settings, owner, field(form, "upload"))
+    tables, pictures = _chosen(form, "file"), _chosen(form, "pictures")
+    if not tables and not pictures:
+        return before or kept_uploads.NOTHING
+    kept = before or await to_thread.run_sync(kept_uploads.begin, settings, owner)
+    limits = UploadLimits(size=settings.max_upload)
+    try:
+        for file in tables[:1]:
+            got = await _receive(file, file.filename or "upload", uploads.TABLE_KINDS, limits, kept.folder)
+            kept = replace(kept, posts=got)
+        if pictures:
+            kept = replace(kept, pictures=tuple([await _picture(file, limits, kept.folder) for file in pictures]))
+    except BaseException:
+        if before is None:
+            kept.discard()
+        raise
+    return await to_thread.run_sync(kept_uploads.save, kept)
+
+
 @asynccontextmanager
 async def pictures_in(request: Request, form: FormData, name: str = "pictures") -> AsyncIterator[PictureFiles | None]:
     """Yield the pictures in a form, single files or zips, or None where none was chosen; then they are gone."""
-    chosen = [file for file in form.getlist(name) if isinstance(file, UploadFile) and (file.filename or file.size)]
     limits = UploadLimits(size=context_of(request).settings.max_upload)
     received: list[uploads.Upload] = []
     try:
-        for file in chosen:
-            named = file.filename or "picture"
-            kinds = ("image", "zip", "csv") if named.endswith(images.CREDITS_FILE) else ("image", "zip")
-            received.append(await _receive(file, named, kinds, limits))
-        yield await to_thread.run_sync(_pictures, received) if received else None
+        for file in _chosen(form, name):
+            received.append(await _picture(file, limits))
+        yield await to_thread.run_sync(kept_uploads.as_pictures, received) if received else None
     finally:
         for upload in received:
             upload.discard()
+
+
+def sends_pictures(form: FormData) -> bool:
+    """Return whether a form brings pictures."""
+    return bool(_chosen(form, "pictures"))
+
+
+def _chosen(form: FormData, name: str) -> list[UploadFile]:
+    return [file for file in form.getlist(name) if isinstance(file, UploadFile) and (file.filename or file.size)]
+
+
+async def _picture(file: UploadFile, limits: UploadLimits, folder: Path | None = None) -> uploads.Upload:
+    named = file.filename or "picture"
+    kinds = ("image", "zip", "csv") if named.endswith(images.CREDITS_FILE) else ("image", "zip")
+    return await _receive(file, named, kinds, limits, folder)
 
 
 def credit_in(form: FormData) -> images.Credit:
@@ -80,23 +115,12 @@ def credit_in(form: FormData) -> images.Credit:
     return images.Credit(field(form, "picture_licence") or None, field(form, "picture_credit") or None)
 
 
-def _pictures(received: list[uploads.Upload]) -> PictureFiles:
-    """Return uploaded pictures as one source; of tables, only one of credits has a meaning."""
-    parts = []
-    for upload in received:
-        if upload.kind == "zip":
-            parts.append(images.pictures_in_zip(upload.path, upload.name))
-        elif upload.kind == "csv":
-            parts.append(PictureFiles(upload.name, {}, images.read_credits(upload.path.read_bytes())))
-        else:
-            parts.append(PictureFiles(upload.name, {upload.name: upload.path.read_bytes}))
-    return images.joined(parts)
-
-
-async def _receive(file: UploadFile, name: str, kinds: tuple[str, ...], limits: UploadLimits) -> uploads.Upload:
+async def _receive(
+    file: UploadFile, name: str, kinds: tuple[str, ...], limits: UploadLimits, folder: Path | None = None
+) -> uploads.Upload:
     """Check a form's file in a thread, off the event loop: the form has been read, and the file lies on the disk."""
     chunks = iter(partial(file.file.read, CHUNK), b"")
-    return await to_thread.run_sync(partial(uploads.receive, chunks, name, kinds=kinds, limits=limits))
+    return await to_thread.run_sync(partial(uploads.receive, chunks, name, kinds=kinds, limits=limits, folder=folder))
 
 
 def _read(upload: uploads.Upload) -> pl.DataFrame:

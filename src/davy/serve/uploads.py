@@ -24,7 +24,7 @@ from davy.core.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A checked file. `kind` is csv, tsv, jsonl, json, parquet, zip or image; `gzip`: the text in it is packed."""
+    """A checked file: csv, tsv, jsonl, json, parquet, xlsx, zip or image; `gzip`: the text in it is packed."""
 
     path: Path
     name: str
@@ -39,6 +39,8 @@ class Upload:
 
 
 TEXT_KINDS: tuple[str, ...] = ("csv", "tsv", "jsonl")
+TABLE_KINDS: tuple[str, ...] = (*TEXT_KINDS, "parquet", "xlsx")
+"""What posts may come in."""
 KINDS: tuple[str, ...] = (*TEXT_KINDS, "parquet", "zip", "image")
 
 

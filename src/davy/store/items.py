@@ -107,6 +107,17 @@ def of_post(db: Connection, phase: Phase, post_id: str) -> Item | None:
     return None if row is None else item_from(row)
 
 
+def ids_in(db: Connection, phase: Phase, ids: Sequence[str]) -> set[str]:
+    """Return those ids of posts that a phase has already."""
+    found: set[str] = set()
+    for start in range(0, len(ids), CHUNK):
+        keys = posts.keys_of(db, phase.project, ids[start : start + CHUNK])
+        query = select(items.c.post).where(items.c.phase == phase.id, items.c.post.in_(list(keys.values())))
+        there = set(db.scalars(query))
+        found |= {post for post, key in keys.items() if key in there}
+    return found
+
+
 def of_phase(
     db: Connection, phase_id: str, *, after: int = -1, limit: int = 1_000, state: str | None = None
 ) -> list[Item]:

@@ -72,9 +72,7 @@ def ensure(db: Connection, frame: pl.DataFrame, *, project: str | None, by: str)
     for part in frame.iter_slices(CHUNK):
         rows = _rows(part, first=seen + 1)
         seen += len(rows)
-        wanted = posts.c.public_id.in_([row["id"] for row in rows])
-        query = select(posts.c.public_id, posts.c.text, posts.c.image).where(owned_by(project), wanted)
-        known = {row.public_id: (row.text or "", row.image) for row in db.execute(query)}
+        known = _contents(db, project, [row["id"] for row in rows])
         for row in rows:
             if row["id"] in known and known[row["id"]] != (row["text"] or "", row["image"]):
                 raise UserError(
@@ -87,6 +85,26 @@ def ensure(db: Connection, frame: pl.DataFrame, *, project: str | None, by: str)
         about = "posts" if project is None else f"project {project}"
         events.record(db, by=by, what="posts added", about=about, n=n)
     return n
+
+
+def changed_ids(db: Connection, frame: pl.DataFrame, *, project: str | None) -> list[str]:
+    """Return the ids of a frame that a project, or the shelf, has with other words or another image."""
+    changed = []
+    for part in frame.iter_slices(CHUNK):
+        rows = _rows(part, first=1)
+        known = _contents(db, project, [row["id"] for row in rows])
+        changed += [
+            row["id"]
+            for row in rows
+            if known.get(row["id"], (row["text"] or "", row["image"])) != (row["text"] or "", row["image"])
+        ]
+    return changed
+
+
+def _contents(db: Connection, project: str | None, ids: Sequence[str]) -> dict[str, tuple[str, str | None]]:
+    """Return text and image of those ids that a project, or the shelf, has."""
+    query = select(posts.c.public_id, posts.c.text, posts.c.image).where(owned_by(project), posts.c.public_id.in_(ids))
+    return {row.public_id: (row.text or "", row.image) for row in db.execute(query)}
 
 
 def insert_rows(db: Connection, rows: Sequence[Mapping[str, Any]], *, project: str | None) -> list[str]:

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from davy.serve.pages import (
     account,
+    add_posts,
     api,
     attack,
     audit,
@@ -87,6 +88,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     schemes.router,
     scheme.router,
     project.router,
+    add_posts.router,
     roster.router,
     round_close.router,
     rounds.router,

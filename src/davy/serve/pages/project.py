@@ -57,19 +57,6 @@ def state(request: Request, place: Manages, form: Form) -> Response:
     return render.redirect(request, place.address, note, phase=name)
 
 
-@router.post("/projects/{project_id}/phases/{name}/upload")
-async def upload(request: Request, place: Manages, name: str, form: UploadForm) -> Response:
-    """Add the posts of a file to a phase."""
-    try:
-        frame = await read_posts(request, form)
-        if frame is None:
-            raise LocalizedError("no_file", status=422)
-        n = await to_thread.run_sync(_add, request, place, name, frame)
-    except UserError as error:
-        return await to_thread.run_sync(_failed, request, place, error)
-    return render.redirect(request, place.address, "posts_added", n=render.translator_of(request).number(n), phase=name)
-
-
 @router.post("/projects/{project_id}/phases/upload")
 async def add_phase(request: Request, place: Manages, form: UploadForm) -> Response:
     """Add a phase after the others, with the posts of a file where one was chosen."""
@@ -99,14 +86,6 @@ def audit(request: Request, place: Manages, before: Annotated[int | None, Query(
 
 def _failed(request: Request, place: Place, error: UserError) -> Response:
     return _page(request, place, wrong=render.error_text(request, error), status=error.status)
-
-
-def _add(request: Request, place: Place, name: str, frame: Any) -> int:
-    with context_of(request).store.write() as db:
-        phase = phases.by_name(db, place.project.id, name)
-        return project_creation.add_posts(
-            db, place.project, phase, frame, scheme_of(db, place.project), by=place.account.id
-        )
 
 
 def _new_phase(request: Request, place: Place, plan: PhasePlan, frame: Any) -> None:

@@ -16,13 +16,14 @@ from starlette.responses import Response
 
 from davy.annotate import images, project_creation, project_file
 from davy.annotate.settings import Contact, ProjectSettings, RosterPerson
-from davy.core import PROJECT_ROLES
+from davy.core import PROJECT_ROLES, Scheme
 from davy.core.errors import UserError
 from davy.core.phase_kind import MAIN_KIND
 from davy.serve import render, scheme_choice
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.upload_form import UploadForm, credit_in, pictures_in, read_posts
+from davy.serve.posts_form import UploadedPosts, form_values, read_sent
+from davy.serve.upload_form import UploadForm, credit_in, sends_pictures
 from davy.serve.visitor import allowed, field
 from davy.store import members, phases, post_pages, posts, projects, verdicts
 from davy.store.users import User
@@ -36,6 +37,11 @@ Sees = Annotated[User, Depends(allowed("see projects"))]
 Makes = Annotated[User, Depends(allowed("make projects"))]
 
 MOST_FROM_STORE = 200_000
+TYPED = (
+    *("start", "name", "title", "roster", "posts", "lang", "answers"),
+    *("picture_licence", "picture_credit"),
+)
+"""What a form for a new project holds besides its files; it stays when something is wrong."""
 OWN = "own:"
 """How a start names a scheme that its author wrote here, before its id."""
 
@@ -68,18 +74,28 @@ def new(request: Request, who: Makes, start: str = "") -> Response:
 
 @router.post("/projects/new/upload")
 async def make(request: Request, who: Makes, form: UploadForm) -> Response:
-    """Make the project; what is wrong is shown at the form, with what was typed still there."""
-    typed = {name: field(form, name, most=20_000) for name in ("start", "name", "title", "roster", "posts", "lang")}
+    """Make the project, or show its file first; what is wrong is said at the form, with all that was typed and sent."""
+    typed = {name: field(form, name, most=20_000) for name in TYPED}
+    typed |= {name: field(form, name) for name in form if name.startswith("posts.")}
+    scheme = await to_thread.run_sync(_scheme_of, request, who, typed["start"])
+    sent = await read_sent(request, form, who.id, scheme) if typed["posts"] == "file" else None
+    again = partial(_page, request, who, typed, sent=sent, scheme=scheme)
     try:
-        plan = await to_thread.run_sync(_plan, request, typed, form)
-        frame = await read_posts(request, form) if typed["posts"] == "file" else None
-        if typed["posts"] == "file" and frame is None:
+        if sent is None and sends_pictures(form):
+            raise LocalizedError("pictures_need_posts", status=422)
+        if sent is not None and sent.wrong is not None:
+            raise sent.wrong
+        if sent is not None and sent.asks:
+            return await to_thread.run_sync(again)
+        if sent is not None and sent.frame is None:
             raise LocalizedError("no_file", status=422)
-        async with pictures_in(request, form) as files:
-            made = await to_thread.run_sync(_make, request, who, plan, frame, typed, files, credit_in(form))
+        plan = await to_thread.run_sync(_plan, request, typed, form)
+        made = await to_thread.run_sync(_make, request, who, plan, sent, typed, credit_in(form))
     except UserError as error:
-        again = partial(_page, request, who, typed, wrong=render.error_text(request, error), status=error.status)
-        return await to_thread.run_sync(again)
+        failed = partial(again, wrong=render.error_text(request, error), status=error.status)
+        return await to_thread.run_sync(failed)
+    if sent is not None:
+        await to_thread.run_sync(sent.kept.discard)
     base = context_of(request).settings.base_url.rstrip("/")
     if made.links:
         links = [(login, f"{base}/invitation/{token}") for login, token in made.links]
@@ -94,16 +110,15 @@ def _make(
     request: Request,
     who: User,
     plan: project_file.ProjectPlan,
-    frame: pl.DataFrame | None,
+    sent: UploadedPosts | None,
     typed: dict[str, str],
-    files: images.PictureFiles | None,
     credit: images.Credit,
 ) -> project_creation.CreatedProject:
     store = context_of(request).store
+    frame = sent.frame if sent else None
+    files = sent.kept.picture_files() if sent else None
     with ExitStack() as stack:
         pictures = {}
-        if files is not None and frame is None:
-            raise LocalizedError("pictures_need_posts", status=422)
         if files is not None and frame is not None:
             wanted = images.wanted_names([frame])
             pictures = stack.enter_context(images.storing_pictures(store, files, wanted, credit=credit))
@@ -123,6 +138,16 @@ def _make(
         if typed["posts"] == "store":
             verdicts.copy_published(db, made.project.id)
         return made
+
+
+def _scheme_of(request: Request, who: User, start: str) -> Scheme | None:
+    """Return the scheme that a start leads to, for the columns of right answers; None where it is not there yet."""
+    kind, _, chosen = start.partition(":")
+    with context_of(request).store.read() as db:
+        try:
+            return scheme_choice.scheme_at(db, who, kind, chosen)
+        except UserError:
+            return None
 
 
 def _from_store(db: Any, lang: str) -> list[pl.DataFrame]:
@@ -187,7 +212,16 @@ def _shared(request: Request) -> set[str]:
         return {name for name, _ in scheme_choice.shared_schemes(db, "en")}
 
 
-def _page(request: Request, who: User, typed: dict[str, str], *, wrong: str = "", status: int = 200) -> Response:
+def _page(
+    request: Request,
+    who: User,
+    typed: dict[str, str],
+    *,
+    sent: UploadedPosts | None = None,
+    scheme: Scheme | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> Response:
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
         shared = scheme_choice.shared_schemes(db, lang)
@@ -200,13 +234,14 @@ def _page(request: Request, who: User, typed: dict[str, str], *, wrong: str = ""
         "project_new.html",
         status=status,
         wrong=wrong,
-        typed={name: typed.get(name, "") for name in ("start", "name", "title", "roster", "posts", "lang")},
+        typed={**dict.fromkeys(TYPED, ""), **typed},
         presets=project_file.preset_names(),
         preset=project_file.read_plan(chosen[0]) if chosen else None,
         schemes=shared,
         own=own,
         start_name=chosen_own[0]["title"] if chosen_own else typed.get("start", "").partition(":")[2],
         langs=langs,
+        **form_values(request, sent, scheme),
     )
 
 

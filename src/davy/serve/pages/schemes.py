@@ -30,7 +30,6 @@ from davy.serve.scheme_form import LONGEST_TITLE
 from davy.serve.upload_form import UploadForm
 from davy.serve.visitor import Form, allowed, field
 from davy.store import Connection, codes, members, projects, scheme_drafts
-from davy.store import schemes as stored_schemes
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -99,9 +98,7 @@ def _source(db: Connection, who: User, chosen: str) -> Scheme:
         if member is None or member.left_at is not None or "manager" not in member.roles:
             raise LocalizedError("no_scheme", status=404)
         return scheme_of(db, projects.get(db, name))
-    if kind != "scheme" or name not in dict(scheme_choice.shared_schemes(db, "en")):
-        raise LocalizedError("no_scheme", status=404)
-    return shipped.load(name) if name in shipped.names() else shipped.parse(stored_schemes.get(db, name).yaml)
+    return scheme_choice.scheme_at(db, who, "scheme" if kind == "scheme" else "", name)
 
 
 async def _text_of(form: FormData) -> str:
