@@ -1,10 +1,11 @@
-# ruff: noqa: E501 — the SVG of the picture is written as it is
-"""Measure what docs/detectors/limits.md says: contradictions, long texts, doubt and calibration of the English detectors.
+"""Measure what docs/detectors/limits.md says: contradictions, long texts, doubt and calibration of the detectors.
 
-    python scripts/measure_limits.py --data DIR --cache DIR --out docs/detectors/limits.json --pictures docs/pictures
+    python scripts/measure_limits.py --data DIR --cache DIR
 
 `--data` is the folder of public corpora (docs/data/corpora.md), of which only development posts are read. What the
 heads say before they are decoded together is kept in `--cache`, since the large detector reads tens of posts a second.
+Writes docs/detectors/limits.json, the page's table of doubt and the pictures. Contradictions and long texts are
+measured again only where a detector has another version, or with `--again`.
 """
 
 from __future__ import annotations
@@ -14,24 +15,40 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
+from detector_scores import markdown, score_texts, scorer_of, shown, write_block, write_plot
 
 sys.path.insert(0, str(Path(__file__).parent / "build_embedded"))
 
 from corpora import Post, labelled
 
+from davy import suites
+from davy.core import Metric
+from davy.measure.calibration import calibration_error, fit_temperature, probabilities, risk_by_coverage
+from davy.measure.clusters import cluster_numbers
+from davy.measure.intervals import proportion
 from davy.models import folder as folders
 from davy.models.embedded import weights_folder
 from davy.models.joint_answers import THREAT, JointAnswers
 from davy.models.load import open_folder
+from davy.report.plots import bars, heat
+from davy.report.theme import Plot
 
 NAMES = ("embedded-en", "embedded-en-large")
 CORPORA = {"dynahate": "R1–4 dev", "edos": "EDOS dev", "hatemojibuild": "R5–7 dev"}
+DOUBTS = (
+    *(("hate", "dynahate"), ("hate", "hatemojibuild"), ("type", "hatemojibuild")),
+    *(("sexist", "edos"), ("category", "edos"), ("vector", "edos")),
+)
 LENGTHS = (2_000, 5_000, 10_000, 20_000)
 PLACES = {"start": 0.0, "quarter": 0.25, "middle": 0.5, "three quarters": 0.75, "end": 1.0}
 BAND = (1 / 3, 2 / 3)
+MOST = {"embedded-en-large": 1000}
+"""So many posts of a corpus the large detector reads for calibration and doubt, a fixed sample."""
 
 
 @dataclass
@@ -88,7 +105,7 @@ def figures(said: Answers, posts: list[Post]) -> dict[str, list[float]]:
     corpus = np.array([post.corpus for post in posts])
     found = {}
     asked = [("hate R1–4", "hate", "dynahate"), ("hate R5–7", "hate", "hatemojibuild"), ("EDOS A", "sexist", "edos")]
-    asked += [("EDOS B", "category", "edos"), ("type R5–7", "type", "hatemojibuild")]
+    asked += [("EDOS B", "category", "edos"), ("EDOS C", "vector", "edos"), ("type R5–7", "type", "hatemojibuild")]
     for title, name, where in asked:
         gold = np.array([post.answers.get(name, [-1])[0] for post in posts])
         rows = (corpus == where) & (gold >= 0)
@@ -97,42 +114,62 @@ def figures(said: Answers, posts: list[Post]) -> dict[str, list[float]]:
     return found
 
 
+def doubt_of(confidence: np.ndarray, right: np.ndarray, held_out: Metric) -> dict[str, object]:
+    """Return ECE, what leaving out the unsure answers does, and the risk at each coverage."""
+    unsure = confidence <= BAND[1]
+    coverage, risk = risk_by_coverage(confidence, right)
+    points = np.arange(0.05, 1.001, 0.05)
+    curve = {f"{point:.2f}": round(float(risk[np.searchsorted(coverage, point - 1e-9)]), 4) for point in points}
+    return {
+        "n": len(right), "ECE": held_out.to_dict(4), "unsure": round(float(unsure.mean()), 4),
+        "wrong of all": round(float(1 - right.mean()), 4), "wrong of sure": round(float(1 - right[~unsure].mean()), 4),
+        "wrong of unsure": round(float(1 - right[unsure].mean()), 4) if unsure.any() else None,
+        "risk by coverage": curve,
+    }  # fmt: skip
+
+
 def calibration(said: Answers, posts: list[Post]) -> dict[str, dict[str, object]]:
-    """Return ECE, held out, and what leaving out the unsure answers does, for each yes/no question and corpus."""
+    """Return calibration and doubt for each question and corpus that has its answers."""
     found = {}
-    for name, where in (("hate", "dynahate"), ("hate", "hatemojibuild"), ("sexist", "edos")):
-        rows = [i for i, post in enumerate(posts) if post.corpus == where]
+    for name, where in DOUBTS:
+        rows = np.array([i for i, post in enumerate(posts) if post.corpus == where and name in post.answers])
         gold = np.array([posts[i].answers[name][0] for i in rows])
-        chance = said.blocks[name][rows, 1].astype(np.float64)
-        unsure = (chance >= BAND[0]) & (chance <= BAND[1])
-        wrong = (chance >= said.manifest.thresholds[name]) != (gold == 1)
-        doubt = np.minimum(chance, 1 - chance)
-        order = np.argsort(doubt, kind="stable")
-        risk = np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
-        coverages = [round(share, 2) for share in np.arange(0.1, 1.01, 0.05)]
-        found[f"{name}, {CORPORA[where]}"] = {
-            "n": len(rows), "ECE": round(held_out_error(chance, gold), 4), "unsure": round(float(unsure.mean()), 4),
-            "wrong of all": round(float(wrong.mean()), 4), "wrong of sure": round(float(wrong[~unsure].mean()), 4),
-            "wrong of unsure": round(float(wrong[unsure].mean()), 4),
-            "risk by coverage": {str(c): round(float(risk[max(0, int(c * len(risk)) - 1)]), 4) for c in coverages},
-        }  # fmt: skip
+        block = said.blocks[name][rows].astype(np.float64)
+        parts = np.random.default_rng(3).permutation(len(rows)) % 2
+        is_yes = block[:, 1] >= said.manifest.thresholds.get(name, 0.5)
+        right = (is_yes == (gold == 1)) if block.shape[1] == 2 else block.argmax(1) == gold
+        found[f"{name}, {CORPORA[where]}"] = doubt_of(block.max(1), right, held_out_error(block, gold, parts))
     return found
 
 
-def held_out_error(chance: np.ndarray, gold: np.ndarray) -> float:
-    """Return the ECE over ten bins, each half of the posts by a temperature that fits the other half best."""
-    odds = np.log(chance.clip(1e-7, 1) / (1 - chance).clip(1e-7, 1))
-    half = np.random.default_rng(3).permutation(len(gold)) % 2
-    warm = np.zeros(len(gold))
+def held_out_error(block: np.ndarray, gold: np.ndarray, parts: np.ndarray) -> Metric:
+    """Return the ECE over ten bins, each half of the items by a temperature that fits the other half best.
+
+    Of the probability of yes where there are two labels, of the likeliest label's where there are more.
+    """
+    logs = np.log(block.clip(1e-7))
+    warm = np.zeros_like(block)
     for k in (0, 1):
-        rows = half != k
-        losses = {
-            t: -np.log(np.where(gold[rows] == 1, s := 1 / (1 + np.exp(-odds[rows] / t)), 1 - s).clip(1e-9)).mean()
-            for t in np.arange(0.5, 2.51, 0.05)
-        }
-        warm[half == k] = 1 / (1 + np.exp(-odds[half == k] / min(losses, key=losses.get)))
-    place = np.minimum((warm * 10).astype(int), 9)
-    return sum(abs(warm[place == b].sum() - gold[place == b].sum()) for b in range(10)) / len(gold)
+        warm[parts == k] = probabilities(logs[parts == k], fit_temperature(logs[parts != k], gold[parts != k]))
+    if block.shape[1] == 2:
+        return calibration_error(warm[:, 1], gold)[0]
+    return calibration_error(warm.max(1), warm.argmax(1) == gold)[0]
+
+
+def german_doubt(cache: Path) -> dict[str, dict[str, object]]:
+    """Return calibration and doubt of the German answers on our suites: no German posts here were not learnt from."""
+    found = {}
+    for name in ("emoji-de", "identities-de"):
+        suite = suites.load(name)
+        scores = score_texts("embedded-de", [case.text for case in suite.cases], cache)
+        gold = np.array([case.expected == suite.labels[0] for case in suite.cases])
+        right = scores.flagged["hate"] == gold
+        block = scores.probabilities["hate"].astype(np.float64)
+        parts = cluster_numbers([case.template for case in suite.cases]) % 2
+        # Where every right answer is no, no temperature is best, and the probabilities stand as they are.
+        error = calibration_error(block[:, 1], gold)[0] if gold.all() or not gold.any() else None
+        found[f"hate, {name}"] = doubt_of(block.max(1), right, error or held_out_error(block, gold.astype(int), parts))
+    return found
 
 
 def long_texts(posts: list[Post], data: Path) -> dict[str, dict[str, object]]:
@@ -170,29 +207,70 @@ def long_texts(posts: list[Post], data: Path) -> dict[str, dict[str, object]]:
     return found
 
 
-def draw(path: Path, title: str, lines: dict[str, dict[str, float]], x: str, y: str) -> None:
-    """Write lines as an SVG picture that needs no script and is read in light and dark."""
-    most = max(max(it.values()) for it in lines.values()) * 1.1
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 380" font-family="sans-serif" font-size="14"><rect width="720" height="380" fill="#fff"/><text x="60" y="26" font-size="17">{title}</text>'
+def draw_doubt(record: dict[str, Any], pictures: Path) -> None:
+    """Draw risk by coverage, a small picture a question, a line a detector; and ECE with its intervals."""
+    rows, errors = [], []
+    for name, found in record.items():
+        for question, doubt in found.get("doubt", {}).items():
+            rows += [
+                {"detector": name, "question": question, "answered": float(share), "wrong": risk}
+                for share, risk in doubt["risk by coverage"].items()
+            ]
+            ece = Metric.from_dict(doubt["ECE"])
+            errors.append(Metric(f"{name}: {question}", ece.value, ece.n, ece.low, ece.high, note=ece.note))
+    names = [name for name in record if "doubt" in record[name]]
+    order = list(dict.fromkeys(row["question"] for row in rows))
+    legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300, symbolStrokeWidth=2.5)
+    data: Any = alt.Data
+    chart = alt.Chart(data(values=rows)).mark_line(strokeWidth=2.5).encode(
+        x=alt.X("answered:Q", title="share of posts answered", scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("wrong:Q", title="share wrong"),
+        color=alt.Color("detector:N", scale=alt.Scale(domain=names, range=["$series"]), legend=legend),
+        strokeDash=alt.StrokeDash("detector:N", scale=alt.Scale(domain=names, range=["$dashes"]), legend=legend),
+    ).properties(width=230, height=170).facet(
+        facet=alt.Facet("question:N", sort=order, title=None, header=alt.Header(labelAnchor="start")), columns=3
+    )  # fmt: skip
+    title = "Wrong answers among the surest posts, by how many are answered"
+    write_plot(Plot(chart.to_dict(validate=False), title), pictures, "risk-coverage")
+    title = "Calibration error (ECE), held out"
+    write_plot(bars(errors, title=title, x="mean gap between probability and share", scale=(0, 0.3)), pictures, "ece")
+
+
+def draw_contradictions(record: dict[str, Any], pictures: Path) -> None:
+    """Draw the share of posts whose answers contradict each other, before and after they are decoded together."""
+    shares = []
+    for name in NAMES:
+        for where, found in record[name]["contradictions before, after"].items():
+            for when, count in zip(("before", "after"), found["posts with any"], strict=True):
+                shares.append(proportion(f"{name}, {where}: {when}", count, found["n"]))
+    plot = bars(shares, title="Posts whose answers contradict each other", x="share of posts", scale=(0, 0.25))
+    write_plot(plot, pictures, "contradictions")
+
+
+def draw_long_texts(record: dict[str, Any], pictures: Path) -> None:
+    """Draw how many of twelve long texts are called hateful, by length and by where the hateful post stands."""
+    titles = {"harmless texts flagged": "without the post", **{place: f"at the {place}" for place in PLACES}}
+    titles |= {"quarter": "a quarter in", "middle": "in the middle", "three quarters": "three quarters in"}
+    cells = [
+        (f"{int(length):,} characters", title, float(row[key]))
+        for length, row in record["long texts"].items()
+        if length.isdigit()
+        for key, title in titles.items()
     ]
-    for step in range(6):
-        value = most * step / 5
-        at = 330 - 270 * step / 5
-        parts.append(
-            f'<line x1="60" x2="520" y1="{at}" y2="{at}" stroke="#ddd"/><text x="52" y="{at + 5}" text-anchor="end">{value:.2f}</text>'
-        )
-        parts.append(f'<text x="{60 + 92 * step}" y="350" text-anchor="middle">{step / 5:.1f}</text>')
-    colours = ("#b45309", "#1d4ed8", "#047857", "#7c3aed", "#be123c", "#334155")
-    for (name, points), colour, row in zip(lines.items(), colours, range(9), strict=False):
-        path_of = " ".join(f"{60 + 460 * float(a):.1f},{330 - 270 * b / most:.1f}" for a, b in points.items())
-        parts.append(
-            f'<polyline points="{path_of}" fill="none" stroke="{colour}" stroke-width="2.5"/><text x="530" y="{80 + 24 * row}" fill="{colour}" font-size="12">{name}</text>'
-        )
-    parts.append(
-        f'<text x="290" y="374" text-anchor="middle">{x}</text><text x="16" y="200" transform="rotate(-90 16 200)" text-anchor="middle">{y}</text></svg>'
-    )
-    path.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    title = "Long texts called hateful, of twelve, by where the hateful post stands"
+    write_plot(heat(cells, title=title, digits=0, domain=(0, 12)), pictures, "long-texts")
+
+
+def write_doubt(record: dict[str, Any], page: Path) -> None:
+    """Write the page's table of calibration and doubt."""
+    rows = []
+    for name, found in record.items():
+        for question, doubt in found.get("doubt", {}).items():
+            wrong = (doubt[f"wrong of {it}"] for it in ("all", "sure", "unsure"))
+            shares = ("–" if it is None else f"{it:.3f}" for it in (doubt["unsure"], *wrong))
+            rows.append((name, question, f"{doubt['n']:,}", shown(Metric.from_dict(doubt["ECE"])), *shares))
+    header = ("detector", "question", "n", "ECE", "unsure", "wrong: all", "sure ones", "unsure ones")
+    write_block(page, "doubt", markdown(header, rows))
 
 
 def raw_answers(name: str, posts: list[Post], cache: Path) -> Answers:
@@ -206,47 +284,75 @@ def raw_answers(name: str, posts: list[Post], cache: Path) -> Answers:
     return Answers(folders.read(folder), dict(np.load(path)))
 
 
-def main() -> None:
-    """Measure, write the record and the picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option in ("--data", "--cache", "--out", "--pictures"):
-        parser.add_argument(option, type=Path, required=True)
-    args = parser.parse_args()
-    posts = [post for post in labelled(args.data) if post.part == "dev" and post.corpus in CORPORA]
+def sampled(posts: list[Post], most: int | None) -> list[Post]:
+    """Return at most so many posts of each corpus that has more than twice as many; the same ones each time."""
+    found = []
+    for corpus in CORPORA:
+        rows = [post for post in posts if post.corpus == corpus]
+        if most is not None and len(rows) > 2 * most:
+            rows = [rows[i] for i in sorted(np.random.default_rng(1).permutation(len(rows))[:most])]
+        found += rows
+    return found
+
+
+def decoded_answers(name: str, posts: list[Post], cache: Path) -> Answers:
+    """Return what a detector says, as people get it, corpus by corpus in the posts' order."""
+    blocks: dict[str, np.ndarray] = {}
+    for corpus in CORPORA:
+        rows = [i for i, post in enumerate(posts) if post.corpus == corpus]
+        scores = score_texts(name, [posts[i].text for i in rows], cache)
+        for question, block in scores.probabilities.items():
+            blocks.setdefault(question, np.zeros((len(posts), block.shape[1]), dtype=block.dtype))[rows] = block
+    return Answers(folders.read(weights_folder(name)), blocks)
+
+
+def joint_effect(name: str, posts: list[Post], cache: Path) -> dict[str, Any]:
+    """Return contradictions and macro-F1 before and after the heads are decoded together."""
+    before = raw_answers(name, posts, cache)
+    joint = JointAnswers.of(weights_folder(name), before.manifest)
+    texts = [post.text for post in posts]
+    after = Answers(before.manifest, joint.decode(texts, before.blocks, np.ones(len(posts), dtype=bool)))
     corpus = np.array([post.corpus for post in posts])
-    record: dict[str, object] = {}
-    curves = {}
+    rates = {}
+    for where, title in CORPORA.items():
+        rows = corpus == where
+        kinds = {
+            k: [int(m[rows].sum()) for m in (a, b)]
+            for (k, a), b in zip(contradictions(before).items(), contradictions(after).values(), strict=True)
+        }
+        some = [int(np.any(list(contradictions(it).values()), axis=0)[rows].sum()) for it in (before, after)]
+        rates[title] = {"n": int(rows.sum()), "posts with any": some, **kinds}
+    found = {"macro-F1 before": figures(before, posts), "macro-F1 after": figures(after, posts)}
+    return {"contradictions before, after": rates, **found}
+
+
+def main() -> None:
+    """Measure, write the record, the page's table and the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for option in ("--data", "--cache"):
+        parser.add_argument(option, type=Path, required=True)
+    parser.add_argument("--docs", type=Path, default=Path(__file__).parents[1] / "docs")
+    parser.add_argument("--again", action="store_true", help="measure contradictions and long texts again, too")
+    args = parser.parse_args()
+    pictures, page, out = args.docs / "pictures", args.docs / "detectors/limits.md", args.docs / "detectors/limits.json"
+    known = json.loads(out.read_text("utf-8")) if out.is_file() and not args.again else {}
+    posts = [post for post in labelled(args.data) if post.part == "dev" and post.corpus in CORPORA]
+    record: dict[str, Any] = {}
     for name in NAMES:
-        before = raw_answers(name, posts, args.cache)
-        joint = JointAnswers.of(weights_folder(name), before.manifest)
-        texts = [post.text for post in posts]
-        after = Answers(before.manifest, joint.decode(texts, before.blocks, np.ones(len(posts), dtype=bool)))
-        rates = {}
-        for where, title in CORPORA.items():
-            rows = corpus == where
-            kinds = {
-                k: [int(m[rows].sum()) for m in (a, b)]
-                for (k, a), b in zip(contradictions(before).items(), contradictions(after).values(), strict=True)
-            }
-            some = [int(np.any(list(contradictions(it).values()), axis=0)[rows].sum()) for it in (before, after)]
-            rates[title] = {"n": int(rows.sum()), "posts with any": some, **kinds}
-        doubts = calibration(after, posts)
-        record[name] = {
-            "version": before.manifest.version, "contradictions before, after": rates,
-            "macro-F1 before": figures(before, posts), "macro-F1 after": figures(after, posts), "doubt": doubts,
-        }  # fmt: skip
-        curves |= {f"{name}: {key}": it["risk by coverage"] for key, it in doubts.items()}
-    draw(
-        args.pictures / "risk-coverage.svg",
-        "Wrong answers among the surest posts",
-        curves,
-        "share of posts answered",
-        "share wrong",
-    )
-    args.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    record["long texts"] = long_texts(posts, args.data)
-    args.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps(record, indent=1, ensure_ascii=False))
+        version = scorer_of(name).version
+        same = known.get(name, {}) if known.get(name, {}).get("version") == version else {}
+        kept = {key: value for key, value in same.items() if key not in ("version", "doubt")}
+        some = sampled(posts, MOST.get(name))
+        doubts = calibration(decoded_answers(name, some, args.cache), some)
+        record[name] = {"version": version, **(kept or joint_effect(name, posts, args.cache)), "doubt": doubts}
+    record["embedded-de"] = {"version": scorer_of("embedded-de").version, "doubt": german_doubt(args.cache)}
+    same = known.get("embedded-en", {}).get("version") == record["embedded-en"]["version"]
+    draw_doubt(record, pictures)
+    write_doubt(record, page)
+    draw_contradictions(record, pictures)
+    record["long texts"] = known["long texts"] if same else long_texts(posts, args.data)
+    draw_long_texts(record, pictures)
+    out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

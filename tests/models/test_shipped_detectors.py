@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from davy.core import UserError
 from davy.models import embedded
+from davy.models import folder as folders
 from davy.models.cascade_screen import as_cascade
 from davy.models.embedded import as_one_by_one, shipped_names, weights_folder
 from davy.models.load import load
@@ -52,6 +54,13 @@ def test_without_its_package_the_large_detector_says_how_to_get_it(monkeypatch):
             load(name)
     assert "embedded-en-large" not in shipped_names()
     assert load("embedded").score(pl.DataFrame({"text": ["hi"]})).verdicts() == ["none"]
+
+
+def test_the_last_release_on_record_is_what_ships():
+    """A new detector needs a row in docs/detectors/history.md: python scripts/measure_history.py."""
+    record = json.loads((Path(__file__).parents[2] / "docs/detectors/history.json").read_text("utf-8"))
+    last = {row["detector"]: row["version"] for row in record}  # oldest first
+    assert last == {name: folders.read(weights_folder(name)).version for name in shipped_names()}
 
 
 def test_the_documented_card_is_the_card_in_the_folder():
