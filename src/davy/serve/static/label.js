@@ -1,11 +1,9 @@
 /* The labelling page by keyboard: which questions apply, which key means what, where the focus goes.
    Nothing here is needed to answer: without this file the form posts and comes back with what is still open. */
 
+import { choosingKeys, keysAreOff, showLetters, usualOf } from "./key_letters.js";
+
 const root = document.documentElement;
-const letters = JSON.parse(root.dataset.letters ?? "{}"); // usual letter of a command → the one that this person chose
-const letterOf = (usual) => letters[usual] ?? usual;
-const usualOf = (key) => Object.keys(COMMANDS).find((usual) => letterOf(usual) === key);
-const keysAreOff = root.classList.contains("no-keys");
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 const form = () => $("#answer");
@@ -61,13 +59,10 @@ function current() {
   return open.find((set) => !isAnswered(set)) ?? open.find((set) => !$("input:checked", set)) ?? open.at(-1);
 }
 
-/* Labels are chosen by digits, then by every letter that is no command. */
-const CHOOSING = () => `123456789${[..."abcdefghijklmnopqrstuvwxyz"].filter((letter) => !usualOf(letter)).join("")}0`;
-
 function keysOf(set) {
   if (keysAreOff) return new Map();
   const all = inputs(set);
-  const keys = CHOOSING();
+  const keys = choosingKeys(COMMANDS);
   const first = all.length > keys.length ? all.filter((it) => "priority" in it.closest(".option").dataset) : all;
   return new Map((first.length ? first : all).slice(0, keys.length).map((input, place) => [input.closest(".option").dataset.digit ?? keys[place], input]));
 }
@@ -210,7 +205,7 @@ document.addEventListener("keydown", (event) => {
   if (event.repeat || keysAreOff) return;
   const set = form() && current();
   const input = set && keysOf(set).get(key);
-  const command = usualOf(key);
+  const command = usualOf(COMMANDS, key);
   if (command !== "r" && key.length === 1) disarm();
   if (input) choose(input);
   else if (command) COMMANDS[command]();
@@ -296,19 +291,11 @@ function begin(swapped) {
   else if (path !== location.pathname) history.replaceState({}, "", path);
   refresh();
   unblur();
-  showLetters();
+  showLetters(COMMANDS);
   measurePost();
   if (beside() && $("#guide > details")) $("#guide > details").open = true;
   if (swapped) { $("#said").classList.remove("asks"); scrollTo(0, beside() ? 0 : $(".strip")?.offsetTop ?? 0); (sheet.querySelector(".wrong")?.closest("fieldset")?.querySelector("input:not([type=hidden])") ?? $("#post")).focus({ preventScroll: true }); }
   document.dispatchEvent(new CustomEvent("davy:sheet"));
-}
-
-/* Hints show the letters that this person chose. */
-function showLetters() {
-  for (const hint of $$("#sheet kbd, #guide kbd, #keys kbd").filter((it) => !it.closest(".option"))) {
-    hint.dataset.usual ??= hint.textContent;
-    if (Object.hasOwn(COMMANDS, hint.dataset.usual)) hint.textContent = letterOf(hint.dataset.usual);
-  }
 }
 
 /* The post stays in view above the questions: what scrolls to a question must know how tall it is. */
