@@ -20,8 +20,8 @@ PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 CHROMIUM = "/usr/bin/chromium"
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 LARGEST = 150_000
-TEXT = "The whole lot of you are grumblefops, and so is every dimplewick from over the river."
-GERMAN = "Diese Murrköpfe von der anderen Flussseite gehören alle ausgewiesen."
+TEXT = "Women at the town meeting talk and talk and never say one thing worth hearing."
+GERMAN = "Weiber gehören nicht in die Feuerwehr, die heulen beim ersten Funken."
 
 
 @contextmanager
@@ -42,9 +42,10 @@ def demo() -> Iterator[str]:
 def opened(browser: Browser, url: str, role: str, **options: Any) -> Page:
     """Return a tab that is signed in with a role of the demo."""
     page = browser.new_context(base_url=url, **options).new_page()
+    page.set_default_timeout(90_000)
     page.goto("/sign-in")
     page.locator("table button").nth(["admin", "expert", "annotator"].index(role)).click()
-    page.wait_for_url(f"{url}/")
+    page.wait_for_url(f"{url}/", timeout=90_000)
     return page
 
 
@@ -52,9 +53,11 @@ def score(page: Page, text: str) -> None:
     """Score a text on its page and wait for the result."""
     page.goto("/score")
     page.fill("#text", text)
+    page.locator("#explain").check()
     page.locator("form.score button.primary").click()
-    page.locator(".answers").wait_for()
+    page.locator("#result .card").first.wait_for()
     page.evaluate("document.activeElement.blur()")
+    page.evaluate("document.querySelector('#text').scrollIntoView()")
     page.mouse.move(0, 0)
 
 
@@ -76,8 +79,6 @@ def take(browser: Browser, url: str) -> None:
     desktop: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, "locale": "en", "color_scheme": "light"}
     page = opened(browser, url, "admin", **desktop)
     save(page, "home")
-    score(page, TEXT)
-    save(page, "score")
     page.goto("/posts?kind=meme")
     page.locator(".picture img").last.wait_for()
     page.wait_for_load_state("networkidle")
@@ -91,13 +92,14 @@ def take(browser: Browser, url: str) -> None:
     page.locator("#invitation-link").evaluate("it => it.textContent = 'https://davy.example.org/invitation/gXk4…'")
     save(page, "people")
 
-    page.goto("/projects/am-fluss/watch")
-    save(page, "watching")
     page.goto("/challenges/lamp-cup/board")
     save(page, "board")
+    tall(browser, url, desktop)
     enter(browser, url, desktop)
 
-    dark = opened(browser, url, "expert", **{**desktop, "color_scheme": "dark"})
+    dark = opened(
+        browser, url, "expert", **{**desktop, "color_scheme": "dark", "viewport": {"width": 1280, "height": 1180}}
+    )
     dark.locator("footer button[value=de]").click()
     dark.wait_for_load_state()
     score(dark, GERMAN)
@@ -107,7 +109,37 @@ def take(browser: Browser, url: str) -> None:
     phone.goto("/posts?label=hateful")
     save(phone, "posts-phone")
     label(browser, url, desktop)
+    settle(browser, url, desktop)
     memes(browser, url, desktop)
+
+
+def tall(browser: Browser, url: str, desktop: dict[str, Any]) -> None:
+    """Take the pages whose best part is further down: a scored text, a project's progress, a calibration, a check."""
+    page = opened(browser, url, "admin", **{**desktop, "viewport": {"width": 1280, "height": 1180}})
+    score(page, TEXT)
+    save(page, "score")
+    page.goto("/projects/mill-valley/watch")
+    save(page, "watching")
+    page.goto("/projects/am-fluss/phases/2a")
+    save(page, "calibration")
+    check(page)
+
+
+def check(page: Page) -> None:
+    """Take the report of the check that the demo ran."""
+    page.goto("/projects/mill-valley/train/runs")
+    page.locator("table").get_by_role("link", name="Check").first.click()
+    page.wait_for_url("**/train/runs/*")
+    save(page, "check")
+
+
+def settle(browser: Browser, url: str, desktop: dict[str, Any]) -> None:
+    """Take a case before the expert: what three people answered, under letters, and what she has chosen so far."""
+    page = opened(browser, url, "expert", **{**desktop, "viewport": {"width": 1280, "height": 1000}})
+    page.goto("/projects/mill-valley/expert")
+    page.get_by_role("button", name="Settle the next case").click()
+    page.locator("#post").wait_for()
+    save(page, "adjudication")
 
 
 def memes(browser: Browser, url: str, desktop: dict[str, Any]) -> None:

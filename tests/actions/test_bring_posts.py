@@ -87,3 +87,12 @@ def test_a_file_that_is_no_utf8_is_taken_for_what_windows_writes(tmp_path):
     assert bring_posts.read_table(path, "cp1252")["text"].to_list() == ["Grüße €5"]
     path.write_text("text\nGrüße\n")
     assert bring_posts.encoding_of(path) == "utf-8"
+
+
+def test_texts_beside_pictures_that_only_some_rows_have_are_asked_for():
+    rows = pl.DataFrame(
+        {"nr": ["1", "2"], "what they wrote": ["a long sentence", "another one"], "picture": ["", "a.png"]}
+    )
+    look = bring_posts.look_at(rows, None)
+    assert (look.sure, look.guess.text, look.guess.image) == (False, "what they wrote", "picture")
+    assert bring_posts.look_at(rows.filter(pl.col("picture") != ""), None).sure

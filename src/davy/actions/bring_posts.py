@@ -100,15 +100,17 @@ def look_at(rows: pl.DataFrame, scheme: Scheme | None) -> TableLook:
     columns = tuple(rows.columns)
     text = _named(columns, (*TEXT_NAMES, *GERMAN_TEXTS))
     image = _named(columns, IMAGE_NAMES)
+    # Where some rows have no picture, their texts are in a column of another name, and its sender says which.
+    pictured = image is not None and bool((rows[image].cast(pl.String).fill_null("") != "").all())
     guess = PostChoices(
-        text=text or (None if image else _longest(rows)),
+        text=text or (None if pictured else _longest(rows)),
         id=_named(columns, ID_NAMES),
         image=image if image != text else None,
         lang=_named(columns, LANG_NAMES),
         gold=_gold_columns(columns, scheme),
     )
     first = tuple(tuple(_cell(value) for value in row) for row in rows.head(SHOWN_ROWS).iter_rows())
-    return TableLook(columns, rows.height, first, guess, sure=bool(text or image))
+    return TableLook(columns, rows.height, first, guess, sure=text is not None or pictured)
 
 
 def posts_from(rows: pl.DataFrame, chosen: PostChoices, *, stem: str) -> BroughtPosts:

@@ -61,7 +61,7 @@ def build(folder: Path) -> str:
         demo_rounds.add_rounds(store, people, _folder(), target, source, files)
         demo_challenge.add_challenge(store, people, _folder())
         demo_memes.add_memes(store, people, _folder())
-        demo_detector.add_detector(store, people, files)
+        demo_detector.add_detector(store, people, _folder(), files, source)
     return url
 
 

@@ -103,8 +103,9 @@ def add(db: Connection, people: Mapping[str, str], folder: Path) -> None:
             if days == today:
                 _talk(db, teams[name], days, *said)
     for team in teams.values():
-        with _days_ago(1):
+        with _days_ago(1, 7200):
             _decide(db, team)
+            monitoring.save_snapshot(db, phases.of_project(db, team.project.id)[-1].id)
             messages.announce(db, team.project.id, _WELCOME[team.project.id], by=team.manager)
         events.record(db, by=events.SYSTEM, what="demo made", about=f"project {team.project.id}")
 
@@ -133,6 +134,7 @@ def _team(db: Connection, file: Path, rows: list[dict[str, Any]], people: Mappin
     for member in team.values():
         members.consent(db, project.id, member.user)
     team["jane"] = members.add(db, project.id, people["jane"], ["expert", "wellbeing"], by=manager)
+    members.consent(db, project.id, people["jane"])
     if himself := members.get(db, project.id, manager):
         team["humphry"] = himself
     members.add(db, project.id, people["michael"], ["annotator"], by=manager, pool="new")
