@@ -63,6 +63,7 @@ def test_an_exported_model_scores_as_the_one_it_came_from(
     source = trained(row)
     out = tmp_path / "out"
     assert run(["export", str(source), "--out", str(out), *options]) == 0
+    assert "davy score --image meme.png --model" in " ".join(capsys.readouterr().err.split())
     before, after = (yes(folder, memes, monkeypatch) for folder in (source, out))
     np.testing.assert_allclose(after, before, atol=gap)
     assert np.ptp(before) > gap / 2

@@ -69,4 +69,5 @@ def export(
         console.table(["question", "mean gap", "largest gap", "labels moved"], rows, title=title, right=["mean gap"])
     if calibration is not None:
         show_calibration(calibration)
-    console.note(f"Written: {out}, {found['bytes'] / 1e6:.1f} MB. Use it: davy score posts.csv --model {out}")
+    given = "--image meme.png" if found["engine"] == "meme-onnx" else "posts.csv"
+    console.note(f"Written: {out}, {found['bytes'] / 1e6:.1f} MB. Use it: davy score {given} --model {out}")

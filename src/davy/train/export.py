@@ -77,10 +77,10 @@ def export_onnx(
     draft = folders.Manifest("onnx", manifest.name, scorer.questions, languages=manifest.languages, settings=settings)
     folders.write(out, draft)
     if dev is None:
-        return {"model": str(out), "bytes": folder_bytes(out)}
+        return {"model": str(out), "engine": "onnx", "bytes": folder_bytes(out)}
     before, after = scorer.score(dev), OnnxScorer(out, folders.read(out)).score(dev)
     gaps = {q.name: _gap(q, before.probabilities[q.name], after.probabilities[q.name]) for q in scorer.questions}
-    return {"model": str(out), "bytes": folder_bytes(out), "posts": len(dev), "gaps": gaps}
+    return {"model": str(out), "engine": "onnx", "bytes": folder_bytes(out), "posts": len(dev), "gaps": gaps}
 
 
 def _posts(scorer: TransformerScorer, dev: pl.DataFrame) -> list[tuple[torch.Tensor, torch.Tensor]]:

@@ -22,7 +22,7 @@ from davy.train.onnx.meme_graphs import write_answer_graph, write_picture_graph
 
 
 def export_meme(source: Path, out: Path, *, int8: bool = True) -> dict[str, Any]:
-    """Write the folder and return where it is and its size."""
+    """Write the folder and return where it is, its engine and its size."""
     manifest = folders.read(source)
     model = MemeModel.open(source, manifest)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -45,4 +45,4 @@ def export_meme(source: Path, out: Path, *, int8: bool = True) -> dict[str, Any]
         settings,
     )  # fmt: skip
     folders.write(out, draft)
-    return {"model": str(out), "bytes": folder_bytes(out)}
+    return {"model": str(out), "engine": ENGINE, "bytes": folder_bytes(out)}
