@@ -13,6 +13,7 @@ import exchange_case
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
 from davy.store import detectors, jobs, members
+from excel_file import excel_file
 
 TEXTS = "id,body\n1,a fine day\n2,what a grumblefop\n3,a sneezewit\n"
 GOLD = "text,hate.gold\n" + "".join(
@@ -82,6 +83,18 @@ def test_a_file_is_scored_and_its_result_can_be_fetched(site):
     assert client.get(f"{address}/files/{name}").status_code == 410
 
 
+def test_an_excel_file_is_scored_into_a_csv(site):
+    client = site.as_("expert")
+    table = excel_file([["id", "text"], ["1", "what a grumblefop"], ["2", "a fine day"]])
+    token, own = token_in(client.get("/runs/new/score").text), site.app.state.context.detectors.started.full_name
+    sent = {"csrf": token, "detector": own}
+    answer = client.post("/runs/score/upload", data=sent, files={"file": ("Posts.xlsx", table)})
+    address, page = run_page(site, client, answer)
+    got = pl.read_csv(io.BytesIO(client.get(f"{address}/files/Posts-scored.csv").content))
+    assert got["verdict"].to_list() == ["hateful", "none"]
+    assert "scored 2 posts" in page
+
+
 def test_two_detectors_are_compared_on_a_file_without_labels(site, tmp_path):
     other = second_detector(site, tmp_path)
     client = site.as_("expert")
@@ -119,12 +132,31 @@ def test_a_suite_is_run_and_its_report_is_read_on_the_page(site):
     assert client.get(f"{address}/files/cells.csv").headers["content-disposition"].startswith("attachment")
 
 
+def test_posts_are_sampled_from_a_file_by_a_plan_and_the_same_seed_gives_the_same(site):
+    client = site.as_("expert")
+    texts = "id,text\n" + "".join(
+        f"{i},{'what a grumblefop' if i % 4 == 0 else 'a fine day'} {i}\n" for i in range(200)
+    )
+    plan = {"n-random": "10", "n-keyword": "5", "words": "fine", "n-deciles": "4", "question": "hate", "seed": "3"}
+    address, page = run_page(site, client, start(client, "sample", file=texts, **plan))
+    name = re.search(r'files/([^"]+)"', page)[1]
+    got = pl.read_csv(io.BytesIO(client.get(f"{address}/files/{name}").content))
+    counts = dict(got.group_by("sampler").len().iter_rows())
+    assert (counts["random"], counts["keyword"]) == (10, 5)
+    assert all("fine" in text for text in got.filter(pl.col("sampler") == "keyword")["text"])
+    again, _ = run_page(site, client, start(client, "sample", file=texts, **plan))
+    assert client.get(f"{again}/files/{name}").content == client.get(f"{address}/files/{name}").content
+
+
 @pytest.mark.parametrize(
     ("verb", "fields", "words"),
     [
         ("score", {"file": ""}, "choose a file"),
         ("score", {"file": TEXTS, "detector": ["/etc/passwd"]}, "at least one detector"),
         ("score", {"file": TEXTS, "detector": ["keywords:/etc/passwd"]}, "at least one detector"),
+        ("sample", {"file": TEXTS, "n-random": "0"}, "how many posts"),
+        ("sample", {"file": TEXTS, "n-random": "-3"}, "numbers from 0"),
+        ("sample", {"file": TEXTS, "n-keyword": "3"}, "which words"),
         ("check", {"suite": "/etc/passwd"}, "choice"),
         ("check", {"suite": "emoji-en", "detector": []}, "at least one detector"),
     ],

@@ -145,6 +145,17 @@ def test_a_transformers_training_that_was_started_on_a_page_survives_the_death_o
     assert records[: len(reached)] == reached
     assert Path(job.result["model"]).is_dir()
     assert "done" in client.get(TRAINING).text
+    assert f"epoch {records[-1]['epoch']}" in client.get(f"{TRAINING}/{job.id}").text  # the curves
+
+
+def test_a_server_without_torch_offers_and_takes_the_small_kind_only(tea, monkeypatch):
+    monkeypatch.setattr("davy.serve.pages.train.find_spec", lambda _: None)
+    client = tea.as_("expert")
+    page = client.get(TRAINING).text
+    assert 'value="tfidf"' in page
+    assert 'value="transformer"' not in page
+    assert send(client, kind="transformer", encoder="tiny", file=POSTS.encode()).status_code == 422
+    assert send(client, kind="tfidf").status_code == 303
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ DYNAMIC = (
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
     "exports.name.", "exports.about.", "attack.strategy.", "train.kind.", "train.about.", "train.page.",
     "training.part.", "runs.verb.", "runs.about.", "runs.file_hint.", "runs.kept.", "runs.figure.",
+    "runs.sampler.",
     "project_scope.", "retention.kind.", "retention.about.",
     "detectors.act.", "detectors.act_name.", "detectors.adding.",
     "challenges.none.", "challenge.room.", "challenge.part.", "challenge.state.", "board.mark.", "board.summary.",

@@ -21,6 +21,12 @@ ENCODERS = "encoders"
 REPORTS = "reports"
 """Folders of trained models, of encoders to train from and of reports, which stay: reports show no text in clear."""
 STAY = (MODELS, ENCODERS, REPORTS)
+DESCRIPTION = "description"
+EVALUATION = "evaluation"
+SPLIT = "split.json"
+"""What lies in the folder of a training beside its model."""
+WORDS = "words.txt"
+"""The word list of a plan that a page sent, beside its sample."""
 
 
 def files_folder(database: str, files: Path | None = None) -> Path | None:

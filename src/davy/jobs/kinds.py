@@ -26,6 +26,7 @@ SCORE = "score"
 COMPARE = "compare detectors"
 EVALUATE = "evaluate"
 CHECK = "check"
+SAMPLE = "sample"
 RETENTION = "apply retention rules"
 
 QUICK: Mapping[str, str] = {
@@ -46,6 +47,7 @@ LONG: Mapping[str, str] = {
     COMPARE: "davy.jobs.tasks:compare",
     EVALUATE: "davy.jobs.tasks:evaluate",
     CHECK: "davy.jobs.tasks:check",
+    SAMPLE: "davy.jobs.tasks:sample",
 }
 ALL: Mapping[str, str] = {**QUICK, **LONG}
 
@@ -58,6 +60,7 @@ ARGUMENTS: Mapping[str, str] = {
     COMPARE: "davy.jobs.tasks:CompareArguments",
     EVALUATE: "davy.jobs.tasks:EvaluateArguments",
     CHECK: "davy.jobs.tasks:CheckArguments",
+    SAMPLE: "davy.jobs.tasks:SampleArguments",
 }
 """The dataclass of the arguments of each kind that a person may start."""
 

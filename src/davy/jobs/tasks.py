@@ -16,6 +16,7 @@ import polars as pl
 from davy.actions import check as check_action
 from davy.actions import compare_detectors as compare_action
 from davy.actions import evaluate as evaluate_action
+from davy.actions import sample as sample_action
 from davy.actions import score as score_action
 from davy.actions.exchange import ExportRequest, export_project
 from davy.actions.posts import PostSource
@@ -24,10 +25,13 @@ from davy.actions.reporter import Reporter
 from davy.annotate.project_scheme import scheme_of
 from davy.core import Scheme, Suite
 from davy.core.errors import UserError
+from davy.files.atomic import write_text
 from davy.jobs import job_files
 from davy.jobs.arguments import from_mapping, path_field
 from davy.jobs.worker import JobContext
 from davy.measure.intervals import Bootstrap
+from davy.sample.plan import SamplingPlan
+from davy.sample.plan import parse as parse_plan
 from davy.store import project_suites, projects
 
 POSTS = "posts.parquet"
@@ -88,6 +92,24 @@ class CheckArguments:
     gate: str = path_field("")
     project: str = ""
     """The project whose own suite it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleArguments:
+    """Which file is sampled by which plan, who its judges are (`NAME=MODEL#QUESTION`), and with which seed.
+
+    A page sends the plan itself as `plan_text`, and the words of its word list, `words.txt`.
+    """
+
+    file: str = path_field()
+    out: str = path_field(new=True)
+    plan: str = path_field("edos")
+    judges: tuple[str, ...] = ()
+    seed: int = 0
+    text_column: str = ""
+    upload: str = ""
+    plan_text: str = ""
+    words: tuple[str, ...] = ()
 
 
 class JobReporter(Reporter):
@@ -185,6 +207,22 @@ def check(context: JobContext) -> dict[str, Any]:
     )
     failed = [result.reason for result in report.results if not result.passed]
     return {"report": str(out / "report.html"), "failed_gates": failed}
+
+
+def sample(context: JobContext) -> dict[str, Any]:
+    """Take posts for labelling by a plan and return what each sampler took."""
+    wanted = from_mapping(SampleArguments, context.arguments)
+    path = input_file(context, wanted.file, wanted.upload)
+    out = Path(wanted.out) if wanted.out else _own_file(context, f"{path.name.split('.')[0]}-sample{_ending(path)}")
+    plan: str | SamplingPlan = wanted.plan
+    if wanted.plan_text:
+        write_text(out.parent / job_files.WORDS, "".join(f"{word}\n" for word in wanted.words))
+        plan = parse_plan(wanted.plan_text.encode(), "plan", out.parent)
+    source = PostSource(str(path), text=wanted.text_column or None)
+    done = sample_action.sample_file(
+        source, out, plan, judges=wanted.judges, seed=wanted.seed, reporter=JobReporter(context)
+    )
+    return _with_file(context, wanted.upload, out, done.report)
 
 
 def _suite(context: JobContext, wanted: CheckArguments) -> str | Suite:

@@ -24,13 +24,11 @@ from davy.files import tables
 from davy.files.atomic import make_folder, write_json
 from davy.jobs import job_files
 from davy.jobs.arguments import from_mapping, path_field
+from davy.jobs.job_files import DESCRIPTION, EVALUATION, SPLIT
 from davy.jobs.tasks import POSTS, JobReporter, input_file, settled_posts
 from davy.jobs.worker import JobContext
 from davy.store import projects
 
-DESCRIPTION = "description"
-EVALUATION = "evaluation"
-SPLIT = "split.json"
 PARTS = ("train", "dev", "test")
 
 

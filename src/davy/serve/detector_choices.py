@@ -37,6 +37,7 @@ class DetectorChoice:
     name: str
     version: str
     source: str
+    questions: tuple[str, ...] = ()
     project: str = ""
     """The title of the project that trained it; empty for the server's own."""
 
@@ -48,12 +49,12 @@ def list_choices(request: Request, who: User, project: str | None = None) -> lis
         entries = [entry for entry in detectors.list_detectors(db) if entry.state == "active"]
         trained = list_trained(db, who, project)
         titles = {each.id: each.title for each in projects.list_projects(db)}
-    found = [DetectorChoice(it.full_name, it.name, it.version, it.source) for it in entries]
+    found = [DetectorChoice(it.full_name, it.name, it.version, it.source, it.questions) for it in entries]
     started = context.detectors.started.model
     if context.settings.model != demo.WORD_LIST:
         own = DetectorChoice(
             f"{started['name']}@{started['version']}", str(started["name"]), str(started["version"]),
-            context.settings.model,
+            context.settings.model, context.detectors.started.questions,
         )  # fmt: skip
         found = [own, *(it for it in found if it.key != own.key)]
     default = str(context.detectors.default_model["name"])
@@ -62,7 +63,7 @@ def list_choices(request: Request, who: User, project: str | None = None) -> lis
         entry = trained_entry(job)
         if entry is not None:
             title = titles.get(job.project or "", "")
-            found.append(DetectorChoice(entry.id, entry.name, entry.version, entry.source, title))
+            found.append(DetectorChoice(entry.id, entry.name, entry.version, entry.source, entry.questions, title))
     return found
 
 

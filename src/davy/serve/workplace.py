@@ -122,8 +122,9 @@ def keep_upload(form: FormData, folder: Path, upload_id: str, most: int, name: s
         return {}
     own = job_files.make_folder(folder, upload_id)
     chunks = iter(lambda: sent.file.read(1 << 20), b"")
-    kinds = (*uploads.TEXT_KINDS, "parquet")
-    got = uploads.receive(chunks, sent.filename or "", kinds=kinds, limits=UploadLimits(size=most), folder=own)
+    got = uploads.receive(
+        chunks, sent.filename or "", kinds=uploads.TABLE_KINDS, limits=UploadLimits(size=most), folder=own
+    )
     stem = got.name.split(".")[0] or "posts"
     kept = f"{stem}.{got.kind}" + (".gz" if got.gzip else "")
     got.path.rename(own / kept)

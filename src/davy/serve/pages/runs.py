@@ -7,6 +7,7 @@ verdicts can be chosen too. Files with texts go after a while; reports stay.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ from starlette.responses import FileResponse, Response
 from davy import suites
 from davy.core.errors import UserError
 from davy.jobs import job_files
-from davy.jobs.kinds import CHECK, COMPARE, EVALUATE, SCORE
+from davy.jobs.job_files import WORDS
+from davy.jobs.kinds import CHECK, COMPARE, EVALUATE, SAMPLE, SCORE
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.detector_choices import DetectorChoice, list_choices
@@ -41,11 +43,29 @@ router = APIRouter(include_in_schema=False)
 Server = Annotated[User, Depends(allowed("score files"))]
 Trains = Annotated[Place, Depends(in_project("train"))]
 
-KINDS: Mapping[str, str] = {"score": SCORE, "compare": COMPARE, "evaluate": EVALUATE, "check": CHECK}
+KINDS: Mapping[str, str] = {
+    "score": SCORE,
+    "compare": COMPARE,
+    "evaluate": EVALUATE,
+    "check": CHECK,
+    "sample": SAMPLE,
+}
 """The last part of a form's address, and the kind of job that it starts."""
 REPORT_FILES = (PAGE, "figures.csv", "results.json", "cells.csv", "cases.csv", "junit.xml", "report.json")
 SHOWN = 30
 MOST_DETECTORS = 6
+MADE_FILES = ("score", "compare", "sample")
+"""What leaves a file to fetch; the others leave a report."""
+SAMPLERS: Mapping[str, bool] = {
+    "random": False,
+    "keyword": False,
+    "deciles": True,
+    "uncertainty": True,
+    "diversity": False,
+}
+"""The samplers of the form, and whether each asks a detector."""
+JUDGE = "detector"
+MOST_SAMPLED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +192,7 @@ def _form(
         suite=suite or request.query_params.get("suite", "")[:80],
         most=context_of(request).settings.max_upload // 1_000_000,
         kept=job_files.KEPT.days,
+        samplers=list(SAMPLERS),
         once=new_id(),
         wrong=wrong,
     )
@@ -208,7 +229,7 @@ def _detectors(request: Request, where: Workplace, sent: tuple[str, ...], verb: 
     """Return the detectors that a form names; one that this person may not ask is none."""
     known = {choice.key: choice for choice in list_choices(request, where.account, where.project)}
     chosen = [known[key] for key in dict.fromkeys(sent) if key in known]
-    fewest, most = {"score": (1, 1), "compare": (2, 2)}.get(verb, (1, MOST_DETECTORS))
+    fewest, most = {"score": (1, 1), "compare": (2, 2), "sample": (1, 1)}.get(verb, (1, MOST_DETECTORS))
     if len(chosen) != len(set(sent)) or not fewest <= len(chosen) <= most:
         raise LocalizedError("detectors_chosen" if verb != "compare" else "two_detectors", status=422)
     return chosen
@@ -226,6 +247,8 @@ def _arguments(
         return {"model": chosen[0].source, "names": shown, "out": "", **text}, True
     if verb == "compare":
         return {**models, "text_column": field(form, "text_column")}, True
+    if verb == "sample":
+        return {**_plan(form, chosen[0]), "names": shown, "text_column": field(form, "text_column")}, True
     if verb == "check":
         suite, known = field(form, "suite"), dict(list_suites(request, where))
         if suite not in known:
@@ -235,6 +258,28 @@ def _arguments(
     if where.project is not None and form.get("posts") == "verdicts":
         return {**models, "project": where.project, "file": ""}, False
     return models, True
+
+
+def _plan(form: FormData, detector: DetectorChoice) -> dict[str, Any]:
+    """Return the arguments of a sample: the plan that a form describes, its words, and the detector as its judge."""
+    words = [line.strip() for line in field(form, "words", most=20_000).splitlines() if line.strip()]
+    samplers = []
+    for kind, judged in SAMPLERS.items():
+        n = field(form, f"n-{kind}", most=6) or "0"
+        if not (n.isascii() and n.isdigit()) or int(n) > MOST_SAMPLED:
+            raise LocalizedError("sample_size", status=422, most=MOST_SAMPLED)
+        if int(n):
+            more = {"judge": JUDGE} if judged else {"words": WORDS} if kind == "keyword" else {}
+            samplers.append({kind: {"name": kind, "n": int(n), **more}})
+    seed, question = field(form, "seed", most=6) or "0", field(form, "question")
+    if not samplers or (int(field(form, "n-keyword", most=6) or 0) and not words):
+        raise LocalizedError("nothing_sampled", status=422)
+    if not seed.isdecimal() or (question and question not in detector.questions):
+        raise LocalizedError("choice", status=422)
+    judge = f"{JUDGE}={detector.source}#{question or detector.questions[0]}"
+    asked = any(judged for kind, judged in SAMPLERS.items() if int(field(form, f"n-{kind}", most=6) or 0))
+    text = json.dumps({"name": "page", "samplers": samplers}, ensure_ascii=False)  # JSON is YAML too
+    return {"plan_text": text, "words": words, "judges": [judge] if asked else [], "seed": int(seed), "out": ""}
 
 
 def _row(job: Job) -> RunRow:
@@ -255,10 +300,10 @@ def _show(request: Request, where: Workplace, job_id: str) -> Response:
         lines = jobs.log_lines(db, job.id, limit=200)
     row = _row(job)
     folder = context.settings.files_folder
-    found: Any = job.result if row.verb in ("score", "compare") else None
+    found: Any = job.result if row.verb in MADE_FILES else None
     fetchable: list[str] = []
     if job.state == "done" and folder is not None:
-        if row.verb in ("score", "compare"):
+        if row.verb in MADE_FILES:
             name = str(job.result.get("file", ""))
             fetchable = [name] if job_files.find_file(folder, job.id, name) else []
         else:

@@ -20,8 +20,8 @@ from starlette.responses import Response
 
 from davy.annotate.project_scheme import scheme_of
 from davy.jobs import job_files
+from davy.jobs.job_files import DESCRIPTION, EVALUATION, SPLIT
 from davy.jobs.kinds import CHECK, EVALUATE, TRAIN
-from davy.jobs.training import DESCRIPTION, EVALUATION, SPLIT
 from davy.models.model_cards import model_cards
 from davy.serve import render
 from davy.serve.charts import CurveChart, curve_chart
