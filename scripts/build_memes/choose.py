@@ -1,18 +1,16 @@
 """Choose what ships: text alone, or picture and text, by HarMeme.
 
-    python choose.py --folds DIR --harmeme HARMEME [--pairs pairs.csv]
+    python choose.py --folds DIR --harmeme HARMEME
 
 DIR is folds.py's. The rule was set before the results were seen: a fusion ships where its AUROC in cross-validation on
 HarMeme's train part is above the text row's, by a paired interval (memes resampled) that lies above zero; val then
-measures it. Intervals in which memes that are alike are drawn together stand beside. `pairs.csv` (`davy split HARMEME
---corpus harmeme --check --images … --out`) names memes of val that have a near copy in train: figures are given
-without them too.
+measures it. Intervals in which memes that are alike are drawn together stand beside. Figures on val are given without
+memes that are like one of train, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from davy.actions.meme_data import load_memes
-from davy.compare.papers.memes import mean_draws
+from davy.actions.reproduce_memes import fuse_logits
+from davy.compare.papers.memes import ROWS, mean_draws
 from davy.measure.intervals import Bootstrap
 from davy.measure.ranking import auroc
 
@@ -65,13 +64,15 @@ def difference_of(parts: Parts, text: Parts) -> tuple[str, bool]:
 
 
 def logits_of(run: Path, part: str) -> dict[str, list[np.ndarray]]:
-    """Return row → the test logits of each seed."""
+    """Return row → the test logits of each seed; Late Fusion is the mean of two rows' scores."""
+    names = {(it["row"], it["seed"]) for it in map(json.loads, (run / "results.jsonl").open()) if it["data"] == part}
     found: dict[str, list[np.ndarray]] = {}
-    for line in (run / "results.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        if record["data"] == part:
-            with np.load(run / "predictions" / f"{part}.{record['row']}.{record['seed']}.npz") as arrays:
-                found.setdefault(record["row"], []).append(arrays["test"].astype(np.float64))
+    for row, seed in sorted(names, key=lambda it: (list(ROWS).index(it[0]), it[1])):
+        with np.load(run / "predictions" / f"{part}.{row}.{seed}.npz") as arrays:
+            found.setdefault(row, []).append(arrays["test"].astype(np.float64))
+    if {"text", "image-grid"} <= set(found):
+        pairs = zip(found["image-grid"], found["text"], strict=False)
+        found["late-fusion"] = [fuse_logits(*pair) for pair in pairs]
     return found
 
 
@@ -84,6 +85,13 @@ def show_val(title: str, labels: np.ndarray, found: dict[str, list[np.ndarray]],
         above = difference(labels[rows], some, text) if text and row != "text" else ""
         right = np.mean([np.mean((one >= 0) == (labels[rows] == 1)) for one in some])
         print(f"  {row:12} {len(some)} seed(s)  {figure(labels[rows], some)}  {above}  accuracy {right:.3f}")
+
+
+def new_in_val(run: Path) -> np.ndarray:
+    """Return the places of val's memes that are like none of train, by text or picture."""
+    with np.load(run / "groups.npz") as arrays:
+        groups, folds = arrays["groups"], arrays["folds"]
+    return np.flatnonzero(~np.isin(groups[folds < 0], groups[folds >= 0]))
 
 
 def show_folds(run: Path, labels: np.ndarray) -> None:
@@ -102,16 +110,12 @@ def show_folds(run: Path, labels: np.ndarray) -> None:
             rule = "" if row == "text" or together is not None else "  may ship" if ships else "  does not ship"
             each = " ".join(f"{mean_auroc([part]):.3f}" for part in parts[row])
             print(f"  {row:12} {figure_of(parts[row])}  {above}{rule}  folds {each}")
-        if "concat" in rows:
-            for row in rows[2:]:
-                print(f"  {row} above concat {difference_of(parts[row], parts['concat'])[0]}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folds", type=Path, required=True)
     parser.add_argument("--harmeme", type=Path, required=True)
-    parser.add_argument("--pairs", type=Path)
     args = parser.parse_args()
     memes = load_memes(args.harmeme)
     yes = {name: label for part in memes.parts.values() for name, label in part.select("id", "yes").iter_rows()}
@@ -121,11 +125,7 @@ def main() -> None:
     labels = np.array([yes[name] for name in val], dtype=np.int64)
     found = logits_of(args.folds, "whole")
     show_val("HarMeme val, trained on train", labels, found, np.arange(len(val)))
-    if args.pairs:
-        with args.pairs.open() as file:
-            copied = {row[end] for row in csv.DictReader(file) for end in ("one", "other")}
-        clean = np.flatnonzero([name not in copied for name in val])
-        show_val("HarMeme val without near copies of train", labels, found, clean)
+    show_val("HarMeme val without near copies of train", labels, found, new_in_val(args.folds))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Make the detector that ships: the chosen row's model as a folder that needs no torch, with its card.
 
-    python ship.py --folds DIR --harmeme HARMEME --row concat --seed 1 --pairs pairs.csv --out embedded-memes
+    python ship.py --folds DIR --harmeme HARMEME --row text --seed 1 --out embedded-memes
 
 DIR is folds.py's. Temperature and threshold come from cross-validation, where every meme of train was scored by a
 network that had not seen it; val is measured through the written folder, as a user would, beside the text row's. Prints
@@ -10,7 +10,6 @@ the figures for the card, docs/detectors/cards/embedded-memes.md, which goes int
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from choose import FOLDS, difference, figure, logits_of
+from choose import FOLDS, difference, figure, logits_of, new_in_val
 
 from davy.actions.meme_data import HARMFUL, MemeParts, load_memes
 from davy.collect import corpora
@@ -74,7 +73,7 @@ def write_folder(source: Path, out: Path, train: pl.DataFrame, temperature: floa
     )
 
 
-def measure(out: Path, memes: MemeParts, text: np.ndarray, exact: np.ndarray, copied: set[str]) -> dict[str, Any]:
+def measure(out: Path, memes: MemeParts, text: np.ndarray, exact: np.ndarray, clean: np.ndarray) -> dict[str, Any]:
     """Return the figures on val, through the folder: AUROC beside the text row's, and how often its yes is right."""
     val = memes.parts["test"]
     labels = yes_or_no(val)
@@ -85,7 +84,6 @@ def measure(out: Path, memes: MemeParts, text: np.ndarray, exact: np.ndarray, co
     yes = chance >= manifest.thresholds[HARMFUL.name]
     found: dict[str, Any] = {"version": manifest.version, "thresholds": manifest.thresholds}
     found["bytes"] = sum(path.stat().st_size for path in out.iterdir())
-    clean = np.flatnonzero([name not in copied for name in val["id"]])
     for title, rows in (("val", np.arange(len(val))), ("without near copies", clean)):
         mine, its = [logits[rows]], [text[rows]]
         found[title] = {
@@ -99,11 +97,14 @@ def measure(out: Path, memes: MemeParts, text: np.ndarray, exact: np.ndarray, co
         }
     gaps = np.abs(logits - exact)
     found["int8 against exact, logits: mean, most"] = [round(float(gaps.mean()), 4), round(float(gaps.max()), 4)]
-    grades = corpora.load("harmeme", memes.folder).posts.collect().select("id", "harm.gold")
-    grade = val.join(grades, on="id", how="left", maintain_order="left")["harm.gold"].to_numpy()
-    found["right by grade"] = {
-        kind: share(yes[grade == kind] == (kind != "not harmful")) for kind in sorted(set(grade.tolist()))
-    }
+    gold = corpora.load("harmeme", memes.folder).posts.collect().select("id", "harm.gold", "harmed.gold")
+    gold = val.join(gold, on="id", how="left", maintain_order="left")
+    for column in ("harm.gold", "harmed.gold"):
+        kinds = gold[column].to_numpy()
+        found[f"right by {column}"] = {
+            kind: share(yes[kinds == kind] == (kind != "not harmful"))
+            for kind in sorted({kind for kind in kinds.tolist() if kind})
+        }
     return found
 
 
@@ -115,9 +116,9 @@ def share(right: np.ndarray) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("folds", "harmeme", "out", "pairs"):
+    for name in ("folds", "harmeme", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--row", default="concat")
+    parser.add_argument("--row", default="text")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     memes = load_memes(args.harmeme)
@@ -125,9 +126,8 @@ def main() -> None:
     temperature, threshold = calibrate(args.folds, args.row, yes_or_no(train))
     write_folder(args.folds / "models" / f"{args.row}-{args.seed}", args.out, train, temperature, threshold)
     whole = logits_of(args.folds, "whole")
-    with args.pairs.open() as file:
-        copied = {row[end] for row in csv.DictReader(file) for end in ("one", "other")}
-    found = measure(args.out, memes, whole["text"][args.seed - 1], whole[args.row][args.seed - 1], copied)
+    clean = new_in_val(args.folds)
+    found = measure(args.out, memes, whole["text"][args.seed - 1], whole[args.row][args.seed - 1], clean)
     print(json.dumps({"temperature": temperature, **found}, indent=2, ensure_ascii=False))
 
 

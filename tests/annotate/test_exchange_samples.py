@@ -368,3 +368,22 @@ def test_the_data_statement_tells_of_annotators_only_in_counts_that_hide_the_few
     assert "50–59 (4)" in words
     assert "Basque" not in words
     assert "German (3)" not in words  # four people, so the one left over could be worked out
+
+
+def test_the_data_statement_tells_what_the_project_knows_of_pay_and_care(store, tmp_path):
+    from davy.store import projects
+
+    fill(store)
+    care = {"break_after_minutes": 40, "break_minutes": 8, "daily_minutes": None}
+    with store.write() as db:
+        known = projects.get(db, "tea-1").settings
+        settings = {**known, "pay": {"currency": "EUR", "per_hour": 17}, "care": care}
+        projects.change_settings(db, "tea-1", settings, by="shell")
+    path = tmp_path / "statement.md"
+    export_project(store, ExportRequest("tea-1"), tmp_path / "answers.csv", statement=path)
+    words = path.read_text(encoding="utf-8")
+    assert (
+        "Paid 17 EUR an hour. Care: a break of 8 minutes after 40 minutes of work, a break after 20 hard posts;"
+        in words
+    )
+    assert "minutes a day" not in words

@@ -8,7 +8,7 @@ import pytest
 from davy.actions.meme_data import load_memes
 from davy.actions.reproduce_memes import fuse_logits, read_results, reproduce_memes
 from davy.cli.app import run
-from davy.compare.papers.memes import HEADINGS, ROWS, MeasuredMemes, MemeRun, mean_figure, table_1
+from davy.compare.papers.memes import HEADINGS, ROWS, MeasuredMemes, MemeRun, mean_draws, mean_figure, table_1
 from davy.compare.papers.paper_table import page, record
 from davy.compare.papers.published import load_published
 from davy.core.errors import UserError
@@ -125,3 +125,13 @@ def test_a_row_that_can_not_run_says_why_and_the_others_stay(folder, tmp_path, m
     assert "gone" in notes["Text BERT"]
     with pytest.raises(UserError, match="Did you mean 'text'"):
         reproduce_memes(folder, rows=["txt"])
+
+
+def test_memes_of_one_group_are_drawn_together():
+    labels, runs = made_runs()
+    logits = [runs[0].logits["test"]]
+    alone = mean_draws("auroc", labels, logits, FEW)
+    np.testing.assert_array_equal(mean_draws("auroc", labels, logits, FEW, np.arange(len(labels))), alone)
+    # Every meme twice, drawn in pairs, says no more than each once: the interval stays as wide.
+    doubled = mean_draws("auroc", np.tile(labels, 2), [np.tile(logits[0], 2)], FEW, np.tile(np.arange(len(labels)), 2))
+    np.testing.assert_allclose(doubled, alone)

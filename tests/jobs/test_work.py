@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+import psutil
 import pytest
 
 from davy.cli.app import run
@@ -48,6 +49,23 @@ def wait_until(done, seconds: float = 300) -> None:
     while not done():
         assert time.monotonic() < until, "it did not happen"
         time.sleep(0.05)
+
+
+def test_long_jobs_have_a_process_of_their_own_and_all_give_way(url: str):
+    started = worker(url)
+    quick = psutil.Process(started.pid)
+    try:
+        wait_until(lambda: any("--kinds" in it.cmdline() for it in quick.children()), 60)
+        (long,) = quick.children()
+        kinds = long.cmdline()[long.cmdline().index("--kinds") + 1].split(",")
+        assert "train" in kinds
+        assert "import into project" not in kinds
+        wait_until(lambda: long.nice() >= 10, 60)
+        assert quick.nice() >= 5
+    finally:
+        started.terminate()
+        assert started.wait(60) == 0
+    assert not long.is_running()
 
 
 def start_from_the_shell(capsys, url: str, *arguments: str) -> str:

@@ -326,3 +326,11 @@ def test_words_are_those_of_the_published_scales(kappa, landis_koch, mchugh):
 )
 def test_the_papers_use_the_words_that_we_give(kappa, scale, word):
     assert verbal_scales.verbal_labels(kappa)[scale] == word
+
+
+def test_an_interval_ends_at_minus_one_where_resamples_of_few_items_go_beyond():
+    counts = np.array([[0, 1], [1, 1], [1, 1], [1, 1], [1, 0]])
+    fleiss = next(metric for metric in agreement(counts) if metric.name == "fleiss")
+    assert fleiss.value == pytest.approx(-1)
+    assert fleiss.low == -1
+    assert fleiss.high <= 1

@@ -121,11 +121,24 @@ class DataStatement:
 
 
 def _terms(project: Project) -> str:
-    pay = project.settings.get("pay") or {}
-    if not pay.get("per_hour"):
-        return ""
-    experts = f", experts {pay['expert_per_hour']:g}" if pay.get("expert_per_hour") else ""
-    return f"Paid {pay['per_hour']} {pay.get('currency', '')} an hour{experts}.".replace("  ", " ")
+    """Return how people were paid and cared for, by the project's settings."""
+    from davy.annotate.care import rules_of
+
+    pay, rules = project.settings.get("pay") or {}, rules_of(project)
+    told = []
+    if pay.get("per_hour"):
+        experts = f", experts {pay['expert_per_hour']:g}" if pay.get("expert_per_hour") else ""
+        told.append(f"Paid {pay['per_hour']} {pay.get('currency', '')} an hour{experts}.".replace("  ", " "))
+    if project.settings.get("care"):
+        limits = [
+            (rules.break_after_minutes, f"a break of {rules.break_minutes:g} minutes after {{:g}} minutes of work"),
+            (rules.break_after_hard, "a break after {:g} hard posts"),
+            (rules.daily_minutes, "at most {:g} minutes a day"),
+            (rules.daily_items, "at most {:g} posts a day"),
+        ]
+        kept = [words.format(value) for value, words in limits if value]
+        told += [f"Care: {', '.join(kept)}; posts could be skipped or refused without a reason."] if kept else []
+    return " ".join(told)
 
 
 def _agreement(db: Connection, phases: Iterable[Phase]) -> str:

@@ -1,7 +1,9 @@
 """The worker as a process: `davy work` runs one, and a server starts some of its own and keeps them alive.
 
-A process has one thread for long jobs and two for quick ones, so that neither a
-training nor one project's import holds up another project's export.
+It has two threads for quick jobs, and starts a second process for long ones, so that neither a training nor one
+project's import holds up another project's export. Long jobs have a process of their own because Python runs one
+thread at a time: an import beside a training would hold the database five times as long, and people who label wait for
+it. All of them give way to the server's own processes.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ from davy.text.mask import MaskFilter
 logger = logging.getLogger(__name__)
 
 QUICK_THREADS = 2
+QUICK_NICE, LONG_NICE = 5, 10
+"""How far jobs give way to those who answer people: quick ones a little, since they hold the database now and then."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread may go on while another waits: a job that computes beside one that writes must not slow it down."""
 STOP_SECONDS = 15
 """How long a worker may take to reach a job's next step before it is ended; the job's lease then lapses."""
 
@@ -53,12 +59,18 @@ def work(
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN if parent else lambda *_: stop.set())
+    if not once:
+        _give_way(QUICK_NICE if set(chosen) & set(known.QUICK) else LONG_NICE)
     with open_store(url, background=True) as store, ExitStack() as stack:
         folder = files_folder(url, files)
+        apart = [kind for kind in chosen if kind in known.LONG]
+        if once or len(apart) == len(chosen):
+            apart = []
+        tables = ((known.LONG, 1), (known.QUICK, QUICK_THREADS))
         workers = [
             JobWorker(store, mine, files=folder, threads=threads, once=once, lease_seconds=lease_seconds)
-            for table, threads in ((known.LONG, 1), (known.QUICK, QUICK_THREADS))
-            if (mine := {kind: target for kind, target in table.items() if kind in chosen})
+            for table, threads in tables
+            if (mine := {kind: target for kind, target in table.items() if kind in chosen and kind not in apart})
         ]
         for worker in workers:
             worker.start()
@@ -66,6 +78,8 @@ def work(
             for worker in workers:
                 worker.join()
             return
+        if apart:
+            stack.enter_context(WorkerProcesses(1, url, files, kinds=apart, lease_seconds=lease_seconds))
         looks = {known.MEASURE_AGREEMENT: enqueue_due_phases, known.RETENTION: enqueue_today}
         due = [look for kind, look in looks.items() if kind in chosen]
         if due:
@@ -80,10 +94,26 @@ def work(
             worker.stop(STOP_SECONDS)
 
 
+def _give_way(nice: int) -> None:
+    """Let others have the cores first, and threads of this process take turns more often."""
+    if hasattr(os, "nice"):
+        os.nice(max(0, nice - os.nice(0)))
+    sys.setswitchinterval(SWITCH_SECONDS)
+
+
 class WorkerProcesses:
     """Worker processes of a server: started with the block, started again when one dies, stopped at its end."""
 
-    def __init__(self, count: int, database: str, files: Path | None = None, *, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        count: int,
+        database: str,
+        files: Path | None = None,
+        *,
+        verbose: bool = False,
+        kinds: Sequence[str] = (),
+        lease_seconds: float = 60,
+    ) -> None:
         self._command = [
             sys.executable,
             "-m",
@@ -91,10 +121,15 @@ class WorkerProcesses:
             "work",
             "--parent",
             str(os.getpid()),
+            "--lease",
+            str(lease_seconds),
             *(["--verbose"] if verbose else []),
+            *(["--kinds", ",".join(kinds)] if kinds else []),
         ]
         # In the environment, not in the command, which every account of the machine may read.
         self._environment = {**os.environ, "DAVY_DATABASE": database}
+        # One core is left to those who answer people, unless the operator has said otherwise.
+        self._environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) - 1)))
         if files is not None:
             self._environment["DAVY_FILES"] = str(files)
         self._count = count

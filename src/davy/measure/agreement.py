@@ -9,6 +9,7 @@ weighing the same (Gwet's extension, which is the published coefficient where no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def agreement(
         return [Metric(name, None, 0, level=bootstrap.level, note=why) for name in names]
     used = int(((copies @ rows) > 0).sum())
     why = "not defined: every answer is the same label" if used == 1 else "not defined: the question has one label"
-    return bootstrap.metrics(
+    found = bootstrap.metrics(
         names,
         _features(rows, values, ordered),
         _statistic(width, values, ordered),
@@ -66,6 +67,17 @@ def agreement(
         n=n,
         undefined=why,
     )
+    return [_cut_at_range(metric) for metric in found]
+
+
+def _cut_at_range(metric: Metric) -> Metric:
+    """Return a coefficient whose interval does not leave the range from -1 to 1.
+
+    Items with one answer count among the labels but not among the agreements, so a resample of few items can.
+    """
+    if metric.value is None or metric.low is None or metric.low >= -1 or metric.value < -1:
+        return metric
+    return replace(metric, low=-1.0)
 
 
 def by_label(ratings: Ratings, *, bootstrap: Bootstrap | None = None) -> dict[str, list[Metric]]:

@@ -4,7 +4,7 @@ Posts in, scores out. Weights live in `models/weights/NAME/`, each a model folde
 package of their own (`packages/davy-large`), so that this one stays small enough for a package index.
 `embedded` asks `embedded-de` about German posts, `embedded-en` about English ones and those whose language is unclear,
 and judges no others; it answers every question that one of them answers. `embedded-careful` asks `embedded-en-large` as
-well, where `embedded-en` is unsure.
+well, where `embedded-en` is unsure. `embedded-memes` reads the text of memes and is asked by its name alone.
 """
 
 from __future__ import annotations

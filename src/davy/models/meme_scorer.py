@@ -69,9 +69,9 @@ class MemeScorer:
 
     @property
     def abilities(self) -> Abilities:
-        """It looks at pictures; leaving words out explains the text's part alone."""
+        """Whether it looks at pictures; leaving words out explains the text's part alone."""
         own = folders.abilities(self.folder, self.manifest)
-        return replace(own, images=True, with_images=self._with_images, batch_size=BATCH)
+        return replace(own, images=self.model.looks, with_images=self._with_images, batch_size=BATCH)
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scores of memes; posts without a picture have no answer."""

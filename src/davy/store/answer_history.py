@@ -1,16 +1,13 @@
 """What one person answered in a project, newest first, a screenful at a time: to find and correct it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, select
-from sqlalchemy.engine import Row
 
 from davy.core import Annotation
-from davy.store import annotations
+from davy.store.annotations import get_many
 from davy.store.picture_locks import UNLOCKED
 from davy.store.tables import assignments, items, phases, posts
 
@@ -60,10 +57,10 @@ def answered_items(
     if before is not None:
         query = query.where(assignments.c.done_at < before)
     rows = db.execute(query.order_by(assignments.c.done_at.desc()).limit(limit)).all()
-    given = annotations.get_many(db, [row.annotation for row in rows])
+    given = get_many(db, [row.annotation for row in rows])
     return [_answered(row, given[row.annotation]) for row in rows]
 
 
-def _answered(row: Row[Any], given: Annotation) -> AnsweredItem:
+def _answered(row: Any, given: Annotation) -> AnsweredItem:
     about = (row.id, row.name, row.state, row.kind, row.text or "", row.lang, row.image, row.done_at)
     return AnsweredItem(*about, given)

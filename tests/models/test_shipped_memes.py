@@ -1,0 +1,85 @@
+"""The meme detector inside the package: it reads what a meme says, offline, without torch."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+import davy
+from davy.actions.detectors import register_detector
+from davy.cli.app import run
+from davy.models.load import load
+from davy.store import open_store
+from drawn_memes import draw, folder_of
+
+NAME = "embedded-memes"
+HARMLESS = ("Wash your hands", "When you find toilet paper at the store", "me working from home")
+NAMES_A_POLITICIAN = "Joe Biden hiding in his basement"
+
+
+@pytest.fixture(scope="module")
+def memes(tmp_path_factory):
+    return folder_of(tmp_path_factory.mktemp("img"), {f"{i}.png": draw(i, size=(320, 240)) for i in range(2)})
+
+
+def chances(*texts):
+    return load(NAME).score(pl.DataFrame({"text": list(texts)})).probabilities["harmful"][:, 1]
+
+
+def test_it_clears_harmless_jokes_and_flags_a_politician_s_name_as_its_card_warns():
+    found = chances(*HARMLESS, NAMES_A_POLITICIAN)
+    assert (found[:3] < 0.3).all()
+    assert found[3] > 0.6
+    alone = np.concatenate([chances(text) for text in (*HARMLESS, NAMES_A_POLITICIAN)])
+    np.testing.assert_allclose(found, alone, atol=1e-6)
+
+
+def test_one_meme_in_the_shell_and_in_python_by_its_name(memes, capsys):
+    command = ["score", "--image", str(memes / "0.png"), "--text", HARMLESS[0], "--model", NAME]
+    assert run([*command, "--json"]) == 0
+    shell = json.loads(capsys.readouterr().out)["questions"]["harmful"]
+    assert shell["label"] == "not harmful"
+    assert run(command) == 0
+    assert f"{NAME} scored the text given alone: it does not look at pictures." in capsys.readouterr().err
+    for picture in ("0.png", "1.png"):
+        library = davy.load(NAME).score_meme(memes / picture, HARMLESS[0])
+        assert library["looked_at_picture"] is False
+        assert library["questions"]["harmful"]["probability"] == pytest.approx(shell["probability"], abs=1e-6)
+
+
+@pytest.mark.parametrize("text", ["", "\x00", "🙂🙃", "\u200fمرحبا", "word " * 50_000])
+def test_odd_texts_get_a_defined_answer(text):
+    assert 0 <= chances(text)[0] <= 1
+
+
+def test_it_needs_neither_torch_nor_the_extra_packages(memes):
+    code = (
+        "import sys; from pathlib import Path; from davy.actions.score import score_meme;"
+        f"score_meme(Path({str(memes / '0.png')!r}), 'hi', {NAME!r});"
+        "print([it for it in ('torch', 'transformers', 'cv2', 'sklearn') if it in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_warm_meme_takes_no_more_than_150_ms_of_processor_time(memes):
+    detector = davy.load(NAME)
+    detector.score_meme(memes / "0.png", HARMLESS[0])
+    took = []
+    for text in HARMLESS:
+        began = time.process_time()
+        detector.score_meme(memes / "1.png", text)
+        took.append(time.process_time() - began)
+    assert min(took) <= 0.15
+
+
+def test_the_list_names_it_and_a_server_can_be_told_of_it_by_its_name(tmp_path, capsys):
+    assert run(["model", "list", "--json"]) == 0
+    assert NAME in {entry["name"] for entry in json.loads(capsys.readouterr().out)}
+    with open_store(f"sqlite:///{tmp_path / 'davy.sqlite'}", create=True) as store:
+        entry = register_detector(store, NAME, by="shell")
+    assert (entry.name, entry.questions) == (NAME, ("harmful",))
