@@ -34,6 +34,14 @@ def test_right_answers_are_found_by_the_names_of_questions():
     assert look(text=["a"], hate=["yes"], **{"hate.gold": ["no"]}).guess.gold == {"hate": "hate.gold"}
 
 
+def test_right_answers_are_found_by_their_labels_where_a_column_has_nothing_else():
+    both = ["hateful", "Not  hateful"]
+    assert look(text=["a", "b"], art=both).guess.gold == {"hate": "art"}
+    assert look(text=["a", "b", "c"], art=[*both, "dunno"]).guess.gold == {}
+    assert look(text=["a", "b"], art=["hateful", None]).guess.gold == {}  # one value may mean anything
+    assert look(text=both).guess.gold == {}
+
+
 def test_posts_are_made_as_a_person_says():
     rows = pl.DataFrame({"nr": [7.0, 8.0], "said": ["a", "b"], "text": ["x", "y"], "h": ["yes", "no"], "more": [1, 2]})
     chosen = PostChoices(text="said", id="nr", all_lang="de", gold={"hate": "h"}, prefix="may-")
@@ -87,6 +95,8 @@ def test_a_file_that_is_no_utf8_is_taken_for_what_windows_writes(tmp_path):
     assert bring_posts.read_table(path, "cp1252")["text"].to_list() == ["Grüße €5"]
     path.write_text("text\nGrüße\n")
     assert bring_posts.encoding_of(path) == "utf-8"
+    path.write_bytes("text\tid\nGrüße\t1\n".encode("utf-16"))
+    assert bring_posts.encoding_of(path) == "utf-16"
 
 
 def test_texts_beside_pictures_that_only_some_rows_have_are_asked_for():

@@ -24,8 +24,8 @@ SHEET = [
 ]
 
 
-def send(client, data: bytes, name: str, path="/projects/new/upload", **fields):
-    files = {"file": (name, data)} if data else {}
+def send(client, data: bytes, file: str, path="/projects/new/upload", **fields):
+    files = {"file": (file, data)} if data else {}
     token = token_in(client.get("/projects/new?start=scheme:hate").text)
     return client.post(path, data={"csrf": token, **FORM, **fields}, files=files)
 
@@ -83,6 +83,38 @@ def test_another_encoding_is_seen_and_chosen(site):
     assert "--" not in html.unescape(re.search(r'class="fault"[^>]*>(.*?)</div>', wrong.text, re.S)[1])
     assert send(client, b"", "", **chosen, encoding="cp1252").status_code == 303
     assert texts(site) == {"1": "Grüße"}
+
+
+def test_what_excel_calls_unicode_text_is_read(site):
+    client = site.as_("expert")
+    seen = send(client, "id\ttext\n1\tGrüße\n".encode("utf-16"), "p.txt.tsv")
+    assert '<option value="utf-16" selected>' in seen.text
+    chosen = {"columns": "chosen", "column.text": "text", "column.id": "id", "encoding": "utf-16"}
+    assert send(client, b"", "", upload=kept_id(seen), **chosen).status_code == 303
+    assert texts(site) == {"1": "Grüße"}
+
+
+def test_a_new_phase_takes_a_file_with_the_usual_columns_and_names_no_shell_option(site):
+    client = site.as_("expert")
+    send(client, b"id,text\na,one\n", "p.csv")
+    path = "/projects/fresh/phases/upload"
+    odd = send(client, b"x,y\n1,2\n", "p.csv", path, name="more", kind="production", answers="")
+    assert odd.status_code == 422
+    assert "File: none of its columns is called like a text (x, y)." in odd.text
+    assert "--text-column" not in odd.text
+    sheet = excel_file([("id", "text"), ("b", "two")])
+    made = send(client, sheet, "p.xlsx", path, name="more", kind="production", answers="")
+    assert made.status_code == 303
+    assert texts(site) == {"a": "one", "b": "two"}
+
+
+def test_more_files_than_a_form_takes_are_refused_in_words(site):
+    client = site.as_("expert")
+    token = token_in(client.get("/projects/new").text)
+    files = [("pictures", (f"{n}.png", b"x")) for n in range(501)]
+    answer = client.post("/projects/new/upload", data={"csrf": token, **FORM}, files=files)
+    assert answer.status_code == 413
+    assert "Pictures: at most 500 files at once." in answer.text
 
 
 @pytest.mark.parametrize(

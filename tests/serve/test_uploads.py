@@ -119,7 +119,7 @@ ATTACKS = {
     "NUL in a text": (b"id,text\n1,a\0b\n", 415, "NUL"),
     "control bytes": (b"id,text\n" + b"\x01\x02\x03" * 50, 415, "control"),
     "a program": (b"\x7fELF\x02\x01\x01\0\0\0", 415, "NUL"),
-    "utf-16": ("id,text\n".encode("utf-16"), 415, "UTF-8"),
+    "utf-16": ("id,text\n".encode("utf-16-le"), 415, "UTF-8"),
     "parquet cut short": (parquet(pl.DataFrame({"a": [1] * 99}))[:-20], 422, "cut short"),
     "parquet of junk": (b"PAR1" + b"x" * 50 + struct.pack("<I", 20) + b"PAR1", 422, "can't be read"),
     "image cut short": (png()[:40], 422, "damaged"),

@@ -18,13 +18,14 @@ import polars as pl
 from davy.core.answers import GOLD
 from davy.core.errors import KeyedError
 from davy.core.post import POST_COLUMNS
+from davy.core.scheme import fold_spelling
 from davy.files import tables
 from davy.files.file_table import translate_errors
 from davy.files.post_columns import ID_NAMES, TEXT_NAMES
 from davy.text import duplicates
 
 if TYPE_CHECKING:
-    from davy.core import Scheme
+    from davy.core import Question, Scheme
 
 IMAGE_NAMES = ("image", "img", "picture", "image_path", "img_path", "bild", "filename", "file", "datei")
 LANG_NAMES = ("lang", "language", "sprache")
@@ -80,8 +81,12 @@ def encoding_of(path: Path, *, packed: bool = False) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     with gzip.open(path) if packed else path.open("rb") as file:
         try:
-            while piece := file.read(1 << 20):
+            piece = file.read(1 << 20)
+            if piece.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16"
+            while piece:
                 decoder.decode(piece)
+                piece = file.read(1 << 20)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             return FALLBACK
@@ -107,7 +112,7 @@ def look_at(rows: pl.DataFrame, scheme: Scheme | None) -> TableLook:
         id=_named(columns, ID_NAMES),
         image=image if image != text else None,
         lang=_named(columns, LANG_NAMES),
-        gold=_gold_columns(columns, scheme),
+        gold=_gold_columns(rows, scheme, taken={text, image}),
     )
     first = tuple(tuple(_cell(value) for value in row) for row in rows.head(SHOWN_ROWS).iter_rows())
     return TableLook(columns, rows.height, first, guess, sure=text is not None or pictured)
@@ -202,10 +207,26 @@ def _longest(rows: pl.DataFrame) -> str | None:
     return max(means, key=lambda name: float(means[name]), default=None)  # type: ignore[arg-type]
 
 
-def _gold_columns(columns: Sequence[str], scheme: Scheme | None) -> dict[str, str]:
-    names = [question.name for question in scheme.questions if question.derived is None] if scheme else []
-    found = {name: _named(columns, (f"{name}{GOLD}", name, f"label_{name}")) for name in names}
-    return {name: column for name, column in found.items() if column is not None}
+def _gold_columns(rows: pl.DataFrame, scheme: Scheme | None, taken: set[str | None]) -> dict[str, str]:
+    """Return which columns hold right answers: those called like a question, else those whose values are its labels."""
+    found: dict[str, str] = {}
+    for question in (question for question in scheme.questions if question.derived is None) if scheme else ():
+        name = question.name
+        named = _named(rows.columns, (f"{name}{GOLD}", name, f"label_{name}"))
+        free = [column for column in rows.columns if column not in {*taken, *found.values()}]
+        column = named or next((column for column in free if _has_labels(rows[column], question)), None)
+        if column is not None:
+            found[name] = column
+    return found
+
+
+def _has_labels(values: pl.Series, question: Question) -> bool:
+    """Return whether a column of texts holds nothing but labels of a question, and more than one of them."""
+    if values.dtype != pl.String:
+        return False
+    seen = [value for value in values.unique().drop_nulls().head(len(question.labels) + 2).to_list() if value.strip()]
+    spelt = {fold_spelling(word) for label in question.labels for word in label.spellings}
+    return len(seen) > 1 and all(fold_spelling(value) in spelt for value in seen)
 
 
 def _cell(value: object) -> str:

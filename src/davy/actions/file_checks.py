@@ -6,6 +6,7 @@ measured by reading them through, never by what their headers claim.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import tempfile
@@ -57,7 +58,20 @@ def check_contents(path: Path, name: str, limits: UploadLimits) -> tuple[str, bo
         read_picture(path, name="The uploaded image")
         return "image", False
     with path.open("rb") as file:
-        return _check_text(file, name, limits), False
+        utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # Excel's "Unicode text"
+        return _check_text(_Recoded(file) if utf16 else file, name, limits), False
+
+
+class _Recoded:
+    """A stream of UTF-16 read as UTF-8; what is none becomes signs that no table has."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+
+    def read(self, size: int = CHUNK) -> bytes:
+        chunk = self._file.read(size)
+        return self._decoder.decode(chunk, final=not chunk).encode("utf-8", "replace")
 
 
 def _is_image(head: bytes) -> bool:
@@ -203,7 +217,7 @@ def _check_columns(columns: int, limits: UploadLimits) -> None:
         raise UserError(f"The table has {columns:,} columns; at most {limits.columns:,}.", status=413)
 
 
-def _check_text(file: IO[bytes] | _Metered, name: str, limits: UploadLimits) -> str:
+def _check_text(file: IO[bytes] | _Metered | _Recoded, name: str, limits: UploadLimits) -> str:
     """Read a text file through and return csv, tsv or jsonl; refuse binary content and endless lines."""
     head = b""
     kind = ""

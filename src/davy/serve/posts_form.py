@@ -23,7 +23,7 @@ from davy.serve import kept_uploads
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.kept_uploads import KeptUpload
-from davy.serve.upload_form import keep_files
+from davy.serve.upload_form import keep_files, upload_limits
 from davy.serve.visitor import field
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _choices(form: FormData, scheme: Scheme | None) -> PostChoices | None:
     """Return what a form says of the columns; None where it was not asked yet."""
     if "columns" not in form:
         return None
-    roles = {
+    roles: dict[str, Any] = {
         role: field(form, f"column.{role}", most=LONGEST_COLUMN) or None for role in ("text", "id", "image", "lang")
     }
     names = [question.name for question in scheme.questions] if scheme else []
@@ -153,7 +153,6 @@ def form_values(request: Request, sent: UploadedPosts | None, scheme: Scheme | N
         if scheme
         else [],
         "post_langs": OTHER_LANGS,
-        "largest": context.settings.max_upload,
-        "largest_mb": context.settings.max_upload // 1_000_000,
+        **upload_limits(request),
         "longest_prefix": bring_posts.LONGEST_PREFIX,
     }

@@ -6,7 +6,6 @@ bytes are read before they are known. The file is gone when the request ends.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,15 +16,17 @@ from typing import TYPE_CHECKING, Annotated
 from anyio import to_thread
 from fastapi import Depends
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from davy.actions import bring_posts
 from davy.actions.file_checks import UploadLimits
 from davy.annotate import images
 from davy.annotate.images import PictureFiles
-from davy.core.errors import UserError
-from davy.files import tables
+from davy.files.file_table import list_columns
 from davy.serve import csrf, kept_uploads, uploads
 from davy.serve.context import context_of
+from davy.serve.errors import LocalizedError
 from davy.serve.kept_uploads import KeptUpload
 from davy.serve.visitor import field
 
@@ -37,10 +38,18 @@ MOST_FILES = 500
 
 
 async def _form(request: Request) -> AsyncIterator[FormData]:
-    async with request.form(max_files=MOST_FILES, max_fields=200) as fields:
+    try:
+        fields = await request.form(max_files=MOST_FILES, max_fields=200)
+    except HTTPException as error:
+        if "Too many files" in str(error.detail):
+            raise LocalizedError("too_many_files", status=413, most=MOST_FILES) from None
+        raise
+    try:
         token = request.headers.get("x-csrf-token") or fields.get("csrf")
         csrf.check(request, token if isinstance(token, str) else None)
         yield fields
+    finally:
+        await fields.close()
 
 
 UploadForm = Annotated[FormData, Depends(_form)]
@@ -66,7 +75,7 @@ async def keep_files(request: Request, form: FormData, owner: str) -> KeptUpload
     tables, pictures = _chosen(form, "file"), _chosen(form, "pictures")
     if not tables and not pictures:
         return before or kept_uploads.NOTHING
-    kept = before or await to_thread.run_sync(kept_uploads.begin, settings, owner)
+    kept = before if before is not None else await to_thread.run_sync(kept_uploads.begin, settings, owner)
     limits = UploadLimits(size=settings.max_upload)
     try:
         for file in tables[:1]:
@@ -110,6 +119,12 @@ async def _picture(file: UploadFile, limits: UploadLimits, folder: Path | None =
     return await _receive(file, named, kinds, limits, folder)
 
 
+def upload_limits(request: Request) -> dict[str, int]:
+    """Return what a form may send at once, for the page that says so."""
+    most = context_of(request).settings.max_upload
+    return {"largest": most, "largest_mb": most // 1_000_000, "most_files": MOST_FILES}
+
+
 def credit_in(form: FormData) -> images.Credit:
     """Return whose the pictures of a form are, as its fields say."""
     return images.Credit(field(form, "picture_licence") or None, field(form, "picture_credit") or None)
@@ -124,13 +139,11 @@ async def _receive(
 
 
 def _read(upload: uploads.Upload) -> pl.DataFrame:
-    """Return an upload's posts, read under its own name, which errors and made-up ids show."""
-    stem = upload.name.split(".")[0] or "upload"
-    ending = f"{upload.kind}.gz" if upload.gzip else upload.kind
-    with tempfile.TemporaryDirectory(prefix="davy-upload-") as folder:
-        path = Path(folder) / f"{stem}.{ending}"
-        path.symlink_to(upload.path)
-        try:
-            return tables.read_posts(path)
-        except UserError as error:
-            raise UserError(error.message.replace(str(path), path.name), status=422) from None
+    """Return an upload's posts by the usual names of columns; other names need the form that asks for them."""
+    kept = KeptUpload(posts=upload)
+    with kept.table_path() as path:
+        rows = bring_posts.read_table(path, kept.encoding())
+    look = bring_posts.look_at(rows, None)
+    if not look.sure:
+        raise LocalizedError("columns_unclear", status=422, columns=list_columns(list(look.columns)))
+    return bring_posts.posts_from(rows, look.guess, stem=kept.stem).frame

@@ -24,7 +24,7 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.labelling.sheets import display_choice_of
 from davy.serve.membership import Place, find_place, in_project, project_page, require_permission, session_token
-from davy.serve.upload_form import UploadForm, credit_in, pictures_in
+from davy.serve.upload_form import UploadForm, credit_in, pictures_in, upload_limits
 from davy.serve.visitor import allowed
 from davy.store import images
 from davy.store.users import User
@@ -158,4 +158,5 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         missing=missing[:_MOST_MISSING],
         more=max(0, len(missing) - _MOST_MISSING),
         total_missing=len(missing),
+        **upload_limits(request),
     )

@@ -1,21 +1,24 @@
-/* A file that is too large is said before it is sent, so that nobody waits for an upload that is refused and the form stays. */
+/* Files that are too large or too many are said before they are sent, so that nobody waits for an upload that is refused
+   and the form stays as it is. */
 
 for (const field of document.querySelectorAll("[data-largest]")) {
   const form = field.closest("form");
+  const first = form.querySelector("input[type=file]");
   const told = document.createElement("p");
   told.className = "wrong";
   told.setAttribute("role", "alert");
-  field.querySelector("input").before(told);
-  const size = () => [...form.querySelectorAll("input[type=file]")].flatMap((it) => [...it.files]).reduce((sum, file) => sum + file.size, 0);
+  first.before(told);
   const check = () => {
-    const over = size() > Number(field.dataset.largest);
-    told.textContent = over ? field.dataset.tooLarge : "";
-    return over;
+    const files = [...form.querySelectorAll("input[type=file]")].flatMap((it) => [...it.files]);
+    const { largest, tooLarge, mostFiles, tooMany } = field.dataset;
+    const size = files.reduce((sum, file) => sum + file.size, 0);
+    told.textContent = size > Number(largest) ? tooLarge : files.length > Number(mostFiles) ? tooMany : "";
+    return Boolean(told.textContent);
   };
   form.addEventListener("change", check);
   form.addEventListener("submit", (event) => {
     if (!check()) return;
     event.preventDefault();
-    field.scrollIntoView({ block: "center" });
+    told.scrollIntoView({ block: "center" });
   });
 }
