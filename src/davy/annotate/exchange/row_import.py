@@ -30,7 +30,8 @@ from davy.store.export_rows import IMPORTED
 
 CHUNK = 100
 """Rows a transaction at most."""
-LEAST_CHUNK = 5
+LEAST_CHUNK = 20
+"""Fewer would cost more in commits than they save in waiting."""
 HOLD = 0.010
 """Seconds that a transaction should take where writers wait for each other; the next one is sized by the last."""
 PAUSE = 1.0
