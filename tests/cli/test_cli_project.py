@@ -118,5 +118,7 @@ def test_right_answers_are_read_from_the_column_that_is_named(shell, tmp_path):
     ):
         code, _, err = shell(*command, "--gold", gold)
         assert (code, said in err, err.count("\n")) == (2, True, 1), gold
-    assert "with right answers" in shell(*command)[2]
     assert shell(*command, "--gold", "sexist=label_sexist")[0] == 0
+    code, out, err = shell("project", "create", "edos", "--name", "h", "--posts", "gold.csv")
+    assert (code, "screening" in out) == (0, False)
+    assert "no post has right answers" in err
