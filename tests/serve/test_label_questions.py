@@ -121,3 +121,10 @@ def test_markdown_of_strangers_can_not_hurt():
     assert 'href="data' not in html
     assert '<a href="https://ok.example">c</a>' in html
     assert "<em>em</em>" in html
+
+
+def test_labels_are_called_by_their_code_wherever_answers_are_shown():
+    vector = question_views(schemes.load("edos"), None, "en")[-1]
+    assert vector.title_of("descriptive attacks") == "2.1 Descriptive attacks"  # cases, discussions, training
+    assert {option.code for option in vector.options} >= {"1.1", "2.1", "4.2"}
+    assert question_views(schemes.load("hate"), None, "en")[0].title_of("hateful") == "Hateful"
