@@ -41,7 +41,7 @@ def test_a_slow_transaction_is_followed_by_shorter_ones(store, monkeypatch, paus
         assert (max(sizes), pauses) == (row_import.CHUNK, [])
         return
     assert sizes[0] == row_import.CHUNK
-    assert max(sizes[1:]) == (10 if slow else row_import.CHUNK)
+    assert max(sizes[1:]) == (row_import.LEAST_CHUNK if slow else row_import.CHUNK)
     assert min(pauses) >= row_import.LEAST_PAUSE
     assert len(pauses) == len(sizes) - 1  # the last transaction writes the event
 
