@@ -95,6 +95,7 @@ def take(browser: Browser, url: str) -> None:
     page.goto("/challenges/lamp-cup/board")
     save(page, "board")
     tall(browser, url, desktop)
+    settle(browser, url, desktop)  # before the expert's account speaks German
     enter(browser, url, desktop)
 
     dark = opened(
@@ -109,7 +110,6 @@ def take(browser: Browser, url: str) -> None:
     phone.goto("/posts?label=hateful")
     save(phone, "posts-phone")
     label(browser, url, desktop)
-    settle(browser, url, desktop)
     memes(browser, url, desktop)
 
 

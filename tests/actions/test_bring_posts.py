@@ -106,3 +106,5 @@ def test_texts_beside_pictures_that_only_some_rows_have_are_asked_for():
     look = bring_posts.look_at(rows, None)
     assert (look.sure, look.guess.text, look.guess.image) == (False, "what they wrote", "picture")
     assert bring_posts.look_at(rows.filter(pl.col("picture") != ""), None).sure
+    made = bring_posts.posts_from(rows, PostChoices(text="what they wrote", image="picture"), stem="p")
+    assert made.frame["image"].to_list() == [None, "a.png"]

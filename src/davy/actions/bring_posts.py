@@ -132,7 +132,8 @@ def posts_from(rows: pl.DataFrame, chosen: PostChoices, *, stem: str) -> Brought
         (pl.lit("") if chosen.text is None else _as_text(rows, chosen.text).fill_null("")).alias("text"),
     ]
     if chosen.image is not None:
-        parts.append(_as_text(rows, chosen.image).alias("image"))
+        named_picture = _as_text(rows, chosen.image)
+        parts.append(pl.when(named_picture != "").then(named_picture).alias("image"))
     if chosen.lang is not None or chosen.all_lang:
         lang = pl.lit(chosen.all_lang) if chosen.lang is None else _as_text(rows, chosen.lang)
         parts.append(lang.alias("lang"))
