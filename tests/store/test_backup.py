@@ -61,6 +61,7 @@ from davy.store import (
     project_suites,
     projects,
     responses,
+    retention,
     round_seeds,
     rounds,
     schema_versions,
@@ -167,6 +168,7 @@ def fill_project(db: Connection, ada: str) -> None:
     asked = messages.ask(db, "pilot", "Warum? ß", by=ada, post=held.item.post)
     messages.answer(db, "pilot", asked.id, "Darum.", by=lin)
     responses.put(db, "pilot", ada, "survey", {"clarity": 4})
+    retention.set_rule(db, retention.make_rule("texts", 30, by=ada, project="pilot"))
     project_suites.create(db, "pilot", "Lamps", "name: lamps\n", by=ada)
     scheme_drafts.create(db, ada, {"name": "weather", "title": {"de": "Nässe"}, "questions": []})
     code = codes.create(db, "pilot", "Soße", by=ada)

@@ -75,11 +75,8 @@ def read_form(text: str) -> SuiteForm | None:
         return None
     try:
         fills = tuple(_fill(str(name), entries) for name, entries in lexicons.items())
-        form = SuiteForm(
-            *(str(root.get(key) or "") for key in ("title", "lang", "scheme", "question")),
-            fills=fills,
-            parts=tuple(map(_read_part, parts)),
-        )
+        title, lang, scheme, question = (str(root.get(key) or "") for key in ("title", "lang", "scheme", "question"))
+        form = SuiteForm(title, lang, scheme, question, fills=fills, parts=tuple(map(_read_part, parts)))
     except (TypeError, KeyError):
         return None
     return form if max(len(form.fills), len(form.parts)) <= MOST_ROWS else None
@@ -106,12 +103,14 @@ def _fill(name: str, entries: Any) -> FillIn:
 def _read_part(part: Any) -> SuitePart:
     if not isinstance(part, YamlMap) or not set(part) <= {"name", "title", "label", "templates"}:
         raise TypeError
-    templates = part["templates"]
-    if not isinstance(templates, YamlList) or any(set(one) != {"id", "text"} for one in templates):
+    templates: Any = part["templates"]
+    if not isinstance(templates, YamlList):
         raise TypeError
-    return SuitePart(
-        str(part.get("title") or part["name"]), str(part["label"]), tuple(str(one["text"]) for one in templates)
-    )
+    rows: list[Any] = list(templates)
+    if any(set(one) != {"id", "text"} for one in rows):
+        raise TypeError
+    title = str(part.get("title") or part["name"])
+    return SuitePart(title, str(part["label"]), tuple(str(one["text"]) for one in rows))
 
 
 def _entry(word: str, target: bool) -> str | Mapping[str, str]:
