@@ -1,7 +1,8 @@
-"""One person without a shell, from questions of their own to labelled posts, in a real Chromium.
+"""One person without a shell, from questions of their own to a detector in use, in a real Chromium.
 
-They write a scheme, bring an Excel file and a zip of pictures and invite two people, who label by keys and differ
-on two posts. Every step is a page.
+They write a scheme, bring an Excel file and a zip of pictures, invite two people, who label; settle what these disagree
+on, export, train a detector from the verdicts, check it and put it into use. Every step is a page; only the background
+worker is started by hand, as `davy work` would.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 from test_projects_browser import tab
 
-from davy.store import phase_answers
+from davy.jobs import kinds
+from davy.jobs.worker import JobWorker
+from davy.store import detectors
 from drawn_memes import draw
 from excel_file import excel_file
 
@@ -39,6 +42,13 @@ def write_files(folder: Path) -> tuple[Path, Path]:
         for number, name in enumerate(pictures.values()):
             file.writestr(f"pictures/{name}", draw(number))
     return table, packed
+
+
+def work(live: Any) -> None:
+    """Do every long job that waits, as a worker of the server would."""
+    worker = JobWorker(live.site.store, kinds.LONG, files=live.site.settings.files_folder, once=True)
+    worker.start()
+    worker.join()
 
 
 def write_scheme(page: Any) -> None:
@@ -115,7 +125,74 @@ def label_all(page: Any, *, otherwise: tuple[int, ...] = ()) -> int:
     return done
 
 
-def test_a_person_without_a_shell_goes_from_questions_of_their_own_to_labelled_posts(browser, live, tmp_path):
+def settle(page: Any) -> int:
+    """Take the expert's part as well, and decide every case with a reason."""
+    page.goto("/projects/street/roster")
+    row = page.locator("ul.roster li").filter(has_text="admin person")
+    row.get_by_label("expert", exact=True).check()
+    row.get_by_role("button", name="Save the roles of admin person").click()
+    agree(page)
+    page.goto("/projects/street/expert")
+    page.get_by_role("button", name="Settle the next case").click()
+    page.wait_for_url("**/expert/*")
+    done = 0
+    while page.locator("#reason").count():
+        case, label = page.url, "unkind" if UNKIND in page.locator("#post").inner_text() else "kind"
+        page.locator(f'#open input[value="{label}"]').check()
+        page.locator("#reason").fill("Read once more.")
+        page.get_by_role("button", name="Settle").first.click()
+        page.wait_for_function("was => location.href !== was", arg=case)
+        page.wait_for_load_state()
+        done += 1
+    return done
+
+
+def export(page: Any, folder: Path) -> str:
+    """Make a table of answers and verdicts, and save it."""
+    page.goto("/projects/street/exports")
+    page.get_by_role("button", name="Make the file").first.click()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name=re.compile("^street-")).first.click()
+    saved.value.save_as(folder / "corpus")
+    return (folder / "corpus").read_text(encoding="utf-8")
+
+
+def train(page: Any, live: Any) -> None:
+    page.goto("/projects/street/train")
+    page.locator("#name").fill("street lamp")
+    page.get_by_role("button", name="Start training").click()
+    work(live)
+    page.goto("/projects/street/train")
+    page.get_by_role("link", name="street lamp").first.click()
+    page.get_by_role("heading", name="Check it").wait_for()
+
+
+def check(page: Any, live: Any) -> None:
+    """Write a suite, and run it on the new detector."""
+    training = page.url
+    page.goto("/projects/street/train/suites")
+    page.locator("#title").fill("Gates and gardens")
+    page.get_by_role("button", name="Make it").click()
+    page.locator("#part-0").fill("Plain insults")
+    page.locator("#label-0").select_option(label="Unkind")
+    page.locator("#templates-0").fill("what a grumblefop at the gate\nwhat a grumblefop you are")
+    page.locator("#part-1").fill("Praise")
+    page.locator("#label-1").select_option(label="Kind")
+    page.locator("#templates-1").fill("a lovely garden at the gate\na lovely garden by the river")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Saved as version 2").wait_for()
+    page.goto(training)
+    page.get_by_role("link", name="Check with a suite").first.click()
+    page.locator("#suite").select_option(label="Gates and gardens")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_url("**/train/runs/*")
+    work(live)
+    page.reload()
+    page.get_by_text("Plain insults").first.wait_for()
+    page.goto(training)
+
+
+def test_a_person_without_a_shell_goes_from_questions_to_a_detector_in_use(browser, live, tmp_path):
     troubles: list[str] = []
     owner = tab(browser, live, troubles, "admin", viewport=DESKTOP)
     owner.set_default_timeout(SLOWEST)
@@ -128,6 +205,19 @@ def test_a_person_without_a_shell_goes_from_questions_of_their_own_to_labelled_p
     owner.get_by_text("Phase main is open.").wait_for()
     assert label_all(first) == len(POSTS)
     assert label_all(second, otherwise=DIVIDED) == len(POSTS)
+    assert settle(owner) == len(DIVIDED)
+    corpus = export(owner, tmp_path)
+    assert corpus.count("grumblefop") == len(POSTS)  # half of the posts, each with two answers
+    assert "Read once more." in corpus
+    train(owner, live)
+    check(owner, live)
+    owner.get_by_role("button", name="Use as detector").click()
+    owner.goto("/score")
+    owner.locator("#text").fill(f"{UNKIND} you are")
+    owner.locator("#model").select_option(label="street lamp")
+    owner.get_by_role("button", name="Score", exact=True).click()
+    owner.locator("#result").get_by_text("Unkind").first.wait_for()
     with live.site.store.read() as db:
-        assert phase_answers.count_open_cases(db, "street") == len(DIVIDED)
+        (entry,) = [it for it in detectors.list_detectors(db) if it.name == "street lamp"]
+    assert (entry.state, entry.questions) == ("active", ("is-it-unkind",))
     assert troubles == []
