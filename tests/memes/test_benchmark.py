@@ -161,7 +161,13 @@ def test_the_command_writes_a_folder_in_the_shape_of_the_challenge(tmp_path, cap
 
 def test_ctrl_c_ends_all_processes_and_leaves_nothing(tmp_path):
     command = [sys.executable, "-m", "davy", "meme", "benchmark", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a test in the background ignores Ctrl-C
+    )
     deadline = time.monotonic() + 60
     while not any(tmp_path.glob(".out.*/img/*.png")) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -206,7 +206,7 @@ def test_a_round_opens_only_with_enough_people_unless_a_reason_is_given(store):
     plan = project_file.parse_plan(b"name: few\npreset: rounds\n", "rounds.yaml")
     with store.write() as db:
         project = project_creation.create_project(db, plan, by="shell").project
-    with pytest.raises(phase_gates.PhaseNotReady, match="3 or more"), store.write() as db:
+    with pytest.raises(phase_gates.PhaseNotReady, match="needed: 3"), store.write() as db:
         open_round(db, project, targets=[TARGET], by="shell")
     with store.write() as db:
         assert rounds.of_project(db, "few") == []

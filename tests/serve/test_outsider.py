@@ -132,7 +132,7 @@ ATTEMPTS = {
     "export the answers": ("POST", "/projects/p/exports"),
     "fetch an export": ("GET", "/projects/p/exports/{job_id}/p.csv"),
     "fetch an export through their own project": ("GET", "/projects/q/exports/{job_id}/p.csv"),
-    "train on its answers": ("POST", "/projects/p/train"),
+    "train on its answers": ("POST", "/projects/p/train/upload"),
     "follow its job": ("GET", "/jobs/{job_id}"),
     "answer a post": ("POST", "/projects/p/label/{assignment_id}"),
     "settle a case": ("POST", "/projects/p/expert/{case_id}"),

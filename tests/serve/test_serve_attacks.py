@@ -45,6 +45,19 @@ FORMS = (
     "/communities/x",
     "/communities/x/corrections",
     "/communities/x/fit",
+    "/account/labelling",
+    "/people/x/role",
+    "/retention",
+    "/runs/x/upload",
+    "/runs/x/x",
+    "/schemes",
+    "/schemes/x",
+    "/schemes/x/bring-back/x",
+    "/schemes/x/questions",
+    "/schemes/x/questions/x",
+    "/schemes/x/questions/x/x",
+    "/schemes/x/x",
+    "/score/upload",
 )
 FOR_PROGRAMS = {
     "/v1/score",
@@ -52,6 +65,9 @@ FOR_PROGRAMS = {
     "/v1alpha1/comments:analyze",
     "/v1alpha1/comments:suggestscore",
     "/api/challenges/{challenge_id}/submissions/upload",
+    "/api/projects/{project_id}/posts",
+    "/api/projects/{project_id}/label",
+    "/api/projects/{project_id}/label/{assignment_id}",
 }
 """Doors that take a key, so that no page can send somebody to them."""
 

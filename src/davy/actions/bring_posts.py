@@ -107,12 +107,14 @@ def look_at(rows: pl.DataFrame, scheme: Scheme | None) -> TableLook:
     image = _named(columns, IMAGE_NAMES)
     # Where some rows have no picture, their texts are in a column of another name, and its sender says which.
     pictured = image is not None and bool((rows[image].cast(pl.String).fill_null("") != "").all())
+    read = text or (None if pictured else _longest(rows))
+    own_id, lang = _named(columns, ID_NAMES), _named(columns, LANG_NAMES)
     guess = PostChoices(
-        text=text or (None if pictured else _longest(rows)),
-        id=_named(columns, ID_NAMES),
+        text=read,
+        id=own_id,
         image=image if image != text else None,
-        lang=_named(columns, LANG_NAMES),
-        gold=_gold_columns(rows, scheme, taken={text, image}),
+        lang=lang,
+        gold=_gold_columns(rows, scheme, taken={read, image, own_id, lang}),
     )
     first = tuple(tuple(_cell(value) for value in row) for row in rows.head(SHOWN_ROWS).iter_rows())
     return TableLook(columns, rows.height, first, guess, sure=text is not None or pictured)
@@ -222,12 +224,16 @@ def _gold_columns(rows: pl.DataFrame, scheme: Scheme | None, taken: set[str | No
 
 
 def _has_labels(values: pl.Series, question: Question) -> bool:
-    """Return whether a column of texts holds nothing but labels of a question, and more than one of them."""
+    """Return whether a column of texts holds nothing but labels of a question, and more than one of them.
+
+    Numbers alone don't count: a count or a number of the row may look like labels' codes.
+    """
     if values.dtype != pl.String:
         return False
     seen = [value for value in values.unique().drop_nulls().head(len(question.labels) + 2).to_list() if value.strip()]
     spelt = {fold_spelling(word) for label in question.labels for word in label.spellings}
-    return len(seen) > 1 and all(fold_spelling(value) in spelt for value in seen)
+    is_numbers = all(value.replace(".", "").strip().isdigit() for value in seen)
+    return len(seen) > 1 and not is_numbers and all(fold_spelling(value) in spelt for value in seen)
 
 
 def _cell(value: object) -> str:
