@@ -17,5 +17,7 @@ def render_markdown(text: str) -> Markup:
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    # Wide tables scroll on a phone: with the focus on them, keys scroll too.
+    reader.add_render_rule("table_open", lambda *_: '<table tabindex="0">\n')
     # markdown-it escapes every text and refuses javascript:, vbscript: and data: links by itself.
     return Markup(reader.render(text))  # noqa: S704
