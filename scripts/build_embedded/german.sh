@@ -24,7 +24,7 @@ everywhere() {
 means() { once "$1" job mean --name "$1" --teachers "$2" --folds "${FOLDS// /,}"; }
 
 # Several processes share the card much better through CUDA's own server, where it starts.
-MPS=$(mktemp -d)
+MPS=${MPS_DIR:-$(mktemp -d)}
 export CUDA_MPS_PIPE_DIRECTORY=$MPS/pipe CUDA_MPS_LOG_DIRECTORY=$MPS/log
 mkdir -p "$MPS/pipe" "$MPS/log"
 nvidia-cuda-mps-control -d
@@ -38,9 +38,9 @@ once bridge job bridge --epochs 40 --batch 1024 --rate 4e-4 --average 0.998 --se
 [ -z "${ONLY_BRIDGE:-}" ] || exit 0
 once unpack job unpack
 say "English, and what is written"
-once writer job writer --epochs 3 --rate 2e-4 --seconds "${S1:-62}" --write-seconds "${S2:-60}" &
-once compose job compose --write-seconds "${S3:-125}" &
-once english job english --epochs 1 --batch 64 --rate 2e-4 --average 0.998 --seconds "${S4:-140}" &
+once writer job writer --epochs 3 --rate 2e-4 --seconds "${S1:-62}" --write-seconds "${S2:-110}" &
+once compose job compose --write-seconds "${S3:-160}" &
+once english job english --epochs 1 --batch 64 --rate 2e-4 --average 0.998 --seconds "${S4:-170}" &
 wait
 once gather job gather
 say teachers
@@ -50,9 +50,10 @@ wait
 job total
 say students
 taught="--teachers teacher$([ -n "${ONE_TEACHER:-}" ] || echo ,second) --epochs 40 --average 0.998 --more 60000 --passes 2"
-everywhere one distil $taught --batch 256 --rate 3e-4 --seconds "${S6:-285}" &
-everywhere two distil $taught --seed 2 --batch 384 --rate 4e-4 --hard 0.2 --thin 0.1 --seconds "${S6:-285}" &
+everywhere one distil $taught --batch 256 --rate 3e-4 --seconds "${S6:-480}" &
+everywhere two distil $taught --seed 2 --batch 384 --rate 4e-4 --hard 0.2 --thin 0.1 --seconds "${S6:-480}" &
+everywhere three distil $taught --seed 3 --batch 320 --rate 3.5e-4 --hard 0.25 --seconds "${S6:-480}" &
 wait
-means every one,two
+means every one,two,three
 job total
 say done

@@ -65,7 +65,7 @@ ASKED = {"hate.de": 1.0, "misogynistic.de": 1.0, "aux.offence": 0.5, "aux.kind":
 ASKED |= {"type": 0.3, "target": 0.1, "sexist": 0.5}
 """What the small network learns from its teacher, and how much each counts."""
 MEANT = ("hate.de", "misogynistic.de")
-PLAIN = 4000
+PLAIN = 5000
 """How many of the plain sentences a teacher learns from; they are alike."""
 BINARY = ("hate.de", "misogynistic.de", "aux.offence", "sexist")
 LIKE = {"hate.de": "hate", "misogynistic.de": "sexist", "aux.offence": "offensive"}
@@ -123,8 +123,13 @@ class GermanJob:
             self.posts[name] = np.concatenate([self.posts[name], more])
 
     @property
+    def judging(self) -> np.ndarray:
+        """Which made texts translate English dev posts: nothing learns from them, they judge type and target."""
+        return (self.source >= 0) & self.dev[self.source]
+
+    @property
     def translated(self) -> np.ndarray:
-        return len(self.corpus) + np.flatnonzero(self.source >= 0)
+        return len(self.corpus) + np.flatnonzero((self.source >= 0) & ~self.judging)
 
     def known(self, label: str) -> dict[str, np.ndarray]:
         """Return the posts whose labels a run may know, by corpus."""
@@ -162,7 +167,7 @@ class GermanJob:
         for corpus, most in LENT.items():
             rows = self.english[self.corpus[self.english] == corpus]
             lent.append(rng.permutation(rows)[:most])
-        made = len(self.corpus) + np.arange(len(self.source))
+        made = len(self.corpus) + np.flatnonzero(~self.judging)
         return np.concatenate([np.flatnonzero(self.german), *lent, made])
 
 
@@ -401,8 +406,9 @@ def compose(args: argparse.Namespace) -> None:
     same = {"translate": len(before), "write": len(words.ids(shown["write"]))}
     found: dict[str, int] = {}
     examples_shown = shown["write"]
-    # A kind in turn, so that both are there when time is up.
-    order = sorted(jobs, key=lambda it: (rng.random(), it))
+    # Both kinds are there when time is up, and what judges comes early.
+    early = {key for key, rows in jobs.items() if any(bench.dev[i] for i, _ in rows if i >= 0)}
+    order = sorted(jobs, key=lambda it: (rng.random() * (0.5 if it in early else 1), it))
     written = 0
     for key in order:
         if time.monotonic() - bench.started > args.write_seconds:
@@ -425,9 +431,9 @@ def compose(args: argparse.Namespace) -> None:
 
 
 def chosen_to_translate(bench: GermanJob, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return rows of short English training posts, sexist ones of EDOS first."""
+    """Return rows of short English posts: those of dev whose type is known, and training posts, sexist ones first."""
     short = lengths[: len(bench.corpus)] <= MOST_TRANSLATED
-    found = []
+    found = [np.flatnonzero(bench.dev & short & (bench.posts["label.type"][: len(bench.corpus)] >= 0))]
     for corpus, most in TRANSLATED.items():
         rows = rng.permutation(bench.english[(bench.corpus[bench.english] == corpus) & short[bench.english]])
         if corpus == "edos":
@@ -444,7 +450,8 @@ def gather(args: argparse.Namespace) -> None:
     for text, source in zip(composed, np.load(args.keep / "composed.npz")["source"], strict=True):
         found.setdefault(text, int(source))
     rng, swaps = Random(args.seed), Swaps()
-    whole = [*(args.keep / "gahd.txt").read_text("utf-8").split("\n") * 3, *found]
+    learnt = [text for text, source in found.items() if source < 0 or not bench.dev[source]]
+    whole = [*(args.keep / "gahd.txt").read_text("utf-8").split("\n") * 3, *learnt]
     more = {swaps.swapped(text, rng): -1 for text in whole}
     more.pop(None, None)
     picked = rng.sample(sorted(more), min(args.swaps, len(more)))
