@@ -99,6 +99,23 @@ def test_each_row_scores_memes_and_a_saved_one_scores_them_alike(row, tiny, tmp_
     np.testing.assert_allclose(load_meme_model(tmp_path / "half").probabilities(TEXTS, seen), before, atol=5e-3)
 
 
+def test_a_model_whose_encoder_was_stored_in_16_bits_is_loaded_in_32(tiny, tmp_path):
+    model = tiny_model("mmbt-region", tiny)
+    model.network.text.config.dtype = torch.float16
+    seen = pictures(3, "region")
+    model.save(tmp_path / "model")
+    np.testing.assert_allclose(
+        load_meme_model(tmp_path / "model").logits(TEXTS, seen), model.logits(TEXTS, seen), atol=1e-5
+    )
+
+
+def test_vilbert_can_put_its_two_vectors_beside_each_other(tiny):
+    preset = tiny_preset("vilbert", tiny)
+    joined = new_meme_model(replace(preset, network=replace(preset.network, joined="concat")))
+    assert joined.network.pooled_width == 2 * new_meme_model(preset).network.pooled_width
+    assert joined.logits(TEXTS, pictures(3, "region")).shape == (3,)
+
+
 @pytest.mark.parametrize("row", [row for row in NETWORKS if row != "text" and not row.startswith("image")])
 def test_a_fusion_depends_on_the_picture_and_on_the_caption(row, tiny):
     torch.manual_seed(0)

@@ -157,7 +157,7 @@ class MemeModel:
         try:
             record = json.loads((folder / PRESET).read_text(encoding="utf-8"))
             preset = MemePreset.from_json(record["preset"])
-            network = _network(preset, record["text_encoder"])
+            network = _network(preset, record["text_encoder"]).float()  # its shape may say 16 bits, as it was stored
             network.load_state_dict({name: value.float() for name, value in load_file(folder / WEIGHTS).items()})
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         except (OSError, KeyError, TypeError, RuntimeError, ValueError) as error:

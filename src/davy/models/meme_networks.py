@@ -70,6 +70,8 @@ class NetworkSettings:
     visual_layers: int = 6
     visual_width: int = 1024
     visual_heads: int = 8
+    joined: str = "product"
+    """How ViLBERT makes one vector of its two: their `product`, or both beside each other (`concat`)."""
     dropout: float = 0.1
     """Of the layers that the text encoder does not bring; its own come with it."""
     classifier_width: int = 768
@@ -367,7 +369,7 @@ class ViLBert(MemeNetwork):
     """ViLBERT and ViLBERT CC: a stream of words and a stream of regions that look at each other.
 
     The text encoder's lower layers read alone; then, for each visual block, both streams attend to each other and
-    take a block of their own (12 and 6 blocks in the paper). The two pooled vectors are multiplied.
+    take a block of their own (12 and 6 blocks in the paper). The two pooled vectors are multiplied, or concatenated.
     """
 
     def prepare(self) -> int:
@@ -382,7 +384,7 @@ class ViLBert(MemeNetwork):
         self.words_look, self.regions_look = blocks(words, width, 4 * words), blocks(width, words, width)
         self.regions = blocks(width, width, width)
         self.pool_words, self.pool_regions = nn.Linear(words, width), nn.Linear(width, width)
-        return width
+        return width if self.settings.joined == "product" else 2 * width
 
     def encode(self, input_ids, attention_mask, features=None, feature_mask=None, boxes=None):  # type: ignore[no-untyped-def]
         vectors, seen = self.look(features, feature_mask)
@@ -400,7 +402,9 @@ class ViLBert(MemeNetwork):
             words, regions = read_layers([layer], words, attention_mask), block(regions, regions, seen)
         of_words = functional.relu(self.pool_words(self.pool(words, attention_mask)))
         of_regions = functional.relu(self.pool_regions(self.pool(regions, seen)))
-        return words, of_words * of_regions
+        if self.settings.joined == "product":
+            return words, of_words * of_regions
+        return words, torch.cat([of_words, of_regions], dim=1)
 
 
 def read_layers(layers: Iterable[Any], states: Tensor, mask: Tensor) -> Tensor:
