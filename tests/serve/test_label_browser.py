@@ -150,6 +150,29 @@ def test_ten_posts_by_keys_alone_with_one_refused_one_undone_and_a_tab_closed_in
     assert (tally.given, tally.refused) == (10, 1)
 
 
+EARLIEST_KEYS = """
+document.addEventListener("davy:sheet", () => queueMicrotask(() => {
+  if (document.querySelector("#post").innerText.includes("number 12 ")) return;
+  for (const key of ["1", "Enter"]) {
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  }
+}));
+"""
+"""Answers each post in the moment in which it is on the page, before the browser does anything else."""
+
+
+def test_keys_pressed_the_moment_a_post_shows_are_not_lost_and_never_leave_the_page(open_page, live):
+    lamps = make_lamps(live.site, TEXTS)
+    page = open_page()
+    page.add_init_script(EARLIEST_KEYS)
+    opened: list[str] = []
+    page.on("request", lambda it: opened.append(f"{it.method} {it.url}") if it.is_navigation_request() else None)
+    page.goto(lamps.path)
+    post_is(page, 12)
+    assert len(mine(lamps)) == 11
+    assert len(opened) == 1, "an answer that htmx does not send loads a whole page, whose scripts miss the next keys"
+
+
 def test_an_answer_outlives_a_lost_connection_a_lost_reply_and_an_ended_session(open_page, live):
     lamps = make_lamps(live.site, TEXTS)
     page = open_page()

@@ -1,5 +1,6 @@
 /* Answers are never lost: what is typed is kept in this tab until the server has it, and a save that did not get
-   through is sent again with the same id, so that it counts once. Also measures the time at a post, idle time left out. */
+   through is sent again with the same id, so that it counts once. Also measures the time at a post, idle time left out.
+   Runs before label.js, which says "davy:sheet" for each post, the first one too. */
 
 const IDLE = 60_000; // without a key, a touch or a move for this long, nobody is reading
 const WAITS = [2_000, 4_000, 8_000, 15_000];
@@ -149,6 +150,3 @@ document.addEventListener("davy:sheet", () => {
   forget();
   bringBack();
 });
-seconds = Number(form()?.elements.seconds.value) || 0;
-forget();
-bringBack();

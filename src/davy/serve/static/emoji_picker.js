@@ -1,6 +1,7 @@
 // An emoji picker beside a text area: <div data-emoji-picker data-for="ID"> with a button and the words in data-*.
 // In: the two lists of emoji that the package carries (names from Unicode's CLDR). Out: the emoji at the caret.
-// Nothing is fetched before the first opening; the search takes English and German words at once.
+// Nothing is fetched before the first opening; the search takes English and German words at once. Keys that are pressed
+// while the lists load act when they are there.
 
 const GROUPS = [[0, "😀"], [1, "👋"], [3, "🐻"], [4, "🍎"], [5, "🚗"], [6, "⚽"], [7, "💡"], [8, "❤️"], [9, "🏁"]];
 const HANDS = ["✋", "✋🏻", "✋🏼", "✋🏽", "✋🏾", "✋🏿"];
@@ -103,15 +104,23 @@ const build = (place) => {
   return { panel, field, tone, tabs, grid, status };
 };
 
-const attach = async (place) => {
-  const parts = build(place);
-  const { panel, field, tone, tabs, grid, status } = parts;
+const attach = (place) => {
+  const { panel, field, tone, tabs, grid, status } = build(place);
   let group = 0;
-  let rows = [];
+  let rows = null;
+  let pending; // what the last Enter or ArrowDown asked for while the lists load: it acts once
+
+  const whenLoaded = (act) => { if (rows) act(); else pending = act; };
+  const matches = (typed) => (typed ? search(rows, typed) : rows.filter((row) => row.group === group));
+  const put = (emoji) => {
+    insert(place, emoji);
+    status.textContent = `${emoji} ${place.dataset.put}`;
+  };
 
   const show = () => {
+    if (!rows) return;
     const typed = field.value.trim();
-    const shown = typed ? search(rows, typed) : rows.filter((row) => row.group === group);
+    const shown = matches(typed);
     grid.replaceChildren(...shown.map((row, number) => element("button", {
       type: "button", "data-emoji": inTone(row, Number(tone.value)), title: row.name, "aria-label": row.name, tabindex: number ? "-1" : "0",
     }, inTone(row, Number(tone.value)))));
@@ -143,32 +152,32 @@ const attach = async (place) => {
   });
   grid.addEventListener("click", (event) => {
     const button = event.target.closest("[data-emoji]");
-    if (!button) return;
-    insert(place, button.dataset.emoji);
-    status.textContent = `${button.dataset.emoji} ${place.dataset.put}`;
+    if (button) put(button.dataset.emoji);
   });
   panel.addEventListener("keydown", (event) => {
     // An Enter in the search must not send the form that the picker stands in.
     if (event.key === "Enter" && event.target === field) {
       event.preventDefault();
-      grid.querySelector("[data-emoji]")?.click();
+      const typed = field.value.trim();
+      whenLoaded(() => {
+        const [first] = matches(typed);
+        if (first) put(inTone(first, Number(tone.value)));
+      });
     } else if (event.key === "ArrowDown" && event.target === field) {
       event.preventDefault();
-      grid.querySelector("[data-emoji]")?.focus();
+      whenLoaded(() => { if (document.activeElement === field) grid.querySelector("[data-emoji]")?.focus(); });
     } else if (event.target.dataset.emoji && /^(Arrow|Home$|End$)/.test(event.key)) {
       event.preventDefault();
       step(event.target, event.key);
     }
   });
 
-  try {
-    rows = await load(place);
+  load(place).then((loaded) => {
+    rows = loaded;
     show();
-  } catch {
-    status.textContent = place.dataset.failed;
-    return null;
-  }
-  return parts;
+    if (panel.isConnected) pending?.();
+  }, () => { status.textContent = place.dataset.failed; });
+  return panel;
 };
 
 const opener = (place) => place.querySelector("[data-emoji-open]");
@@ -176,17 +185,17 @@ const opener = (place) => place.querySelector("[data-emoji-open]");
 const close = (place, { back = false } = {}) => {
   const panel = place.querySelector(".emoji-panel");
   if (!panel || panel.hidden) return;
-  panel.hidden = true;
+  if (panel.querySelector("[data-emoji]")) panel.hidden = true;
+  else panel.remove(); // it was loading, could not, or found nothing: the next opening begins anew
   opener(place).setAttribute("aria-expanded", "false");
   if (back) document.getElementById(place.dataset.for)?.focus();
 };
 
-const open = async (place) => {
+const open = (place) => {
   opener(place).setAttribute("aria-expanded", "true");
-  const panel = place.querySelector(".emoji-panel");
-  if (panel) panel.hidden = false;
-  else if (!(await attach(place))) return; // the panel says what went wrong; the next opening tries again
-  place.querySelector(".emoji-panel input").focus();
+  const panel = place.querySelector(".emoji-panel") ?? attach(place);
+  panel.hidden = false;
+  panel.querySelector("input").focus();
 };
 
 // Delegated, so that pickers in parts that htmx brings work too.
@@ -197,11 +206,8 @@ document.addEventListener("click", (event) => {
     if (place !== own && event.target.id !== place.dataset.for) close(place);
   }
   if (!button) return;
-  if (button.getAttribute("aria-expanded") === "true") {
-    if (!own.querySelector(".emoji-grid").children.length) own.querySelector(".emoji-panel").remove();
-    close(own, { back: true });
-    button.setAttribute("aria-expanded", "false");
-  } else open(own);
+  if (button.getAttribute("aria-expanded") === "true") close(own, { back: true });
+  else open(own);
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;

@@ -286,6 +286,7 @@ document.addEventListener("focusin", () => form() && mark());
 function begin(swapped) {
   const sheet = $("#sheet");
   if (!sheet) return;
+  window.htmx?.process(sheet); // htmx looks for forms only when all scripts have run: an Enter before that would leave the page
   const { path } = sheet.dataset;
   if (swapped && path !== location.pathname) history.pushState({}, "", path);
   else if (path !== location.pathname) history.replaceState({}, "", path);
