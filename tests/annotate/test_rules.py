@@ -306,3 +306,57 @@ def test_a_flag_holds_when_more_than_half_of_those_who_answered_raise_it():
 def test_rules_that_a_scheme_cannot_have_are_refused(rules, words):
     with pytest.raises(UserError, match=words):
         check_rules(GRUMBLE, rules)
+
+
+MARKS = Scheme(
+    "marks",
+    1,
+    (
+        Question("grumpy", (Label("no"), Label("yes")), positive="yes"),
+        Question("why", (), kind="spans", under=("grumpy", ("yes",))),
+        Question("tone", (Label("loud"), Label("sly")), kind="spans", under=("grumpy", ("yes",))),
+    ),
+)
+TEXT = "no tea again today"  # words: 0-2, 3-6, 7-12, 13-18
+
+
+def marked(*marks: tuple[str, ...], tone: tuple[tuple[str, ...], ...] = (), rules=None):
+    """What people who all say yes and mark these words settle."""
+    tones = tone or ((),) * len(marks)
+    given = [{"grumpy": "yes", "why": why, "tone": how} for why, how in zip(marks, tones, strict=True)]
+    return settle(MARKS, read_rules(MARKS, rules), said(*given, scheme=MARKS), text=TEXT)
+
+
+def test_a_word_is_in_where_most_people_marked_it_and_neighbours_are_one_span():
+    # tea: 2 of 3, again: 2 of 3, no and today: 1 of 3.
+    outcome = marked(("3-12",), ("0-6",), ("7-18",))
+    assert outcome.verdicts["why"].labels == ("3-12",)
+    assert outcome.verdicts["why"].basis == "majority"
+    assert marked(("3-6",), ("3-6",)).verdicts["why"].basis == "unanimous"
+    assert marked((), (), ("3-6",)).verdicts["why"].labels == ()
+
+
+def test_half_of_the_people_are_no_majority_for_a_word_and_nothing_in_common_is_a_split():
+    assert marked(("0-6",), ("3-6",)).verdicts["why"].labels == ("3-6",)
+    assert marked(("0-2",), ("3-6",)).unsettled == {"why": "split"}
+    assert marked((), ("3-6",)).verdicts["why"].labels == ()
+
+
+def test_a_rule_that_wants_more_than_a_majority_leaves_words_to_an_expert():
+    rules = {"why": {"rule": "unanimous"}}
+    assert marked(("0-6",), ("3-6",), rules=rules).unsettled == {"why": "split"}
+    assert marked(("3-6",), ("3-6",), rules=rules).verdicts["why"].labels == ("3-6",)
+
+
+def test_spans_are_settled_label_by_label():
+    tone = (("0-2:loud", "3-6:sly"), ("0-6:loud",), ("3-6:sly",))
+    outcome = marked(("0-2",), ("0-2",), ("0-2",), tone=tone)
+    assert outcome.verdicts["tone"].labels == ("0-2:loud", "3-6:sly")
+
+
+def test_an_expert_s_marks_stand():
+    given = said(
+        {"grumpy": "yes", "why": ("0-2",), "tone": ()}, {"grumpy": "yes", "why": ("3-6",), "tone": ()}, scheme=MARKS
+    )
+    outcome = settle(MARKS, read_rules(MARKS, None), given, {"why": ("13-18",)}, TEXT)
+    assert (outcome.verdicts["why"].labels, outcome.verdicts["why"].basis) == (("13-18",), "expert")

@@ -86,7 +86,7 @@ BROKEN = {
         "name: drops",
         "name: drops\n    kind: scal",
         15,
-        "known: one, many, scale. Did you mean 'scale'?",
+        "known: one, many, scale, spans. Did you mean 'scale'?",
     ),
     "one label only": ("      - name: dry\n", "", 6, "has 1 label; kind `one` needs at least two"),
     "positive is no label": (
@@ -149,6 +149,18 @@ BROKEN = {
         "under: kind\n    derived: kind",
         16,
         "must be `{question: {its label: label here}}`",
+    ),
+    "labels of spans may be open": (
+        "under: kind",
+        "under: kind\n    kind: spans\n    open: true",
+        17,
+        "can't have `open:`",
+    ),
+    "parent asks for words": (
+        "under: {wet: wet}",
+        "kind: spans\n    under: {wet: wet}",
+        16,
+        "'drops' can't hang on 'kind': marked words lead to no question",
     ),
     "guideline versions fall": (
         "    text: Look out of the window.\n",

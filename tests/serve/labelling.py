@@ -62,6 +62,29 @@ guidelines:
       other target: {en: Rude to a thing and not a person., de: Grob zu einer Sache.}
 """
 
+MARKS = """
+name: lamps
+version: 1
+questions:
+  - name: rude
+    title: {en: "Is the post rude?", de: "Ist der Beitrag grob?"}
+    positive: rude
+    labels: [not rude, rude]
+  - name: why
+    kind: spans
+    title: {en: "Which words are rude?", de: "Welche Wörter sind grob?"}
+    under: {rude: rude}
+    required: true
+  - name: tone
+    kind: spans
+    title: {en: "What is said how?", de: "Was wird wie gesagt?"}
+    under: {rude: rude}
+    labels:
+      - {name: loud, title: {en: Loudly, de: Laut}}
+      - {name: sly, title: {en: Slyly, de: Leise}}
+"""
+"""A scheme with two questions about words: one kind of span, and two kinds that may be left out."""
+
 RUDE = {"rude": ("rude",), "how": ("loud",), "words": ("capitals",), "whom": ("bakers",)}
 
 
@@ -93,13 +116,14 @@ def make_lamps(
     gold: Answers | None = None,
     settings: dict[str, Any] | None = None,
     consent: bool = True,
+    scheme: str = SCHEME,
 ) -> Lamps:
     """Return an open project with these posts in their order, an annotator, an expert and an admin who manages."""
     import yaml
 
     admin = site.people["admin"].id
     with site.store.write() as db:
-        schemes.save(db, from_dict(yaml.safe_load(SCHEME)), SCHEME, by=admin)
+        schemes.save(db, from_dict(yaml.safe_load(scheme)), scheme, by=admin)
         project = projects.create(
             db, id="lamps", title="Lamps & lights", scheme="lamps", scheme_version=1, settings=settings or {}, by=admin
         )

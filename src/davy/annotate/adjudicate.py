@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from davy.annotate.flags import settle_flags
 from davy.annotate.rules import RuleOutcome, Rules, questions_for_expert, read_rules, settle
 from davy.core import Annotation, Item, Phase, Project, Scheme, Verdict
-from davy.store import Connection, annotations, cases, events, items, prefetch, verdicts
+from davy.store import Connection, annotations, cases, events, items, posts, prefetch, verdicts
 from davy.store.cases import AdjudicationCase
 from davy.store.verdicts import PostVerdicts
 
@@ -43,7 +43,8 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
     rules = rules_of(project, phase, scheme)
     given = answers_of(db, item, scheme)
     decided = expert_decisions(known)
-    outcome = settle(scheme, rules, given, {name: decision.labels for name, decision in decided.items()})
+    taken = {name: decision.labels for name, decision in decided.items()}
+    outcome = settle(scheme, rules, given, taken, marked_text(db, item, scheme))
     flagged = settle_flags(db, project, item, given, known)
     if flagged == "drop" or outcome.dropped:
         _ask_expert(db, project, item, known, {})
@@ -61,6 +62,11 @@ def answers_of(db: Connection, item: Item, scheme: Scheme) -> list[Annotation]:
     """Return the current annotations of an item, oldest first."""
     answers = annotations.of_post(db, item.post, scheme=scheme.name, version=scheme.version)
     return [answer for answer in answers if answer.phase == item.phase]
+
+
+def marked_text(db: Connection, item: Item, scheme: Scheme) -> str:
+    """Return the text of an item's post where a question of the scheme asks for words of it, else nothing."""
+    return posts.get(db, item.post).text if any(it.kind == "spans" for it in scheme.questions) else ""
 
 
 def expert_decisions(known: Sequence[AdjudicationCase]) -> dict[str, ExpertDecision]:

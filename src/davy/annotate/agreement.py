@@ -130,12 +130,15 @@ def answer_labels(scheme: Scheme, answers: Answers) -> dict[str, str]:
     """Return each question's cell as `davy agree` and the long export have it: labels in order, joined by `|`.
 
     A yes/no question that was not asked because of the answer above it says no; others that were not asked are left
-    out. A question with any number of answers that got none says `none`.
+    out. A question with any number of answers that got none says `none`. Marked words are no labels: `word_ratings`
+    and the export have them.
     """
     if not answers:
         return {}
     full = scheme.implied(answers)
-    return {q.name: "|".join(sorted(full[q.name])) or NONE for q in scheme.questions if q.name in full}
+    return {
+        q.name: "|".join(sorted(full[q.name])) or NONE for q in scheme.questions if q.name in full and q.kind != "spans"
+    }
 
 
 class HasMetrics(Protocol):

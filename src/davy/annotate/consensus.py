@@ -8,7 +8,7 @@ by consensus. Shared answers are counted in a tally of their own, under `togethe
 from davy.annotate.project_scheme import scheme_of
 from davy.core import Annotation, Item, Phase, Project, Scheme, UserError, Verdict
 from davy.core.annotation import Answers
-from davy.store import Connection, annotations, events, items, tallies, verdicts
+from davy.store import Connection, annotations, events, items, posts, tallies, verdicts
 from davy.store.columns import new_id, now
 
 TOGETHER = "together"
@@ -35,7 +35,7 @@ def save_shared(
     if len(notes) > MOST_NOTES:
         raise UserError(f"The notes have {len(notes):,} characters; the most is {MOST_NOTES:,}.", status=413)
     scheme = scheme_of(db, project)
-    faults = scheme.faults(answers, complete=True)
+    faults = scheme.faults(answers, complete=True, text=posts.get(db, item.post).text)
     if faults:
         raise UserError(f"The answers don't fit the questions: {faults[0]}.")
     items.lock(db, item.id)

@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from davy.annotate.adjudicate import answers_of, expert_decisions, rules_of, settle_item
+from davy.annotate.adjudicate import answers_of, expert_decisions, marked_text, rules_of, settle_item
 from davy.annotate.rules import Rules, questions_for_expert, settle
 from davy.core import Annotation, Member, Project, Question, Scheme, UserError, Verdict
 from davy.core.annotation import Answers
-from davy.store import Connection, cases, items, phases
+from davy.store import Connection, cases, items, phases, posts
 from davy.store.cases import AdjudicationCase
 
 MOST_REASON = 2_000
@@ -96,7 +96,7 @@ def decide(
     """Decide a case and return what became of it: `settled`, `waiting` for another expert, or `dropped`."""
     reason = _checked_reason(reason)
     here = open_case(db, project, member, case_id, scheme, answers, also)
-    _check_answers(scheme, here, answers)
+    _check_answers(scheme, here, answers, posts.get(db, here.case.post).text)
     decision = {"by": member.user, "answers": {k: list(v) for k, v in here.answers.items()}, "reason": reason}
     decisions = [*here.case.outcome.get("decisions", ()), decision]
     outcome = {**here.case.outcome, "decisions": decisions}
@@ -140,12 +140,13 @@ def _sitting(
     given = answers_of(db, item, scheme)
     if case.kind == "flag":
         return CaseReview(case, _voices(case, given), (), {}, {}, rules)
+    text = marked_text(db, item, scheme)
     chosen = {name: tuple(labels) for name, labels in answers.items()}
     decided = {name: it.labels for name, it in expert_decisions(cases.of_item(db, case.item)).items()}
     taken: dict[str, tuple[str, ...]] = {}
     reviewed = (_reviewed(case) | set(also)) & set(rules)
     while True:  # an answer counts only once its question is open to the expert, and may open the next
-        outcome = settle(scheme, rules, given, {**decided, **taken})
+        outcome = settle(scheme, rules, given, {**decided, **taken}, text)
         asked = {name for name in (*outcome.verdicts, *outcome.unsettled) if name in taken}
         asked |= {*questions_for_expert(rules, outcome), *(reviewed & {*outcome.verdicts, *outcome.unsettled})}
         more = {name: labels for name, labels in chosen.items() if name in asked and name not in taken}
@@ -196,14 +197,14 @@ def _checked_reason(reason: str) -> str:
     return reason
 
 
-def _check_answers(scheme: Scheme, here: CaseReview, answers: Answers) -> None:
+def _check_answers(scheme: Scheme, here: CaseReview, answers: Answers, text: str) -> None:
     stray = next((name for name in answers if name not in here.answers), None)
     if stray is not None:
         raise UserError(f"{stray!r} is not for you to answer in this case: it is settled, or does not apply.")
     if here.missing:
         raise CaseRefused("missing", f"{here.missing[0]!r} is not answered yet.")
     full = {**{name: it.labels for name, it in here.settled.items()}, **here.answers}
-    faults = scheme.faults(full, complete=False)
+    faults = scheme.faults(full, complete=False, text=text)
     if faults:
         raise UserError(f"The answers don't fit scheme {scheme.name!r}: {faults[0]}")
     for name, labels in here.answers.items():

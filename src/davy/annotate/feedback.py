@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from davy.core import Item, Phase, Scheme
 from davy.core.annotation import Answers
+from davy.core.spans import overlap
+
+SAME_MARKS = 0.5
+"""From this overlap on two people's marks count as the same, as in ERASER's IoU F1."""
 
 
 class Feedback(NamedTuple):
@@ -26,6 +30,13 @@ def feedback_on(phase: Phase, item: Item, scheme: Scheme | None, answers: Answer
         return None
     said = answers if scheme is None else scheme.completed(answers)
     return {
-        name: Feedback(tuple(said.get(name, ())), gold, set(said.get(name, ())) == set(gold))
+        name: Feedback(tuple(said.get(name, ())), gold, _is_right(scheme, name, tuple(said.get(name, ())), gold))
         for name, gold in item.gold.items()
     }
+
+
+def _is_right(scheme: Scheme | None, name: str, given: tuple[str, ...], gold: tuple[str, ...]) -> bool:
+    """Return whether two answers are the same; marked words are, where half of what either marks is in both."""
+    if scheme is not None and name in {q.name for q in scheme.questions} and scheme.question(name).kind == "spans":
+        return overlap(given, gold) >= SAME_MARKS
+    return set(given) == set(gold)

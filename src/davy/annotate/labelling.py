@@ -158,7 +158,7 @@ def save(
     given = _annotation(sheet, answers, annotation_id, flags, comment, seconds)
     if repeated := _repeated(db, sheet, given):
         return repeated
-    faults = sheet.scheme.faults(answers, complete=True)
+    faults = sheet.scheme.faults(answers, complete=True, text=sheet.post.text)
     if faults:
         raise UserError(f"The answers don't fit the questions: {faults[0]}.")
     held = _in_hand_again(db, sheet, given.at)

@@ -15,6 +15,8 @@ from davy.annotate.settings import AdjudicationRule
 from davy.core import FLAGS, Annotation, Question, Scheme, UserError, Verdict
 from davy.core.annotation import Answers
 from davy.core.errors import nearest
+from davy.core.spans import parse_spans
+from davy.text.words import join_words, marked_words, snap_answer
 
 WHYS: tuple[str, ...] = ("split", "severe", "undecided", "one voice", "nobody")
 """Why a question was left unsettled; pages have words for each."""
@@ -68,9 +70,12 @@ def check_rules(scheme: Scheme, given: Mapping[str, AdjudicationRule]) -> None:
 
 
 def settle(
-    scheme: Scheme, rules: Rules, annotations: Sequence[Annotation], decided: Answers | None = None
+    scheme: Scheme, rules: Rules, annotations: Sequence[Annotation], decided: Answers | None = None, text: str = ""
 ) -> RuleOutcome:
-    """Return what the annotations of one post settle; `decided` are answers that an expert gave, which stand."""
+    """Return what the annotations of one post settle; `decided` are answers that an expert gave, which stand.
+
+    `text` is the post's, where a question asks for words of it.
+    """
     panel = [it for it in annotations if not it.refused]
     verdicts: dict[str, Verdict] = {}
     unsettled: dict[str, str] = {}
@@ -84,7 +89,7 @@ def settle(
             post = annotations[0].post if annotations else ""
             verdicts[question.name] = Verdict(post, question.name, tuple(decided[question.name]), "expert", rests_on)
         else:
-            found = _settled(scheme, question, rules[question.name], panel, verdicts)
+            found = _settled(scheme, question, rules[question.name], panel, verdicts, text)
             if isinstance(found, Verdict):
                 verdicts[question.name] = found
             else:
@@ -147,6 +152,9 @@ def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, HasL
 
 
 def _allowed(question: Question, label: str, above: set[str]) -> bool:
+    if question.kind == "spans":
+        label = question.span(label).label
+        return not label or question.label(label).fits_under(above)
     if label not in question.label_names:
         return question.open
     return question.label(label).fits_under(above)
@@ -169,6 +177,7 @@ def _settled(
     rule: AdjudicationRule,
     panel: Sequence[Annotation],
     verdicts: Mapping[str, Verdict],
+    text: str,
 ) -> Verdict | str:
     full = {it.id: scheme.completed(it.answers) for it in panel}
     said = {id_: tuple(answers[question.name]) for id_, answers in full.items() if question.name in answers}
@@ -179,6 +188,8 @@ def _settled(
         return "one voice"
     if rule.rule == "severe" and question.kind == "scale":
         found = _scale(scheme, question, rule, [labels[0] for labels in given])
+    elif question.kind == "spans":
+        found = _spans(question, rule, given, text)
     elif question.kind == "many":
         found = _many(question, rule, given)
     else:
@@ -221,6 +232,31 @@ def _many(question: Question, rule: AdjudicationRule, given: Sequence[tuple[str,
         elif not _passes(rule, len(given) - n, len(given)):
             return "split"
     return "split" if question.required and not chosen else tuple(chosen)
+
+
+def _spans(
+    question: Question, rule: AdjudicationRule, given: Sequence[tuple[str, ...]], text: str
+) -> tuple[str, ...] | str:
+    """Return the words that are in, word by word and label by label.
+
+    By majority a word that half of the people marked is out, as is usual for rationales; by the other rules it is a
+    split. Most people marked something, but no two the same: that is a split by any rule.
+    """
+    chosen = []
+    for label in question.label_names or ("",):
+        marks = [marked_words(text, (span for span in parse_spans(spans) if span.label == label)) for spans in given]
+        words = set()
+        for word in set().union(*marks):
+            n = sum(word in mine for mine in marks)
+            if _passes(rule, n, len(given)):
+                words.add(word)
+            elif rule.rule in ("unanimous", "single", "share") and not _passes(rule, len(given) - n, len(given)):
+                return "split"
+        chosen += join_words(text, words, label)
+    someone = 2 * sum(bool(spans) for spans in given) > len(given)
+    if not chosen and (question.required or someone):
+        return "split"
+    return snap_answer(question, text, [str(span) for span in chosen])
 
 
 def _scale(scheme: Scheme, question: Question, rule: AdjudicationRule, given: Sequence[str]) -> tuple[str, ...] | str:

@@ -230,7 +230,7 @@ def _splits(question: Question) -> bool:
 
 def _how(question: Question, above: Label | None) -> str:
     """Return in a few words how the question is answered."""
-    kinds = {"one": "one label", "many": "several labels", "scale": "a scale"}
+    kinds = {"one": "one label", "many": "several labels", "scale": "a scale", "spans": "words of the text"}
     said = [kinds[question.kind]]
     if question.open:
         said.append("open list")

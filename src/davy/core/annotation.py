@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 Answers = Mapping[str, tuple[str, ...]]
-"""Question name → chosen labels; one label for kinds `one` and `scale`, any number for `many`."""
+"""Question name → chosen labels; one label for kinds `one` and `scale`, any number for `many`, and for `spans` any
+number of `start-end` or `start-end:label` (`core.spans`)."""
 
 FLAGS: tuple[str, ...] = ("unrealistic", "ambiguous", "other target", "unsure", "refused")
 

@@ -27,6 +27,8 @@ class UnknownLabel(ValueError):
 
     def __init__(self, spelling: str, question: Question, row: int = 0) -> None:
         names = list(question.label_names)
+        if question.kind == "spans":
+            names = ["spans such as 12-17" + (f":{names[0]}" if names else "")]
         listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
         super().__init__(
             f"{spelling[:80]!r}, which is no label of {question.name!r}; it has {listed}.{nearest(spelling, names)}"
@@ -44,24 +46,24 @@ def split_cell(cell: str | None) -> tuple[str, ...]:
 def parse_cell(cell: str | None, question: Question, *, keep_unlisted: bool = False) -> Answer:
     """Return the labels that a cell spells, under the names of the scheme.
 
-    None where there is no cell, where it is empty (but for a `many` question, which then got none of its labels) and
+    None where there is no cell, where it is empty (but for a `many` or `spans` question, which then got none) and
     where it says that the question does not apply. A label that an open question does not list is left out, or kept
     as it is spelt; any other that is not listed raises `UnknownLabel`.
     """
-    if cell is None or (question.kind != "many" and question.is_absent(cell)):
+    if cell is None or (not question.takes_several and question.is_absent(cell)):
         return None
-    parts = split_cell(cell) if question.kind == "many" else (cell.strip(),)
+    parts = split_cell(cell) if question.takes_several else (cell.strip(),)
     labels = []
     for part in parts:
         try:
-            labels.append(question.label(part).name)
-        except KeyError:
+            labels.append(str(question.span(part)) if question.kind == "spans" else question.label(part).name)
+        except (KeyError, ValueError):
             if question.is_absent(part) or parts == (NONE,):
                 continue
             if not question.open:
                 raise UnknownLabel(part, question) from None
             labels += [part] if keep_unlisted else []
-    if not labels and (question.kind != "many" or (parts and all(map(question.is_absent, parts)))):
+    if not labels and (not question.takes_several or (parts and all(map(question.is_absent, parts)))):
         return None
     return tuple(dict.fromkeys(labels))
 

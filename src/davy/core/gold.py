@@ -28,7 +28,8 @@ def has_gold(question: Question, posts: pl.DataFrame) -> bool:
 
 
 def gold_questions(questions: Sequence[Question], posts: pl.DataFrame) -> list[Question]:
-    """Return the questions that the posts have settled answers to; none is an error."""
+    """Return the questions that the posts have settled answers to; none is an error. Spans are no labels to learn."""
+    questions = [question for question in questions if question.kind != "spans"]
     found = [question for question in questions if has_gold(question, posts)]
     if not found:
         wanted = ", ".join(f"{question.name}{GOLD}" for question in questions)

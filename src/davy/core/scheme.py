@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from davy.core.annotation import Answers
 from davy.core.errors import nearest
+from davy.core.spans import TextSpan, parse_span
 
-KINDS: tuple[str, ...] = ("one", "many", "scale")
+KINDS: tuple[str, ...] = ("one", "many", "scale", "spans")
 YES: tuple[str, ...] = ("1", "yes", "true", "1.0")
 NO: tuple[str, ...] = ("0", "no", "false", "0.0")
 """What tables write for yes and no; pandas makes 1.0 of a 1 where cells are empty."""
@@ -101,7 +102,7 @@ class Question:
     under: tuple[str, tuple[str, ...]] | None = None
     open: bool = False
     required: bool = False
-    """Whether a `many` question needs at least one label; the other kinds always need theirs."""
+    """Whether a `many` question needs at least one label, or a `spans` one at least one mark."""
     absent: tuple[str, ...] = ()
     """What public files write where the question does not apply, such as `none`."""
     derived: tuple[str, Mapping[str, str]] | None = None
@@ -119,6 +120,16 @@ class Question:
     def label_names(self) -> tuple[str, ...]:
         """The labels' names in their order, which is the order of a scorer's probabilities."""
         return tuple(label.name for label in self.labels)
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether an answer is any number of labels (`many`) or of marked stretches of the text (`spans`)."""
+        return self.kind in ("many", "spans")
+
+    @property
+    def is_required(self) -> bool:
+        """Whether an answer that says nothing is no answer."""
+        return self.required or not self.takes_several
 
     @property
     def no(self) -> str | None:
@@ -139,6 +150,22 @@ class Question:
         if self.no is not None and wanted in (*YES, *NO):
             return self.label(str(self.positive if wanted in YES else self.no))
         raise KeyError(spelling)
+
+    def span(self, answer: str) -> TextSpan:
+        """Return what an answer to a `spans` question marks, its label by name; ValueError says what is wrong."""
+        span = parse_span(answer)
+        known = ", ".join(self.label_names)
+        if not self.labels and span.label:
+            raise ValueError(f"{answer[:40]!r} names a label, but {self.name!r} has one kind of span. Leave it out")
+        if self.labels and not span.label:
+            raise ValueError(f"{answer[:40]!r} says not as what it is marked; add one of {known}, as in 12-17:label")
+        if not span.label:
+            return span
+        try:
+            return TextSpan(span.start, span.end, self.label(span.label).name)
+        except KeyError:
+            hint = nearest(span.label, list(self.label_names))
+            raise ValueError(f"{span.label[:40]!r} is no label of {self.name!r}; it has {known}.{hint}") from None
 
     def applies_under(self, above: Collection[str]) -> bool:
         """Return whether the question applies where its parent has these labels; a root always applies.
@@ -252,12 +279,18 @@ class Scheme:
                     full.setdefault(question.name, (question.no,))
         return full
 
-    def faults(self, answers: Answers, *, complete: bool = False) -> list[str]:
-        """Return what is wrong with a set of answers, one line each; with `complete`, missing ones too."""
+    def faults(self, answers: Answers, *, complete: bool = False, text: str | None = None) -> list[str]:
+        """Return what is wrong with a set of answers, one line each; with `complete`, missing ones too.
+
+        With the post's `text`, spans have to lie within it, and where it has no words nobody has to mark any.
+        """
         full = self.completed(answers)
         found = [line for name, labels in answers.items() for line in self._faults_of(name, tuple(labels), full)]
+        if text is not None and not found:
+            found = [line for name, labels in answers.items() for line in _beyond(self.question(name), labels, text)]
         if complete:
-            needed = [q.name for q in self.asked(answers) if q.kind != "many" or q.required]
+            wordless = text is not None and not text.strip()
+            needed = [q.name for q in self.asked(answers) if q.is_required and not (q.kind == "spans" and wordless)]
             found += [f"{name!r} is not answered" for name in needed if not full.get(name)]
         return found
 
@@ -271,7 +304,7 @@ class Scheme:
             parent, needed = question.under or ("", ())
             return [f"{name!r} is answered, but it applies only where {parent!r} is {' or '.join(needed)}"]
         found = []
-        if question.kind != "many" and len(labels) != 1:
+        if not question.takes_several and len(labels) != 1:
             found.append(f"{name!r} takes one label, got {len(labels)}")
         found += [f"{name!r} names {label!r} twice" for label in dict.fromkeys(labels) if labels.count(label) > 1]
         if question.derived and tuple(full[name]) != labels:
@@ -298,8 +331,25 @@ def applicable_questions(questions: Iterable[Question], answers: Mapping[str, Co
     return found
 
 
+def _beyond(question: Question, answers: Iterable[str], text: str) -> list[str]:
+    """Return a line for each span that ends after the text."""
+    spans = [parse_span(answer) for answer in answers] if question.kind == "spans" else []
+    return [
+        f"{question.name!r} marks {span.start}-{span.end}, but the text has {len(text)} characters"
+        for span in spans
+        if span.end > len(text)
+    ]
+
+
 def _faults_of_label(question: Question, name: str, above: tuple[str, ...]) -> list[str]:
     known = list(question.label_names)
+    if question.kind == "spans":
+        try:
+            name = question.span(name).label
+        except ValueError as error:
+            return [f"{question.name!r}: {error}"]
+        if not name:
+            return []
     if name not in known:
         if question.open:
             return [] if name.strip() else [f"{question.name!r} has an empty label"]

@@ -44,6 +44,8 @@ def draft_of(scheme: Scheme, *, name: str | None = None) -> Values:
     """Return a scheme as a draft, under another name where one is given; of its guidelines, the newest is kept."""
     values: Values = _worded(to_dict(scheme))
     values |= {"name": name or scheme.name, "version": 1}
+    for question in values["questions"]:
+        question.setdefault("labels", [])
     if scheme.guideline:
         newest = values["guidelines"][-1]
         values["guidelines"] = [{"version": 1, "text": newest["text"], "notes": newest.get("notes", {})}]
@@ -147,7 +149,8 @@ def _name_problems(question: Values, at: int, before: dict[str, Values]) -> Iter
 
 def _label_problems(question: Values, at: int, _: dict[str, Values]) -> Iterator[DraftProblem]:
     labels = question["labels"]
-    least = 1 if question.get("kind") == "many" or question.get("open") else 2
+    kind = question.get("kind")
+    least = 0 if kind == "spans" else 1 if kind == "many" or question.get("open") else 2
     if len(labels) < least:
         yield DraftProblem("too_few_labels", at, values={"least": least, "got": len(labels)})
     spelt: dict[str, int] = {}
@@ -170,6 +173,9 @@ def _parent_problems(question: Values, at: int, before: dict[str, Values]) -> It
     parent, needed = next(iter(under.items()))
     if parent not in before:
         yield DraftProblem("parent_after", at, values={"parent": parent})
+        return
+    if before[parent].get("kind") == "spans":
+        yield DraftProblem("parent_spans", at, values={"parent": parent})
         return
     known = [label["name"] for label in before[parent]["labels"]]
     if not needed:

@@ -127,6 +127,10 @@ def _check_labels(question: YamlMap, problems: Problems) -> None:
 
 def _check_kind(question: YamlMap, known: list[str], problems: Problems) -> None:
     name, kind = str(question["name"]), str(question.get("kind", "one"))
+    if kind == "spans":
+        _check_spans(question, problems)
+    elif "labels" not in question:
+        problems.add(question.line, f"question {name!r} lacks `labels:`. Add it.")
     is_open = str(question.get("open", "no")).lower() in ("yes", "true")
     if "labels" in question and kind in ("one", "scale") and len(set(known)) < 2 and not is_open:
         line = question.line_of("labels")
@@ -143,6 +147,14 @@ def _check_kind(question: YamlMap, known: list[str], problems: Problems) -> None
             problems.add(positive.line, f"question {name!r} of kind `{kind}` can't have a positive; only `one` can.")
 
 
+def _check_spans(question: YamlMap, problems: Problems) -> None:
+    """Note what a question about words of the text can't have. Its labels, if any, say what a word is marked as."""
+    name = str(question["name"])
+    for key in ("open", "absent", "derived"):
+        if key in question:
+            problems.add(question.line_of(key), f"question {name!r} of kind `spans` can't have `{key}:`. Remove it.")
+
+
 def _check_parent(question: YamlMap, seen: dict[str, YamlMap], everything: list[YamlMap], problems: Problems) -> None:
     name, line = str(question["name"]), question.line_of("under")
     found = parent_of(question, seen)
@@ -157,6 +169,9 @@ def _check_parent(question: YamlMap, seen: dict[str, YamlMap], everything: list[
     parent, needed = found
     if parent not in seen or parent == name:
         problems.add(line, _missing("parent", name, parent, seen, everything))
+        return
+    if str(seen[parent].get("kind")) == "spans":
+        problems.add(line, f"question {name!r} can't hang on {parent!r}: marked words lead to no question.")
         return
     known = label_names(seen[parent])
     for answer in needed:
@@ -201,6 +216,9 @@ def _check_derived(question: YamlMap, seen: dict[str, YamlMap], everything: list
         problems.add(line, _missing("origin", name, str(origin), seen, everything))
         return
     theirs, mine = label_names(seen[origin]), label_names(question)
+    if str(seen[origin].get("kind")) == "spans":
+        problems.add(line, f"{name!r} can't follow from {str(origin)!r}: nothing follows from marked words.")
+        return
     if str(seen[origin].get("kind")) == "many" and str(question.get("kind", "one")) != "many":
         problems.add(line, f"{name!r} takes one label, so it can't follow from {str(origin)!r}, which takes several.")
     for label, here in cast(YamlMap, table).items():

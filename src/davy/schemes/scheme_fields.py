@@ -118,7 +118,7 @@ def mapping(
     value: YamlNode, what: str, line: int, problems: Problems, *, fields: dict[str, Check], needs: tuple[str, ...]
 ) -> YamlNode:
     """Return a mapping with its well-shaped fields; unknown and missing keys are problems."""
-    if isinstance(value, YamlText) and value and needs == ("name",):
+    if isinstance(value, YamlText) and value and fields is LABEL:
         value = _like(value, YamlMap({_like(value, YamlText("name")): value}))
     if not isinstance(value, YamlMap):
         problems.add(line, f"{what} must be a mapping, but it is {_kind(value)}.")
@@ -208,7 +208,7 @@ SCHEME: dict[str, Check] = {
     "source": text,
     "warning": wording,
     "include": texts,
-    "questions": partial(sequence, of=partial(mapping, fields=QUESTION, needs=("name", "labels")), called="question"),
+    "questions": partial(sequence, of=partial(mapping, fields=QUESTION, needs=("name",)), called="question"),
     "guidelines": partial(
         sequence, of=partial(mapping, fields=GUIDELINE, needs=("version", "text")), called="guideline"
     ),

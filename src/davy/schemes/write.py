@@ -39,7 +39,7 @@ def digest(scheme: Scheme) -> str:
     questions = [_question(question) for question in scheme.questions]
     for question in questions:
         question.pop("absent", None)
-        for label in question["labels"]:
+        for label in question.get("labels", ()):
             for aid in ("aliases", "examples", "group", "priority", "severe"):
                 label.pop(aid, None)
     said = json.dumps(questions, ensure_ascii=False, sort_keys=True)

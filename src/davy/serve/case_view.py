@@ -7,6 +7,7 @@ conditions only on what the expert answers here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,12 +15,16 @@ from typing import Any
 from starlette.datastructures import FormData
 
 from davy.annotate.expert_cases import AnonymousAnswer, CaseReview
-from davy.core import Guideline, Scheme
+from davy.core import Guideline, Post, Scheme
 from davy.core.annotation import Answers
+from davy.core.spans import TextSpan, parse_spans
 from davy.serve.context import Context
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import Translator
-from davy.serve.labelling.questions import LONGEST_OWN, SEPARATOR, QuestionView, question_views
+from davy.serve.labelling.marks import MarkRow, PostText, mark_rows, overlay_rows
+from davy.serve.labelling.questions import LONGEST_OWN, SEPARATOR, QuestionView, question_views, read_marks
+from davy.serve.labelling.sheets import answer_titles, post_text
+from davy.text.words import join_words, marked_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +46,54 @@ class AnswerSplit:
     state: str
     basis: str = ""
     n: int = 0
+    overlay: tuple[MarkRow, ...] = ()
+    """Of a question about words: the text with who marked what."""
+    silent: tuple[str, ...] = ()
+    """Those who marked nothing."""
 
 
 def case_values(
-    context: Context, words: Translator, scheme: Scheme, here: CaseReview, *, missing: Sequence[str] = ()
+    context: Context, words: Translator, scheme: Scheme, here: CaseReview, post: Post, *, missing: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return what `parts/case_questions.html` and `case.html` need of a sitting."""
+    """Return what `parts/case_questions.html` and `case.html` need of a sitting about a post."""
     asked = question_views(scheme, scheme.guideline, words.lang)
+    text = post_text(context, post)
     return {
         "case": here.case,
-        "splits": [split for question in asked if (split := _split(question, here, words))],
+        "splits": [split for question in asked if (split := _split(question, here, words, text))],
         "flags": _flags(here.voices, words),
         "comments": [
             (voice.letter, context.mask(voice.comment), voice.comment) for voice in here.voices if voice.comment
         ],
         "voices": len(here.voices),
         "stands": [
-            (question.title, _titles(question, verdict.labels), verdict.basis)
+            (question.title, answer_titles(question, verdict.labels, text.masked), verdict.basis)
             for question, verdict in _stands(asked, here)
         ],
-        "doubts": _doubts(asked, here),
+        "doubts": _doubts(asked, here, text.masked),
         "questions": open_questions(scheme, scheme.guideline, words.lang, here),
         "applying": {question.name for question in here.questions},
-        "chosen": dict(here.answers),
+        "chosen": {**_common_marks(here, text), **here.answers},
         "missing": tuple(missing),
         "wrong": (),
         "longest": LONGEST_OWN,
+        "mark_rows": mark_rows,
+        "post_text": text,
     }
+
+
+def _common_marks(here: CaseReview, text: PostText) -> dict[str, tuple[str, ...]]:
+    """Return, for the questions about words, those that half of the people or more marked: where an expert starts."""
+    found = {}
+    for question in (it for it in here.questions if it.kind == "spans"):
+        voices = [parse_spans(it.answers[question.name]) for it in here.voices if question.name in it.answers]
+        spans: list[TextSpan] = []
+        for label in question.label_names or ("",):
+            marks = [marked_words(text.plain, (span for span in mine if span.label == label)) for mine in voices]
+            votes = Counter(word for mine in marks for word in mine)
+            spans += join_words(text.plain, {word for word, n in votes.items() if 2 * n >= len(voices)}, label)
+        found[question.name] = tuple(map(str, spans))
+    return found
 
 
 def open_questions(
@@ -96,27 +122,36 @@ def open_questions(
     return tuple(views)
 
 
-def read_decision(scheme: Scheme, form: FormData) -> Answers:
-    """Return what a form answers to the questions that it showed; what is open to the expert is not checked here."""
+def read_decision(scheme: Scheme, form: FormData, text: str = "") -> Answers:
+    """Return what a form answers to the questions that it showed about a post with this text.
+
+    What is open to the expert is not checked here.
+    """
     shown = {value for value in form.getlist("asked") if isinstance(value, str)}
     answers: dict[str, tuple[str, ...]] = {}
     for question in scheme.questions:
         if question.name not in shown or question.derived is not None:
             continue
         given = [value for value in form.getlist(f"answer.{question.name}") if isinstance(value, str) and value]
+        if question.kind == "spans":
+            marks = read_marks(question, given, text)
+            answers |= {question.name: marks} if marks or not question.required else {}
+            continue
         own = form.get(f"other.{question.name}") if question.open else None
         given += [" ".join(label.split()) for label in own.split(SEPARATOR)] if isinstance(own, str) else []
         labels = tuple(dict.fromkeys(label for label in given if label))
-        if question.kind != "many" and len(labels) > 1:
+        if not question.takes_several and len(labels) > 1:
             raise LocalizedError("choice")
         if any(len(label) > LONGEST_OWN or "|" in label for label in labels if label not in question.label_names):
             raise LocalizedError("choice")
-        if labels or (question.kind == "many" and not question.required):
+        if labels or not question.is_required:
             answers[question.name] = labels
     return answers
 
 
-def _split(question: QuestionView, here: CaseReview, words: Translator) -> AnswerSplit | None:
+def _split(question: QuestionView, here: CaseReview, words: Translator, text: PostText) -> AnswerSplit | None:
+    if question.kind == "spans":
+        return _marks_split(question, here, text)
     letters: dict[str, list[str]] = {}
     n = 0
     for voice in here.voices:
@@ -136,9 +171,24 @@ def _split(question: QuestionView, here: CaseReview, words: Translator) -> Answe
         )
         for label in sorted(letters, key=lambda name: order.index(name) if name in order else len(order))
     )
+    return AnswerSplit(question.name, question.title, rows, *_state(question, here), n)
+
+
+def _state(question: QuestionView, here: CaseReview) -> tuple[str, str]:
+    """Return whether a question is open to the expert or settled, and on what basis."""
+    verdict = here.settled.get(question.name)
     is_open = any(other.name == question.name for other in here.questions)
-    state = "open" if is_open else "settled" if verdict else ""
-    return AnswerSplit(question.name, question.title, rows, state, verdict.basis if verdict else "", n)
+    return "open" if is_open else "settled" if verdict else "", verdict.basis if verdict else ""
+
+
+def _marks_split(question: QuestionView, here: CaseReview, text: PostText) -> AnswerSplit | None:
+    """Return what people marked, laid over each other on the text."""
+    voices = [(voice.letter, voice.answers[question.name]) for voice in here.voices if question.name in voice.answers]
+    overlay = tuple(overlay_rows(question, text, voices))
+    if not voices:
+        return None
+    silent = tuple(sorted(letter for letter, answer in voices if not answer))
+    return AnswerSplit(question.name, question.title, (), *_state(question, here), len(voices), overlay, silent)
 
 
 def _flags(voices: Sequence[AnonymousAnswer], words: Translator) -> list[tuple[str, str]]:
@@ -156,18 +206,14 @@ def _stands(asked: Sequence[QuestionView], here: CaseReview) -> list[tuple[Quest
     return [(question, here.settled[question.name]) for question in asked if question.name in here.settled]
 
 
-def _titles(question: QuestionView, labels: Sequence[str]) -> str:
-    return ", ".join(question.title_of(label) for label in labels)
-
-
-def _doubts(asked: Sequence[QuestionView], here: CaseReview) -> list[tuple[str, str, float, str]]:
+def _doubts(asked: Sequence[QuestionView], here: CaseReview, masked: str) -> list[tuple[str, str, float, str]]:
     """Return what an audit doubts: (question, what stands, how far, who doubts)."""
     kept: Mapping[str, Any] = here.case.outcome.get("doubts", {})
     sources = dict(zip(here.case.questions, here.case.why, strict=False))
     return [
         (
             question.title,
-            _titles(question, kept[question.name]["settled"].split("|")),
+            answer_titles(question, kept[question.name]["settled"].split("|"), masked),
             float(kept[question.name]["doubt"]),
             sources.get(question.name, ""),
         )

@@ -84,6 +84,8 @@ def read_question(values: Values, at: int, form: FormData) -> Values:
     question["definition"] = _wording(form, "definition", question.get("definition"), most=LONGEST_WORDS)
     question["kind"] = kind = _choice(field(form, "kind"), KINDS)
     question["open"], question["required"] = field(form, "open") == "yes", field(form, "required") == "yes"
+    if kind == "spans":
+        question |= {"open": False, "absent": [], "derived": None}
     if question["name"] != old and question["name"] not in taken:
         draft.rename_question(made, old, question["name"])
     labels, renamed, positive = _read_labels(question, form)

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, func,
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 
-from davy.core import Scheme, UserError, Verdict
+from davy.core import Question, Scheme, UserError, Verdict
 from davy.store import events
 from davy.store.columns import new_id, now
 from davy.store.statements import PreparedStatement
@@ -229,12 +229,23 @@ def _check(verdict: Verdict, scheme: Scheme) -> None:
     if verdict.question not in names:
         raise UserError(f"Scheme {scheme.name!r} has no question {verdict.question!r}; it asks {', '.join(names)}.")
     question = scheme.question(verdict.question)
+    if question.kind == "spans":
+        _check_spans(question, verdict.labels)
+        return
     unknown = [label for label in verdict.labels if label not in question.label_names]
     if unknown and not question.open:
         known = ", ".join(question.label_names)
         raise UserError(f"{unknown[0]!r} is not a label of {question.name!r}; it has {known}.")
     if question.kind != "many" and len(verdict.labels) != 1:
         raise UserError(f"{question.name!r} takes one label, got {len(verdict.labels)}.")
+
+
+def _check_spans(question: Question, answers: Iterable[str]) -> None:
+    try:
+        for answer in answers:
+            question.span(answer)
+    except ValueError as error:
+        raise UserError(f"{question.name!r}: {error}.") from None
 
 
 def _turns(db: Connection, verdict: Verdict, scheme: Scheme, project: str | None = None) -> int:

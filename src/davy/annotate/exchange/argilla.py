@@ -66,7 +66,7 @@ def _records(rows: Rows, about: ExchangeContext) -> Iterator[dict[str, Any]]:
 def _responses(answered: list[GivenAnswer], about: ExchangeContext) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for name in about.questions:
-        many = about.scheme.question(name).kind == "many"
+        many = about.scheme.question(name).takes_several
         for given in answered:
             if name in given.answers:
                 labels = list(given.answers[name])

@@ -65,7 +65,11 @@ def _questions(about: ExchangeContext) -> str:
     for name in about.questions:
         question = about.scheme.question(name)
         labels = ", ".join(f"`{label.name}`" for label in question.labels)
-        kind = {"many": "any number of", "scale": "one, low to high, of"}.get(question.kind, "one of")
+        if question.kind == "spans":
+            labels = "words of the text, as `start-end`" + (f" marked as {labels}" if labels else "")
+        kind = {"spans": "any number of", "many": "any number of", "scale": "one, low to high, of"}.get(
+            question.kind, "one of"
+        )
         under = f" (where `{question.under[0]}` is {' or '.join(question.under[1])})" if question.under else ""
         lines.append(f"- `{name}`{under}: {kind} {labels}. {question.title}".rstrip())
     return "\n".join(lines)

@@ -137,7 +137,7 @@ def _check_names(questions: list[Question]) -> None:
 def _kind(question: Question) -> Any:
     import polars as pl
 
-    return pl.List(pl.String) if question.kind == "many" else pl.String
+    return pl.List(pl.String) if question.takes_several else pl.String
 
 
 def _post_schema(questions: list[Question]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _given_schema(questions: list[Question]) -> dict[str, Any]:
 def _cell(question: Question, labels: tuple[str, ...] | None) -> Any:
     if labels is None:
         return None
-    return list(labels) if question.kind == "many" else "".join(labels[:1])
+    return list(labels) if question.takes_several else "".join(labels[:1])
 
 
 def _post_row(row: AnsweredPost, questions: list[Question]) -> tuple[Any, ...]:

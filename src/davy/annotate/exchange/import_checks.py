@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, moment
-from davy.core import Phase, Project, Scheme, UserError
+from davy.core import Phase, Project, Question, Scheme, UserError
 from davy.core.annotation import Answers
+from davy.text.words import snap_answer
 
 MOST_NAME = 100
 MOST_COMMENT = 5_000
@@ -63,8 +64,15 @@ def fit_row(row: AnsweredPost, plan: ImportPlan) -> AnsweredPost:
         labels = _spelt(plan.scheme, {name: verdict.labels}, row.place).get(name)
         if labels is not None:
             settled[name] = replace(verdict, labels=labels)
-            _refuse(plan.scheme.faults({**{k: v.labels for k, v in settled.items()}}), row.place, verdict=True)
+            answers = {k: v.labels for k, v in settled.items()}
+            _refuse(plan.scheme.faults(answers, text=row.text), row.place, verdict=True)
+            settled[name] = replace(verdict, labels=_in_words(plan.scheme.question(name), row.text, labels))
     return replace(row, given=given, settled=settled)
+
+
+def _in_words(question: Question, text: str | None, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return spans in whole words, as pages keep them; other answers, and spans of a text not at hand, stay."""
+    return labels if question.kind != "spans" or text is None else snap_answer(question, text, labels)
 
 
 def _storable(value: str, place: str) -> None:
@@ -89,8 +97,12 @@ def _fitted_answer(row: AnsweredPost, given: GivenAnswer, plan: ImportPlan) -> G
         raise UserError(f"{row.place}: a refused post has no answers.")
     if "refused" not in given.flags and not answers:
         raise UserError(f"{row.place}: {name!r} answers no question of scheme {plan.scheme.name!r}.")
-    _refuse(plan.scheme.faults(answers), row.place)
-    asked = {k: v for k, v in answers.items() if plan.scheme.question(k).derived is None}
+    _refuse(plan.scheme.faults(answers, text=row.text), row.place)
+    asked = {
+        k: _in_words(plan.scheme.question(k), row.text, v)
+        for k, v in answers.items()
+        if plan.scheme.question(k).derived is None
+    }
     return replace(given, annotator=name, answers=asked)
 
 

@@ -77,7 +77,7 @@ def _task(line: dict[str, Any], name: str | None, given: GivenAnswer, scheme: Sc
     return {
         "_task_hash": _hash(str(line["_input_hash"]), name),
         "options": options,
-        "config": {"choice_style": "multiple" if question.kind == "many" else "single"},
+        "config": {"choice_style": "multiple" if question.takes_several else "single"},
         "accept": list(given.answers[name]),
         "answer": answer,
     }

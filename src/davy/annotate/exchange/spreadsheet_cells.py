@@ -47,7 +47,7 @@ def labels_of(question: Question, cell: Any) -> tuple[str, ...] | None:
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
     text = str(cell)
-    if question.kind != "many":
+    if not question.takes_several:
         return (text,) if text.strip() else None
     if NONE in question.label_names:
         return tuple(text.split(SEPARATOR)) if text else ()

@@ -7,6 +7,7 @@ asked, so that a script needs to compare names only. `read_answers` is the way b
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,6 +18,7 @@ from davy.core import FLAGS, Guideline, Question, Scheme
 from davy.core.annotation import Answers
 from davy.serve.errors import LocalizedError
 from davy.serve.found_sentences import said_title, shown_label
+from davy.text.words import snap_answer
 
 MOST_WORDED = 6
 """A question with more labels than this lists them without their definitions, which are beside it."""
@@ -150,7 +152,7 @@ def _view(
         definition=question.definition.said_in(lang),
         kind=question.kind,
         open=question.open,
-        required=question.kind != "many" or question.required,
+        required=question.is_required,
         under=_origin(scheme, question.under) if question.under else None,
         groups=tuple((group, tuple(options)) for group, options in grouped.items()),
         notes=tuple((name, words) for belongs, name, words in notes if belongs == question.name),
@@ -189,8 +191,9 @@ def note_on_flag(guideline: Guideline | None, flag: str, lang: str) -> str:
     return guideline.notes[flag].said_in(lang) if guideline and flag in guideline.notes else ""
 
 
-def read_answers(scheme: Scheme, form: FormData) -> AnswerForm:
-    """Return what a form answers. What does not apply is left out: the answer above it was changed.
+def read_answers(scheme: Scheme, form: FormData, text: str = "") -> AnswerForm:
+    """Return what a form answers about a post with this text. What does not apply is left out: the answer above it
+    was changed.
 
     A question counts as asked if the form showed it (`asked`), so that nobody answers
     "none of these" to what they never saw.
@@ -203,16 +206,40 @@ def read_answers(scheme: Scheme, form: FormData) -> AnswerForm:
             continue
         given = _given(question, form)
         above = scheme.completed(answers).get(question.under[0], ()) if question.under else ()
+        if question.kind == "spans":
+            marks = read_marks(question, given, text, above)
+            if marks or not text.strip() or (not question.required and question.name in seen):
+                answers[question.name] = marks
+            continue
         labels = tuple(label for label in given if _offered(question, label, above))
-        if labels or (question.kind == "many" and not question.required and question.name in seen):
+        if labels or (not question.is_required and question.name in seen):
             answers[question.name] = labels
-        if question.kind != "many" and len(labels) > 1:
+        if not question.takes_several and len(labels) > 1:
             raise LocalizedError("choice")
         wrong += [question.name] if any(len(label) > LONGEST_OWN or "|" in label for label in labels) else []
     missing = tuple(asked.name for asked in scheme.asked(answers) if asked.name not in answers)
     if scheme.faults({name: labels for name, labels in answers.items() if name not in wrong}):
         raise LocalizedError("choice")
     return AnswerForm(answers, missing, tuple(wrong))
+
+
+def read_marks(
+    question: Question, given: Sequence[str], text: str, above: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """Return the words that a form marks as spans of the text; what our page can't have sent is refused.
+
+    `above` is the answer to the question's parent: labels that don't fit beneath it are left out.
+    """
+    try:
+        spans = [question.span(answer) for answer in given]
+    except ValueError:
+        raise LocalizedError("marks") from None
+    if any(span.end > len(text) for span in spans):
+        raise LocalizedError("marks")
+    offered = [
+        str(span) for span in spans if above is None or not span.label or question.label(span.label).fits_under(above)
+    ]
+    return snap_answer(question, text, offered)
 
 
 def _given(question: Question, form: FormData) -> tuple[str, ...]:

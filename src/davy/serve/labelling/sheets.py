@@ -7,7 +7,7 @@ one language, so their HTML is made once and kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,10 +17,11 @@ from markupsafe import Markup
 
 from davy.annotate.feedback import Feedback
 from davy.annotate.labelling import Sheet
-from davy.core import Annotation, Guideline, Member, Phase, Project, Scheme
+from davy.core import Annotation, Guideline, Member, Phase, Post, Project, Scheme
 from davy.core.annotation import Answers
 from davy.serve.context import Context
 from davy.serve.i18n import Translator
+from davy.serve.labelling.marks import NO_TEXT, PostText, mark_rows, shown_marks
 from davy.serve.labelling.questions import LONGEST_OWN, IdentityKey, QuestionView, note_on_flag, question_views
 from davy.serve.markdown import render_markdown
 from davy.store.columns import new_id
@@ -108,7 +109,9 @@ def sheet_view(context: Context, words: Translator, sheet: Sheet, filled: FormSt
         sheet=sheet,
         masked=context.mask(sheet.post.text),
         display=display_choice_of(sheet.project, sheet.member),
-        questions_html=questions_html(context.templates, words, sheet.scheme, asked, filled),
+        questions_html=questions_html(
+            context.templates, words, sheet.scheme, asked, filled, post_text(context, sheet.post)
+        ),
         flag_words=_flag_words(sheet.phase, sheet.guideline, words),
         changes=None if before is None or before.refused else changed_since(sheet.scheme, sheet.guideline, before),
         annotation_id=filled.annotation_id or new_id(),
@@ -124,15 +127,16 @@ def answered_sheet_values(context: Context, words: Translator, answered: Answere
     sheet, annotation = answered.sheet, answered.annotation
     asked = question_views(sheet.scheme, sheet.guideline, words.lang)
     given = dict(annotation.answers) if annotation else {}
+    masked = context.mask(sheet.post.text)
     return {
         "post": sheet.post,
-        "masked": context.mask(sheet.post.text),
+        "masked": masked,
         "display": display_choice_of(sheet.project, sheet.member),
         "refused": annotation is not None and annotation.refused,
         "comment": annotation.comment if annotation else None,
-        "answers": [(q.title, _titles(q, given[q.name])) for q in asked if q.name in given],
+        "answers": [(q.title, answer_titles(q, given[q.name], masked)) for q in asked if q.name in given],
         "feedback": [
-            _feedback_values(q, answered.feedback[q.name], q.name in given)
+            _feedback_values(q, answered.feedback[q.name], q.name in given, masked)
             for q in asked
             if q.name in answered.feedback
         ]
@@ -172,23 +176,39 @@ def changed_since(scheme: Scheme, guideline: Guideline | None, before: Annotatio
 
 
 def questions_html(
-    templates: Environment, words: Translator, scheme: Scheme, asked: tuple[QuestionView, ...], filled: FormState
+    templates: Environment,
+    words: Translator,
+    scheme: Scheme,
+    asked: tuple[QuestionView, ...],
+    filled: FormState,
+    text: PostText = NO_TEXT,
 ) -> Markup:
-    """Return the fieldsets of the questions."""
-    if not filled.answers and not filled.missing and not filled.wrong:
+    """Return the fieldsets of the questions; `text` is the post's, for questions about words of it."""
+    blank = not filled.answers and not filled.missing and not filled.wrong
+    if blank and not any(question.kind == "spans" for question in asked):
         return _blank(templates, words, IdentityKey(scheme), IdentityKey(asked))
     applying = {question.name for question in scheme.asked(filled.answers)}
-    return _html(templates, words, asked, applying, filled)
+    return _html(templates, words, asked, applying, filled, text)
+
+
+def post_text(context: Context, post: Post) -> PostText:
+    """Return a post's text as its questions show it."""
+    return PostText(post.text, context.mask(post.text), post.lang)
 
 
 @lru_cache(maxsize=64)
 def _blank(templates: Environment, words: Translator, scheme: IdentityKey, asked: IdentityKey) -> Markup:
     applying = {question.name for question in scheme.value.asked({})}
-    return _html(templates, words, asked.value, applying, BLANK)
+    return _html(templates, words, asked.value, applying, BLANK, NO_TEXT)
 
 
 def _html(
-    templates: Environment, words: Translator, asked: tuple[QuestionView, ...], applying: set[str], filled: FormState
+    templates: Environment,
+    words: Translator,
+    asked: tuple[QuestionView, ...],
+    applying: set[str],
+    filled: FormState,
+    text: PostText,
 ) -> Markup:
     html = templates.get_template("parts/questions.html").render(
         t=words,
@@ -198,6 +218,8 @@ def _html(
         missing=filled.missing,
         wrong=filled.wrong,
         longest=LONGEST_OWN,
+        mark_rows=mark_rows,
+        post_text=text,
     )
     return Markup(html)  # noqa: S704 — made by a template that escapes
 
@@ -223,17 +245,20 @@ def _state_of(before: Annotation) -> FormState:
     return FormState(before.answers, flags, before.comment or "")
 
 
-def _feedback_values(question: QuestionView, feedback: Feedback, asked: bool) -> dict[str, Any]:
+def _feedback_values(question: QuestionView, feedback: Feedback, asked: bool, masked: str) -> dict[str, Any]:
     """Return one question's answer beside the right one, with the definition of what is right."""
     return {
         "title": question.title,
         "asked": asked,
-        "given": _titles(question, feedback.given),
-        "gold": _titles(question, feedback.gold),
+        "given": answer_titles(question, feedback.given, masked),
+        "gold": answer_titles(question, feedback.gold, masked),
         "right": feedback.right,
         "definitions": [option.definition for option in question.options if option.name in feedback.gold],
     }
 
 
-def _titles(question: QuestionView, labels: tuple[str, ...]) -> str:
+def answer_titles(question: QuestionView, labels: Sequence[str], masked: str) -> str:
+    """Return an answer as people read it: its labels, or the words that it marks in the masked text."""
+    if question.kind == "spans":
+        return shown_marks(labels, masked, question.title_of)
     return ", ".join(question.title_of(label) for label in labels)

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "definitions": "d",
     "next": "n",
     "previous": "p",
+    "mark": "m",
 }
 """What a letter does unless somebody chose another one."""
 TEXT_SIZES: tuple[str, ...] = ("usual", "large", "largest")

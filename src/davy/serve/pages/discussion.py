@@ -18,7 +18,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.labelling.questions import QuestionView, question_views
-from davy.serve.labelling.sheets import FormState, guideline_view, sheet_view
+from davy.serve.labelling.sheets import FormState, answer_titles, guideline_view, sheet_view
 from davy.serve.labelling.steps import redirect_page, require_consent
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
@@ -107,15 +107,16 @@ def _recorded(
     mask: Callable[[str], str], asked: tuple[QuestionView, ...], post: Post, given: Annotation
 ) -> dict[str, Any]:
     """Return one post with its shared answer, for the list."""
+    masked = mask(post.text)
     answers = [
-        (question.title, ", ".join(map(question.title_of, given.answers[question.name])))
+        (question.title, answer_titles(question, given.answers[question.name], masked))
         for question in asked
         if question.name in given.answers
     ]
     return {
         "text": post.text,
         "image": post.image,
-        "masked": mask(post.text),
+        "masked": masked,
         "lang": post.lang,
         "answers": answers,
         "notes": given.comment,

@@ -95,7 +95,8 @@ def look(request: Request, place: Settles, case_id: str, form: Form) -> Response
     with context.store.write() as db:
         scheme = scheme_of(db, place.project)
         here = _sitting(db, place, case_id, scheme, form)
-    return render.page(request, "parts/case_questions.html", **case_values(context, words, scheme, here))
+        post = posts.get(db, here.case.post)
+    return render.page(request, "parts/case_questions.html", **case_values(context, words, scheme, here, post))
 
 
 @router.post("/projects/{project_id}/expert/{case_id}")
@@ -146,8 +147,10 @@ def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tu
 
 
 def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: FormData) -> CaseReview:
+    asks_words = any(question.kind == "spans" for question in scheme.questions)
+    text = posts.get(db, cases.get(db, case_id).post).text if asks_words else ""
     return expert_cases.open_case(
-        db, place.project, member_of(place), case_id, scheme, read_decision(scheme, form), _also(form)
+        db, place.project, member_of(place), case_id, scheme, read_decision(scheme, form, text), _also(form)
     )
 
 
@@ -197,7 +200,7 @@ def _page(
     missing = here.missing if wrong == "missing" else ()
     with context.store.read() as db:
         reasons = cases.recent_reasons(db, place.project.id, place.account.id)
-    values: dict[str, Any] = case_values(context, words, scheme, here, missing=missing)
+    values: dict[str, Any] = case_values(context, words, scheme, here, post, missing=missing)
     return project_page(
         request,
         place,

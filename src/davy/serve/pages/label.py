@@ -121,7 +121,7 @@ def _answer(request: Request, project_id: str, assignment_id: str, form: FormDat
 def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> LabellingStep:
     """Do what the form asks with a post that is in this person's hands."""
     sheet = _open(db, place, assignment_id)
-    filled = read_form(sheet.scheme, form)
+    filled = read_form(sheet.scheme, form, sheet.post.text)
     match field(form, "do") or "save":
         case "save":
             return _save(db, place, sheet, filled)
@@ -163,9 +163,9 @@ def _save(db: Connection, place: Place, sheet: Sheet, filled: FormState) -> Labe
     return _next(db, place, outcome="saved", sat=sat, scheme=sheet.scheme)
 
 
-def read_form(scheme: Scheme, form: FormData) -> FormState:
-    """Return what a form holds; one that our page can't have sent is refused."""
-    given = read_answers(scheme, form)
+def read_form(scheme: Scheme, form: FormData, text: str = "") -> FormState:
+    """Return what a form holds about a post with this text; one that our page can't have sent is refused."""
+    given = read_answers(scheme, form, text)
     annotation_id = field(form, "annotation_id", most=40)
     flags = tuple(flag for flag in FLAGS if flag != "refused" and flag in form.getlist("flag"))
     if not annotation_id.isalnum():

@@ -15,7 +15,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.labelling.questions import QuestionView, question_views
-from davy.serve.labelling.sheets import display_choice_of, flag_titles
+from davy.serve.labelling.sheets import answer_titles, display_choice_of, flag_titles
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
 from davy.store.answer_history import AnsweredItem, answered_items
@@ -63,7 +63,7 @@ def _row(
         "it": item,
         "masked": masked,
         "answers": [
-            (question.title, ", ".join(map(question.title_of, given[question.name])))
+            (question.title, answer_titles(question, given[question.name], masked))
             for question in asked
             if question.name in given
         ],

@@ -5,6 +5,7 @@ What is saved may be incomplete; the page says what is still missing, and no pro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -20,6 +21,7 @@ from davy.schemes.draft import DraftProblem, Values
 from davy.serve import render, scheme_choice, scheme_form
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
+from davy.serve.labelling.marks import PostText, shown_marks
 from davy.serve.labelling.questions import question_views, read_answers
 from davy.serve.labelling.sheets import FormState, questions_html
 from davy.serve.markdown import render_markdown
@@ -82,7 +84,7 @@ def question(request: Request, who: Makes, draft_id: str, question_number: int) 
         "scheme_question.html",
         number=question_number,
         q=found.content["questions"][at],
-        above=found.content["questions"][:at],
+        above=[it for it in found.content["questions"][:at] if it.get("kind") != "spans"],
         kinds=KINDS,
         blank_rows=scheme_form.BLANK_ROWS,
         most=scheme_form.MOST_LABELS,
@@ -154,7 +156,8 @@ def preview(request: Request, who: Makes, draft_id: str) -> Response:
     if draft.problems(found.content):
         return render.redirect(request, f"/schemes/{draft_id}", "scheme_not_ready")
     scheme, words = draft.finished(found.content), render.translator_of(request)
-    given = read_answers(scheme, FormData(list(request.query_params.multi_items())))
+    post = PostText(words("scheme.preview_post"), words("scheme.preview_post"), words.lang)
+    given = read_answers(scheme, FormData(list(request.query_params.multi_items())), post.plain)
     asked = question_views(scheme, scheme.guideline, words.lang)
     tried = bool(request.query_params)
     state = FormState(given.answers, missing=given.missing if tried else (), wrong=given.wrong)
@@ -162,8 +165,8 @@ def preview(request: Request, who: Makes, draft_id: str) -> Response:
         request,
         found,
         "scheme_preview.html",
-        questions_html=questions_html(context_of(request).templates, words, scheme, asked, state),
-        saved=_answers(scheme, given.answers, words.lang) if tried and not given.missing else None,
+        questions_html=questions_html(context_of(request).templates, words, scheme, asked, state, post),
+        saved=_answers(scheme, given.answers, words.lang, post.plain) if tried and not given.missing else None,
         asked=asked,
         guideline=render_markdown(scheme.guideline.text.said_in(words.lang)) if scheme.guideline else "",
         warning=scheme.warning.said_in(words.lang),
@@ -259,16 +262,22 @@ def _listed(values: Values, lang: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _answers(scheme: Scheme, answers: Any, lang: str) -> list[tuple[str, str]]:
+def _answers(scheme: Scheme, answers: Any, lang: str, text: str) -> list[tuple[str, str]]:
     full = scheme.completed(answers)
     return [
         (
             asked.title.said_in(lang) or asked.name,
-            ", ".join(_title(asked, name, lang) for name in full[asked.name]) or "–",
+            _words(asked, full[asked.name], lang, text) or "–",
         )
         for asked in scheme.questions
         if asked.name in full
     ]
+
+
+def _words(asked: Any, labels: Sequence[str], lang: str, text: str) -> str:
+    if asked.kind == "spans":
+        return shown_marks(labels, text, lambda name: _title(asked, name, lang))
+    return ", ".join(_title(asked, name, lang) for name in labels)
 
 
 def _title(asked: Any, name: str, lang: str) -> str:

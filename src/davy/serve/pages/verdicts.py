@@ -24,6 +24,7 @@ from davy.serve import render
 from davy.serve.context import Context, context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.found_sentences import said_title, shown_label
+from davy.serve.labelling.marks import shown_marks
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
 from davy.store import Connection, cases, phase_answers, phases, verdict_history
@@ -139,11 +140,11 @@ def _shown(context: Context, scheme: Scheme, post: SettledPost, lang: str) -> di
         name: Verdict(post.post, name, turns[-1].labels, turns[-1].basis, ("", ""))
         for name, turns in post.turns.items()
     }
-    stands = applicable_verdicts(scheme, newest)
+    stands, masked = applicable_verdicts(scheme, newest), context.mask(post.text)
     lines = [
         {
             "question": _title(scheme, name, lang),
-            "labels": _labels(scheme, name, stands[name].labels, lang),
+            "labels": _labels(scheme, name, stands[name].labels, lang, masked),
             "turn": post.turns[name][-1],
             "reason": post.turns[name][-1].reason,
         }
@@ -153,14 +154,14 @@ def _shown(context: Context, scheme: Scheme, post: SettledPost, lang: str) -> di
         if above["reason"] == line["reason"]:  # said once is enough
             line["reason"] = None
     history = [
-        (_title(scheme, name, lang), _labels(scheme, name, turn.labels, lang), turn)
+        (_title(scheme, name, lang), _labels(scheme, name, turn.labels, lang, masked), turn)
         for name, turns in post.turns.items()
         for turn in turns
     ]
     return {
         "id": post.post,
         "text": post.text,
-        "masked": context.mask(post.text),
+        "masked": masked,
         "lang": post.lang,
         "image": post.image,
         "lines": lines,
@@ -172,8 +173,10 @@ def _title(scheme: Scheme, name: str, lang: str) -> str:
     return said_title(scheme.question(name).title, name, lang)
 
 
-def _labels(scheme: Scheme, name: str, labels: tuple[str, ...], lang: str) -> str:
+def _labels(scheme: Scheme, name: str, labels: tuple[str, ...], lang: str, masked: str = "") -> str:
     titles = {label.name: shown_label(label, lang) for label in scheme.question(name).labels}
+    if scheme.question(name).kind == "spans":
+        return shown_marks(labels, masked, titles.__getitem__)
     return ", ".join(titles.get(label, label) for label in labels)
 
 

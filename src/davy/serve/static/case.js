@@ -11,6 +11,9 @@ let asked = "";
 document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.elt === open) asked = answers(); });
 document.addEventListener("htmx:beforeSwap", (event) => { if (event.detail.target === open && answers() !== asked) event.detail.shouldSwap = false; });
 
+/* Nothing hangs on marked words, so marking one asks the server for nothing. */
+open.addEventListener("change", (event) => { if (event.target.closest(".marks")) event.stopImmediatePropagation(); }, true);
+
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.detail.target !== open) return;
   const fresh = sets().find((it) => !shown.includes(it.dataset.question));

@@ -1,6 +1,7 @@
 /* The labelling page by keyboard: which questions apply, which key means what, where the focus goes.
    Nothing here is needed to answer: without this file the form posts and comes back with what is still open. */
 
+import { markKeys, prepareMarks } from "./marks.js";
 import { choosingKeys, keysAreOff, showLetters, usualOf } from "./key_letters.js";
 
 const root = document.documentElement;
@@ -50,7 +51,7 @@ function fold(except) {
 
 /* ---- keys and the question they act on ------------------------------------------------------- */
 
-const isAnswered = (set) => !("required" in set.dataset) || $(".option input:checked", set) || $("[data-own]", set)?.value.trim();
+const isAnswered = (set) => !("required" in set.dataset) || $(".option input:checked, .mark input:checked", set) || $("[data-own]", set)?.value.trim();
 
 function current() {
   const focused = document.activeElement?.closest("#answer [data-keys]");
@@ -100,10 +101,15 @@ function advance(set) {
 
 function enter(set) {
   fold(set);
-  const target = $("input:checked", set) ?? inputs(set)[0] ?? $("[data-own]", set);
+  const target = $("input:checked", set) ?? inputs(set)[0] ?? $(".mark input", set) ?? $("[data-own]", set);
   target?.focus({ preventScroll: true });
   set.scrollIntoView({ block: "nearest" });
   mark();
+}
+
+function markWords() {
+  const set = questions().find((it) => $(".mark", it));
+  if (set) enter(set);
 }
 
 function step(by) {
@@ -140,8 +146,10 @@ function lift() {
   unblur();
 }
 
-/* What is blurred is not read aloud either. */
+/* What is blurred is not read aloud either, nor marked unseen. */
 function unblur() {
+  const veiled = Boolean($("#post [data-unblur]:not(:checked)"));
+  for (const marks of $$("#answer [data-marks]")) marks.inert = veiled;
   for (const veil of $$("#post [data-unblur]")) $(".words", veil.closest(".veil")).setAttribute("aria-hidden", String(!veil.checked));
 }
 
@@ -173,7 +181,7 @@ function definitions() {
 const COMMANDS = {
   u: () => press("u"), s: () => press("s"), r: () => press("r"),
   f: () => $("#answer .flags") && enter($("#answer .flags")),
-  c: comment, v: lift, g: guide, d: definitions, n: () => step(1), p: () => step(-1),
+  c: comment, v: lift, g: guide, d: definitions, n: () => step(1), p: () => step(-1), m: markWords,
   "/": () => $("[data-find]", current() ?? document)?.focus(),
   "?": () => $("#keys").showModal(),
   ".": () => reuseReason(1),
@@ -196,6 +204,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey) return;
   if (isTyping(target)) { typed(event); return; }
   if (key === "Escape") { $("#post").focus(); return; }
+  if (markKeys(event)) return;
   if (key === "Enter") {
     if (target.closest("button, a, summary")) return;
     event.preventDefault();
@@ -290,6 +299,7 @@ function begin(swapped) {
   const { path } = sheet.dataset;
   if (swapped && path !== location.pathname) history.pushState({}, "", path);
   else if (path !== location.pathname) history.replaceState({}, "", path);
+  prepareMarks();
   refresh();
   unblur();
   showLetters(COMMANDS);
@@ -309,7 +319,7 @@ function measurePost() {
 }
 
 document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target.id === "sheet") begin(true); });
-document.addEventListener("htmx:afterSettle", () => form() && refresh()); // htmx resets classes when it settles
+document.addEventListener("htmx:afterSettle", () => { if (form()) { prepareMarks(); refresh(); unblur(); } }); // htmx resets classes when it settles
 addEventListener("popstate", () => location.reload());
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 begin(false);

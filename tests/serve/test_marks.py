@@ -1,0 +1,112 @@
+"""Questions about words of a post, over HTTP: the form, what is kept, what is refused, and what an expert sees."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from labelling import MARKS, make_lamps, send
+from test_expert_page import answered
+from web_site import post, token_in
+
+from davy.lexicons.read import Lexicon
+from davy.store import annotations
+
+TEXT = "your lamp is dim 🙂🙂 go away"
+WORDS = ["0-4", "5-9", "10-12", "13-16", "17-18", "18-19", "20-22", "23-27"]
+RUDE = {"rude": ("rude",)}
+
+
+@pytest.fixture
+def lamps(site):
+    object.__setattr__(site.app.state.context, "lexicon", Lexicon.of("lamp"))
+    return make_lamps(site, [TEXT, "second post", "  "], scheme=MARKS, answers=2)
+
+
+def kept(lamps) -> dict[str, tuple[str, ...]]:
+    with lamps.site.store.read() as db:
+        return dict(annotations.of_annotator(db, lamps.user("annotator"))[0].answers)
+
+
+def test_each_word_is_a_checkbox_masked_like_the_post(lamps):
+    html = lamps.site.as_("annotator").get(lamps.path).text
+    assert re.findall(r'name="answer.why" value="([^"]+)"', html) == WORDS
+    assert re.findall(r'name="answer.tone" value="(\d+-\d+:\w+)"', html)[:2] == ["0-4:loud", "5-9:loud"]
+    assert '<span class="masked-text">l*mp</span><span class="plain-text">lamp</span>' in html
+    assert 'lang="en"' in re.search(r'<div class="marks"[^>]*>', html)[0]
+
+
+def test_marked_words_are_kept_as_spans_of_the_original_text(lamps):
+    client = lamps.site.as_("annotator")
+    html = client.get(lamps.path).text
+    answers = RUDE | {"why": ("13-16", "10-12", "18-19"), "tone": ("0-4:sly",)}
+    assert send(client, html, answers).status_code == 200
+    assert kept(lamps) == RUDE | {"why": ("10-16", "18-19"), "tone": ("0-4:sly",)}
+    shown = client.get(f"/projects/{lamps.project.id}/mine/answers").text
+    assert "“is dim” · “🙂”" in shown
+    assert "“your” (Slyly)" in shown
+
+
+def test_a_required_question_wants_a_mark_and_an_optional_one_does_not(lamps):
+    client = lamps.site.as_("annotator")
+    html = client.get(lamps.path).text
+    asked = send(client, html, RUDE)
+    assert asked.status_code == 422
+    assert "Mark at least one word." in asked.text
+    assert send(client, asked.text, RUDE | {"why": ("0-4",)}).status_code == 200
+    assert kept(lamps) == RUDE | {"why": ("0-4",), "tone": ()}
+
+
+def test_words_under_an_answer_that_was_not_given_are_left_out(lamps):
+    client = lamps.site.as_("annotator")
+    assert send(client, client.get(lamps.path).text, {"rude": ("not rude",), "why": ("0-4",)}).status_code == 200
+    assert kept(lamps) == {"rude": ("not rude",)}
+
+
+@pytest.mark.parametrize("mark", ["0-999", "lamp", "5-2", "0-4:loud", "-1-4", "0-4|5-9"])
+def test_what_no_page_sends_is_refused_in_one_line(lamps, mark):
+    client = lamps.site.as_("annotator")
+    refused = send(client, client.get(lamps.path).text, RUDE | {"why": (mark,)})
+    assert refused.status_code == 400
+    assert "The marked words do not fit this post." in refused.text
+
+
+def test_a_post_without_words_needs_no_mark(lamps):
+    client = lamps.site.as_("annotator")
+    html = client.get(lamps.path).text
+    for _ in range(2):
+        html = send(client, html, {"rude": ("not rude",)}).text
+    assert "This post has no words to mark." in html
+    assert send(client, html, RUDE).status_code == 200
+    assert kept(lamps) == RUDE | {"why": (), "tone": ()}
+
+
+def test_an_expert_sees_who_marked_what_and_settles_it(lamps):
+    sad = RUDE | {"tone": ()}
+    case = answered(lamps, 0, [sad | {"why": ("0-4",)}, sad | {"why": ("5-12",)}])
+    assert case, "two who mark nothing in common are a case"
+    expert, path = lamps.site.as_("expert"), f"/projects/{lamps.project.id}/expert/{case}"
+    page = expert.get(path).text
+    assert len(re.findall(r"<mark", page)) == 3
+    assert page.count("checked") >= 3  # it starts with what half of them marked
+    form = {"do": "save", "asked": "why", "answer.why": ["5-9", "10-12"], "reason": "The lamp is meant."}
+    done = post(expert, path, {**form, "csrf": token_in(page)})
+    assert done.status_code == 303
+    shown = lamps.site.as_("admin").get(f"/projects/{lamps.project.id}/verdicts").text
+    assert "“l*mp is”" in shown
+
+
+def test_the_editor_takes_a_question_about_words_without_labels(site):
+    from davy.schemes import draft
+
+    values = draft.blank_draft("lamps", {"en": "Lamps"})
+    values["questions"] = [
+        {"name": "why", "kind": "spans", "title": {"en": "Which words?"}, "labels": []},
+        {"name": "more", "kind": "one", "under": {"why": []}, "labels": [{"name": "a"}, {"name": "b"}]},
+    ]
+    assert [it.key for it in draft.problems(values)] == ["parent_spans"]
+    del values["questions"][1]
+    assert draft.problems(values) == []
+    scheme = draft.finished(values)
+    assert scheme.question("why").kind == "spans"
+    assert draft.draft_of(scheme)["questions"][0]["labels"] == []
