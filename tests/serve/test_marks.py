@@ -33,7 +33,7 @@ def test_each_word_is_a_checkbox_masked_like_the_post(lamps):
     assert re.findall(r'name="answer.why" value="([^"]+)"', html) == WORDS
     assert re.findall(r'name="answer.tone" value="(\d+-\d+:\w+)"', html)[:2] == ["0-4:loud", "5-9:loud"]
     assert '<span class="masked-text">l*mp</span><span class="plain-text">lamp</span>' in html
-    assert 'lang="en"' in re.search(r'<div class="marks"[^>]*>', html)[0]
+    assert 'lang="en"' in re.search(r'<div class="passage"[^>]*>', html)[0]
 
 
 def test_marked_words_are_kept_as_spans_of_the_original_text(lamps):

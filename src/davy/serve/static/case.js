@@ -12,7 +12,7 @@ document.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.el
 document.addEventListener("htmx:beforeSwap", (event) => { if (event.detail.target === open && answers() !== asked) event.detail.shouldSwap = false; });
 
 /* Nothing hangs on marked words, so marking one asks the server for nothing. */
-open.addEventListener("change", (event) => { if (event.target.closest(".marks")) event.stopImmediatePropagation(); }, true);
+open.addEventListener("change", (event) => { if (event.target.closest(".passage")) event.stopImmediatePropagation(); }, true);
 
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.detail.target !== open) return;

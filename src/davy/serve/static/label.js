@@ -51,7 +51,7 @@ function fold(except) {
 
 /* ---- keys and the question they act on ------------------------------------------------------- */
 
-const isAnswered = (set) => !("required" in set.dataset) || $(".option input:checked, .mark input:checked", set) || $("[data-own]", set)?.value.trim();
+const isAnswered = (set) => !("required" in set.dataset) || $(".option input:checked, .passage-word input:checked", set) || $("[data-own]", set)?.value.trim();
 
 function current() {
   const focused = document.activeElement?.closest("#answer [data-keys]");
@@ -101,14 +101,14 @@ function advance(set) {
 
 function enter(set) {
   fold(set);
-  const target = $("input:checked", set) ?? inputs(set)[0] ?? $(".mark input", set) ?? $("[data-own]", set);
+  const target = $("input:checked", set) ?? inputs(set)[0] ?? $(".passage-word input", set) ?? $("[data-own]", set);
   target?.focus({ preventScroll: true });
   set.scrollIntoView({ block: "nearest" });
   mark();
 }
 
 function markWords() {
-  const set = questions().find((it) => $(".mark", it));
+  const set = questions().find((it) => $(".passage-word", it));
   if (set) enter(set);
 }
 

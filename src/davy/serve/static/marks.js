@@ -2,7 +2,7 @@
    space bar, a screen reader and a page without scripts need nothing of this file. */
 
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
-const wordsOf = (marks) => $$(".mark input", marks);
+const wordsOf = (marks) => $$(".passage-word input", marks);
 const marksOf = (target) => target?.closest?.("[data-marks]");
 
 /* One stop of the Tab key for a text: the word that was last at hand. */
@@ -87,11 +87,11 @@ document.addEventListener("change", (event) => {
 
 let drag = null;
 
-const wordAt = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest(".mark")?.querySelector("input");
+const wordAt = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest(".passage-word")?.querySelector("input");
 
 document.addEventListener("pointerdown", (event) => {
   const marks = marksOf(event.target);
-  const word = event.button === 0 && event.target.closest(".mark")?.querySelector("input");
+  const word = event.button === 0 && event.target.closest(".passage-word")?.querySelector("input");
   drag = marks && word ? { marks, from: word, on: !word.checked, before: new Map(wordsOf(marks).map((it) => [it, it.checked])), moved: false } : null;
 });
 
@@ -117,7 +117,7 @@ document.addEventListener("pointercancel", () => { // the finger scrolls the pag
 
 /* The click that follows a drag must not turn the last word again. */
 document.addEventListener("click", (event) => {
-  const word = event.target.closest?.(".mark")?.querySelector("input");
+  const word = event.target.closest?.(".passage-word")?.querySelector("input");
   if (!word || !marksOf(word)) return;
   if (drag?.moved) { event.preventDefault(); drag = null; return; }
   const words = wordsOf(marksOf(word));
