@@ -37,7 +37,12 @@ def write(held: dict[str, np.ndarray], out: Path) -> None:
     middle = graph.add("Relu", _dense(graph, held, "middle", seen))
     words = graph.add("Div", graph.add("ReduceSum", lone, int64(1), keepdims=0), graph.add("Sqrt", number))
     logits = graph.add("Add", _dense(graph, held, "last", middle), words)
-    graph.save(out, ["ids"], [("logits", logits, len(held["last.bias"]))], real_inputs=["mask"])
+    graph.save(
+        out,
+        ["ids"],
+        [("logits", logits, len(held["last.bias"]))],
+        arrays={"mask": (TensorProto.FLOAT, ("batch", "length"))},
+    )
 
 
 def _table(graph: Graph, held: dict[str, np.ndarray], width: int) -> str:

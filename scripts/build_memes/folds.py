@@ -140,7 +140,7 @@ def _look(
     pictures = [parts.pictures(name) for name in names]
     if detector is None:
         boxes = np.tile(np.array(WHOLE, np.float32), (len(names), 1, 1))
-        return reader.read(pictures).astype(np.float16)[:, None], boxes
+        return reader.read(pictures).vectors.astype(np.float16)[:, None], boxes
     found = [[WHOLE, *(it.box for it in detector.find(picture, REGIONS - 1))] for picture in pictures]
     boxes = np.array([each + [WHOLE] * (REGIONS - len(each)) for each in found], np.float32)
     grid = reader.cells(pictures, 2 * SIDE).astype(np.float32)

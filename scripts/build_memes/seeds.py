@@ -166,6 +166,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--data", default="", help="benchmark: only the trainings on it")
     parser.add_argument("--quick", action="store_true", help="four updates each, to try the job out")
     args = parser.parse_args()
     end = time.time() + args.seconds
@@ -175,7 +176,8 @@ def main() -> None:
     done = set()
     if log.exists():
         done = {(it["data"], it["row"], it["seed"], it.get("variant", "")) for it in map(json.loads, log.open())}
-    waiting = [it for it in all_tasks(args.keep) if (it.data, it.row, it.seed, it.variant) not in done]
+    wanted = [it for it in all_tasks(args.keep) if args.data in ("", it.data)]
+    waiting = [it for it in wanted if (it.data, it.row, it.seed, it.variant) not in done]
     commit = (args.keep / "commit.txt").read_text().strip()
     kind = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     print(f"{time.strftime('%Y-%m-%d %H:%M')}, commit {commit}, torch {torch.__version__}, {kind}, {args.workers} "

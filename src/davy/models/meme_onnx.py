@@ -1,11 +1,13 @@
 """A meme model in ONNX, run without torch: texts and pictures in, probabilities out.
 
-The folder holds `model.onnx` (token ids and, for a model that looks, one vector a picture; one logit out), the
-tokenizer, and `picture.onnx`, the image encoder (RGB bytes in, one vector a cell out). `davy export` writes it.
+The folder holds `model.onnx` (token ids and, for a model that looks, one vector a picture, cell or region; one logit
+out), the tokenizer, `picture.onnx`, the image encoder (RGB bytes in, one vector a cell out), and `boxes.onnx`, which
+finds regions, for a model that looks at them. `davy export` writes it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,21 +19,43 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.image.picture import Picture
 from davy.models import folder as folders
+from davy.models.box_graph import BoxFinder
 from davy.models.encoder import TextTokenizer
-from davy.models.image_features import pixel_array
+from davy.models.image_features import WHOLE, box_weights, pixel_array
 from davy.models.onnx import open_session, open_tokenizer
 
 ENGINE = "meme-onnx"
 PICTURE_GRAPH = "picture.onnx"
+BOX_GRAPH = "boxes.onnx"
 BATCH = 16
 
 
-class OnnxPictureReader:
-    """What makes one vector of a picture: the mean over its cells. The graph is loaded with the first picture."""
+@dataclass(frozen=True)
+class SeenPictures:
+    """Pictures as a graph takes them: one vector each (n, width), or several (n, k, width) with or without boxes."""
 
-    def __init__(self, path: Path, side: int) -> None:
-        self.path, self.side = path, side
+    vectors: np.ndarray
+    boxes: np.ndarray | None = None
+
+    def feed(self, place: int) -> dict[str, np.ndarray]:
+        """Return one picture as inputs of the graph."""
+        given = {"picture": self.vectors[place : place + 1]}
+        return given if self.boxes is None else {**given, "boxes": self.boxes[place : place + 1]}
+
+
+class OnnxPictureReader:
+    """What makes vectors of a picture: one, a few cells, or regions. Graphs are loaded with the first picture."""
+
+    def __init__(self, path: Path, side: int, *, cells: int = 1, regions: int = 0) -> None:
+        self.path, self.side, self.count, self.regions = path, side, cells, regions
+        self._finder = BoxFinder(path.with_name(BOX_GRAPH))
         self._session: Any = None
+
+    @classmethod
+    def open(cls, folder: Path, manifest: folders.Manifest) -> OnnxPictureReader:
+        """Return the reader of a folder; one whose manifest does not say looks at the whole picture."""
+        given = {name: int(manifest.settings[name]) for name in ("cells", "regions") if name in manifest.settings}
+        return cls(folder / PICTURE_GRAPH, int(manifest.settings["side"]), **given)
 
     def cells(self, pictures: Sequence[Picture], side: int) -> np.ndarray:
         """Return one vector a cell (n, cells, width) in 16 bits, as a network learnt from them."""
@@ -40,12 +64,38 @@ class OnnxPictureReader:
         grids: np.ndarray = self._session.run(None, {"pixels": pixels})[0]
         return grids.astype(np.float16)
 
-    def read(self, pictures: Sequence[Picture]) -> np.ndarray:
-        """Return (n, width)."""
+    def read(self, pictures: Sequence[Picture]) -> SeenPictures:
+        """Return what the model sees of pictures."""
+        if self.regions:
+            return self._regions(pictures)
         parts = [self.cells(pictures[i : i + BATCH], self.side) for i in range(0, len(pictures), BATCH)]
         cells: np.ndarray = np.concatenate(parts).astype(np.float32)
-        means: np.ndarray = cells.mean(1)
-        return means.astype(np.float16).astype(np.float32)
+        means = _halved(averaging(cells.shape[1], self.count) @ cells)
+        return SeenPictures(means[:, 0] if self.count == 1 else means)
+
+    def _regions(self, pictures: Sequence[Picture]) -> SeenPictures:
+        found = [[WHOLE, *self._finder.find(picture, self.regions - 1)] for picture in pictures]
+        boxes = np.array([each + [WHOLE] * (self.regions - len(each)) for each in found], np.float32)
+        vectors = []
+        for picture, places in zip(pictures, boxes, strict=True):
+            grid = self.cells([picture], 2 * self.side).astype(np.float32)
+            vectors.append(_halved(box_weights(places[None], math.isqrt(grid.shape[1])) @ grid))
+        return SeenPictures(np.concatenate(vectors), boxes)
+
+
+def averaging(cells: int, wanted: int) -> np.ndarray:
+    """Return the matrix (wanted, cells) that averages a square grid to a smaller one, whose cells may overlap."""
+    side, new = math.isqrt(cells), math.isqrt(wanted)
+    along = np.zeros((new, side), np.float32)
+    for place in range(new):
+        first, end = place * side // new, -(-(place + 1) * side // new)
+        along[place, first:end] = 1 / (end - first)
+    return np.kron(along, along)
+
+
+def _halved(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors as a network learnt from them, which were kept in 16 bits."""
+    return vectors.astype(np.float16).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -66,21 +116,23 @@ class OnnxMemeModel:
         reading = TextTokenizer(tokenizer, int(manifest.settings["max_length"]), pad)
         question = manifest.questions[0]
         looks = "picture" in {given.name for given in session.get_inputs()}
-        if looks and not (folder / PICTURE_GRAPH).is_file():
-            raise UserError(f"{folder} has no {PICTURE_GRAPH}. Export the model again.")
+        wanted = [PICTURE_GRAPH] * looks + [BOX_GRAPH] * bool(manifest.settings.get("regions"))
+        for name in wanted:
+            if not (folder / name).is_file():
+                raise UserError(f"{folder} has no {name}. Export the model again.")
         return cls(session, reading, question, looks, float(manifest.temperatures.get(question.name, 1.0)))
 
-    def logits(self, texts: Sequence[str], pictures: np.ndarray | None) -> np.ndarray:
+    def logits(self, texts: Sequence[str], pictures: SeenPictures | None) -> np.ndarray:
         """Return one logit a meme; `pictures` are in the order of the texts. Each meme is read by itself."""
         out = np.zeros(len(texts), np.float32)
         for place, ids in enumerate(self.reading.ids(texts)):
             tokens = np.array([ids], np.int64)
             feed: dict[str, np.ndarray] = {"input_ids": tokens, "attention_mask": np.ones_like(tokens)}
             if pictures is not None:
-                feed["picture"] = pictures[place : place + 1]
+                feed |= pictures.feed(place)
             out[place] = self.session.run(["logit"], feed)[0][0, 0]
         return out
 
-    def probabilities(self, texts: Sequence[str], pictures: np.ndarray | None) -> np.ndarray:
+    def probabilities(self, texts: Sequence[str], pictures: SeenPictures | None) -> np.ndarray:
         """Return each meme's probability of yes."""
         return np.asarray(1 / (1 + np.exp(-self.logits(texts, pictures) / self.temperature)), np.float32)

@@ -18,7 +18,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
 from davy.models import folder as folders
 from davy.models.meme_onnx import ENGINE as ONNX
-from davy.models.meme_onnx import PICTURE_GRAPH, OnnxMemeModel, OnnxPictureReader
+from davy.models.meme_onnx import OnnxMemeModel, OnnxPictureReader
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,12 +45,12 @@ class MemeScorer:
     def open(cls, folder: Path, manifest: folders.Manifest, images: Pictures | None = None) -> MemeScorer:
         """Return the scorer of a folder; `images` gives the picture that a post's `image` names."""
         if manifest.engine == ONNX:
-            reader = OnnxPictureReader(folder / PICTURE_GRAPH, int(manifest.settings["side"]))
-            return cls(OnnxMemeModel.open(folder, manifest), reader, folder, manifest, images)
+            model = OnnxMemeModel.open(folder, manifest)
+            return cls(model, OnnxPictureReader.open(folder, manifest), folder, manifest, images)
         from davy.models.meme_model import MemeModel, PictureReader
 
-        model = MemeModel.open(folder, manifest)
-        return cls(model, PictureReader(model.preset, model.device), folder, manifest, images)
+        trained = MemeModel.open(folder, manifest)
+        return cls(trained, PictureReader(trained.preset, trained.device), folder, manifest, images)
 
     @property
     def name(self) -> str:

@@ -48,9 +48,9 @@ class ObjectDetector:
         self._cv2: Any = cv2
         self._labels = coco_labels()
         source = folder or _weights_folder()
-        graph, layout = source / "frozen_inference_graph.pb", source / "ssd_mobilenet_v2_coco_2018_03_29.pbtxt"
+        graph, self.layout = source / "frozen_inference_graph.pb", source / "ssd_mobilenet_v2_coco_2018_03_29.pbtxt"
         try:
-            self._network = cv2.dnn.readNetFromTensorflow(str(graph), str(layout))
+            self.network = cv2.dnn.readNetFromTensorflow(str(graph), str(self.layout))
         except cv2.error:
             raise UserError(f"{source} holds no SSD-MobileNet-v2 (a .pb and a .pbtxt file).") from None
 
@@ -58,8 +58,8 @@ class ObjectDetector:
         """Return the `k` best boxes, best first."""
         image = on_white(picture.image) if picture.image.mode == "RGBA" else picture.image
         pixels = np.asarray(image.convert("RGB"))
-        self._network.setInput(self._cv2.dnn.blobFromImage(pixels, size=(SIDE, SIDE)))
-        rows = self._network.forward()[0, 0]
+        self.network.setInput(self._cv2.dnn.blobFromImage(pixels, size=(SIDE, SIDE)))
+        rows = self.network.forward()[0, 0]
         rows = rows[np.argsort(-rows[:, 2], kind="stable")][:k]
         boxes = []
         for _, number, score, *corners in rows.tolist():

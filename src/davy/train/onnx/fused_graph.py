@@ -61,17 +61,22 @@ class EncoderBody:
         self.graph, self.parts, self.bits = graph, parts, bits
         self.width = parts.words.embedding_dim
         self.ids = graph.add("Transpose", "input_ids", perm=[1, 0])
-        self.mask = graph.add("Cast", graph.add("Transpose", "attention_mask", perm=[1, 0]), to=TensorProto.FLOAT)
-        self.shape = graph.add("Shape", self.ids)
-        size = self.width // parts.heads
-        self.split = graph.add("Concat", self.shape, int64(parts.heads, size), axis=0)
-        self.split_with_ones = graph.add("Concat", self.shape, int64(parts.heads, size + 1), axis=0)
-        self.per_head = graph.add("Unsqueeze", self.mask, int64(2, 3))
+        self.take_mask(graph.add("Cast", graph.add("Transpose", "attention_mask", perm=[1, 0]), to=TensorProto.FLOAT))
         self.bias = None if parts.distances is None else self._distances(parts.distances)
+
+    def take_mask(self, mask: str) -> None:
+        """Take the mask of the sequence that the layers read (length × batch), and its shapes."""
+        graph, heads = self.graph, self.parts.heads
+        size = self.width // heads
+        self.mask = mask
+        self.shape = graph.add("Shape", mask)
+        self.split = graph.add("Concat", self.shape, int64(heads, size), axis=0)
+        self.split_with_ones = graph.add("Concat", self.shape, int64(heads, size + 1), axis=0)
+        self.per_head = graph.add("Unsqueeze", mask, int64(2, 3))
 
     def embedded(self, words: nn.Module) -> str:
         """Return the states before the first layer: tokens × width."""
-        vectors = self.graph.add("Add", add_lookup(self.graph, words, self.ids), self._positions())
+        vectors = self.graph.add("Add", add_lookup(self.graph, words, self.ids), self.positions())
         return self.norm(self.graph.add("Reshape", vectors, int64(-1, self.width)), self.parts.embedded)
 
     def layer(self, states: str, layer: EncoderLayer) -> str:
@@ -118,8 +123,9 @@ class EncoderBody:
         batch = self.graph.add("Slice", self.shape, int64(1), int64(2))
         return self.graph.add("Slice", states, int64(0), batch, int64(0))
 
-    def _positions(self) -> str:
-        graph, table = self.graph, self._halved(to_array(self.parts.positions))
+    def positions(self) -> str:
+        """Return what is added to word vectors for their places: length × batch or 1 × width."""
+        graph, table = self.graph, self.halved(to_array(self.parts.positions))
         if self.parts.padding is None:
             length = graph.add("Slice", self.shape, int64(0), int64(1))
             return graph.add("Unsqueeze", graph.add("Slice", table, int64(0), length, int64(0)), int64(1))
@@ -128,7 +134,7 @@ class EncoderBody:
         places = graph.add("Mul", graph.add("CumSum", counted, int64(0)), counted)
         return graph.add("Gather", table, graph.add("Add", places, int64(self.parts.padding)))
 
-    def _halved(self, table: Array) -> Value:
+    def halved(self, table: Array) -> Value:
         """Return a table that takes half the room in a rounded graph; it is widened once, at load."""
         if self.bits == EXACT:
             return table

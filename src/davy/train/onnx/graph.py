@@ -6,7 +6,7 @@ encoders that it knows by hand, because what a tracer finds is slower to run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +77,14 @@ class Graph:
         self,
         path: Path,
         inputs: Sequence[str],
-        outputs: Sequence[tuple[str, str, int]],
+        outputs: Sequence[tuple[str, str, int | Sequence[int | str]]],
         *,
-        real_inputs: Sequence[str] = (),
+        arrays: Mapping[str, tuple[int, Sequence[int | str]]] | None = None,
     ) -> None:
-        """Write the graph: inputs of int64 and of float32 (batch × length), outputs (name outside, inside, width)."""
+        """Write the graph: inputs of int64 (batch × length), `arrays` by their kind and shape, and outputs.
+
+        An output is its name outside, its name inside, and its width, or its shape after the batch.
+        """
         for outside, inside, _ in outputs:
             self.nodes.append(helper.make_node("Identity", [inside], [outside], f"output {outside}"))
         graph = helper.make_graph(
@@ -89,9 +92,14 @@ class Graph:
             "davy",
             [
                 *(helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in inputs),
-                *(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "length"]) for name in real_inputs),
+                *(helper.make_tensor_value_info(name, *given) for name, given in (arrays or {}).items()),
             ],
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", width]) for name, _, width in outputs],
+            [
+                helper.make_tensor_value_info(
+                    name, TensorProto.FLOAT, ["batch", *([shape] if isinstance(shape, int) else shape)]
+                )
+                for name, _, shape in outputs
+            ],
             self.constants,
         )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]

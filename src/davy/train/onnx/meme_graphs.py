@@ -1,7 +1,8 @@
 """The graphs of a meme model that loads without torch: one of the text and the answer, one of the picture.
 
-A trained Text or Concat network in; a graph out that takes token ids, their mask and, for Concat, one vector a picture,
-and gives one logit a meme. An image encoder in; a graph out that takes RGB bytes and gives one vector a cell.
+A trained Text, Concat or MMBT network in; a graph out that takes token ids, their mask and what the network sees (for
+Concat one vector a picture, for MMBT one a cell or a region, with boxes), and gives one logit a meme. An image encoder
+in; a graph out that takes RGB bytes and gives one vector a cell.
 """
 
 from __future__ import annotations
@@ -13,49 +14,97 @@ from typing import Any
 
 import numpy as np
 import torch
+from onnx import TensorProto
 from torch import Tensor, nn
 
 from davy.core.errors import UserError
 from davy.models.image_encoder import ImageEncoder
 from davy.models.meme_networks import MemeNetwork
-from davy.train.onnx.embedding_tables import round_table
+from davy.train.onnx.embedding_tables import add_lookup, round_table
 from davy.train.onnx.encoders import parts_of
 from davy.train.onnx.fused_graph import EncoderBody
-from davy.train.onnx.graph import Graph, int64
+from davy.train.onnx.graph import Graph, float32, int64
 from davy.train.onnx.matrices import to_array
 
-LOGIT, VECTORS, PIXELS, PICTURE = "logit", "vectors", "pixels", "picture"
-"""What the graphs call the answer, a picture's cells, its bytes, and the vector of the whole picture."""
+LOGIT, VECTORS, PIXELS, PICTURE, BOXES = "logit", "vectors", "pixels", "picture", "boxes"
+"""What the graphs call the answer, a picture's cells, its bytes, what a network sees of it, and where that lies."""
+EXPORTED = ("text", "concat", "mmbt-grid", "mmbt-region")
+SEEN: dict[str, dict[str, tuple[int | str, ...]]] = {
+    "concat": {PICTURE: ("batch", "width")},
+    "mmbt-grid": {PICTURE: ("batch", "cells", "width")},
+    "mmbt-region": {PICTURE: ("batch", "regions", "width"), BOXES: ("batch", "regions", 4)},
+}
+"""The inputs by which a row's graph sees a picture, with their shapes."""
 _HALVED = 1024
 """Arrays of more numbers than this are stored in 16 bits; they are widened once, at load."""
 
 
 def write_answer_graph(network: MemeNetwork, path: Path, *, bits: int = 8) -> None:
-    """Write a Text or Concat network, its text encoder's matrices in 32 or 8 bits."""
-    parts = parts_of(network.text)
-    if parts is None or network.settings.pooling != "mean" or network.settings.row not in ("text", "concat"):
+    """Write a network of the rows that can be exported, its text encoder's matrices in 32 or 8 bits."""
+    parts, row = parts_of(network.text), network.settings.row
+    if parts is None or network.settings.pooling != "mean" or row not in EXPORTED:
         raise UserError(
-            f"The row {network.settings.row} over this text encoder can't be exported: text and concat of the small "
-            "presets can."
+            f"The row {row} over this text encoder can't be exported: {', '.join(EXPORTED)} of the small presets can."
         )
     graph = Graph()
     body = EncoderBody(graph, parts, bits)
-    states = body.embedded(parts.words if bits == 32 else round_table(parts.words, bits))
+    words = parts.words if bits == 32 else round_table(parts.words, bits)
+    states = _with_picture(body, words, network) if row.startswith("mmbt") else body.embedded(words)
     for layer in parts.layers:
         states = body.layer(states, layer)
     pooled = body.mean(states)
-    if network.picture is not None:
+    if row == "concat":
         pooled = graph.add("Concat", pooled, _picture(graph, network.picture), axis=1)
     logits = _layers(graph, pooled, network.classifier.layers)
     no, yes = graph.split("Split", logits, int64(1, 1), outputs=2, axis=1)
-    real = () if network.picture is None else (PICTURE,)
-    graph.save(path, ["input_ids", "attention_mask"], [(LOGIT, graph.add("Sub", yes, no), 1)], real_inputs=real)
+    arrays = {name: (TensorProto.FLOAT, shape) for name, shape in SEEN.get(row, {}).items()}
+    graph.save(path, ["input_ids", "attention_mask"], [(LOGIT, graph.add("Sub", yes, no), 1)], arrays=arrays)
 
 
-def _picture(graph: Graph, picture: Any) -> str:
-    """Return what Concat makes of a picture's one vector: normalised, then through fc7."""
+def _with_picture(body: EncoderBody, words: nn.Module, network: Any) -> str:
+    """Return the states before the first layer of an MMBT: first token, picture, last token; then all tokens.
+
+    Places are counted anew after the picture, whose tokens have the first kind and the caption's the second.
+    """
+    graph, width, kinds = body.graph, body.width, to_array(network.text.embeddings.token_type_embeddings.weight)
+    count = graph.add("ReduceSum", graph.add("Transpose", "attention_mask", perm=[1, 0]), int64(0), keepdims=1)
+    end = graph.add("GatherElements", body.ids, graph.add("Sub", count, int64(1)), axis=0)
+    start = graph.add("Slice", body.ids, int64(0), int64(1), int64(0))
+    vectors = add_lookup(graph, words, graph.add("Concat", start, end, body.ids, axis=0))
+    start, end, text = (
+        graph.add("Slice", vectors, int64(first), int64(last), int64(0))
+        for first, last in ((0, 1), (1, 2), (2, np.iinfo(np.int64).max))
+    )
+    text = graph.add("Add", graph.add("Add", text, body.positions()), kinds[1] - kinds[0])
+    tokens = graph.add("Transpose", _picture_tokens(graph, network), perm=[1, 0, 2])
+    picture = graph.add("Concat", start, tokens, end, axis=0)
+    length, batch = graph.split("Split", graph.add("Slice", graph.add("Shape", picture), int64(0), int64(2)),
+                                int64(1, 1), outputs=2)  # fmt: skip
+    places = graph.add("Slice", body.halved(to_array(body.parts.positions)), int64(0), length, int64(0))
+    picture = graph.add("Add", picture, graph.add("Unsqueeze", places, int64(1)))
+    there = graph.add("Expand", float32(1), graph.add("Concat", length, batch, axis=0))
+    body.take_mask(graph.add("Concat", there, body.mask, axis=0))
+    states = graph.add("Reshape", graph.add("Concat", picture, text, axis=0), int64(-1, width))
+    return body.norm(states, body.parts.embedded)
+
+
+def _picture_tokens(graph: Graph, network: Any) -> str:
+    """Return a picture's vectors as an MMBT's tokens (batch × regions × width), told where they lie if it asks."""
+    states = _picture(graph, network.picture, wide=True)
+    tokens = _wide_linear(graph, states, network.tokens.project)
+    if network.settings.features == "region" and network.tokens.box is not None:
+        left, top, right, bottom = graph.split("Split", BOXES, int64(1, 1, 1, 1), outputs=4, axis=2)
+        area = graph.add("Mul", graph.add("Sub", right, left), graph.add("Sub", bottom, top))
+        box = _wide_linear(graph, graph.add("Concat", BOXES, area, axis=2), network.tokens.box)
+        tokens = graph.add("Add", tokens, box)
+    return tokens if network.tokens.norm is None else _norm(graph, tokens, network.tokens.norm)
+
+
+def _picture(graph: Graph, picture: Any, *, wide: bool = False) -> str:
+    """Return what a network makes of a picture's one vector, or of several: normalised, then through fc7."""
     states = PICTURE if picture.norm is None else _norm(graph, PICTURE, picture.norm)
-    return states if picture.fc7 is None else graph.add("Relu", _linear(graph, states, picture.fc7))
+    linear = _wide_linear if wide else _linear
+    return states if picture.fc7 is None else graph.add("Relu", linear(graph, states, picture.fc7))
 
 
 def _layers(graph: Graph, states: str, layers: nn.Sequential) -> str:
@@ -74,6 +123,11 @@ def _layers(graph: Graph, states: str, layers: nn.Sequential) -> str:
 
 def _linear(graph: Graph, states: str, layer: nn.Linear) -> str:
     return graph.add("Gemm", states, to_array(layer.weight.T), to_array(layer.bias))
+
+
+def _wide_linear(graph: Graph, states: str, layer: nn.Linear) -> str:
+    """Return a layer's output for states of rank 3."""
+    return graph.add("Add", graph.add("MatMul", states, to_array(layer.weight.T)), to_array(layer.bias))
 
 
 def _norm(graph: Graph, states: str, layer: nn.LayerNorm) -> str:
