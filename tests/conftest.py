@@ -126,8 +126,9 @@ def browser() -> Iterator[Any]:
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)  # as long as Playwright waits elsewhere; a loaded machine needs it
     with sync_playwright() as driver:
         made = driver.chromium.launch(executable_path=path, args=list(BROWSER_OPTIONS))
         yield made

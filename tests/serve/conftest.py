@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from web_site import BASE, Site, make_site
+from web_site import BASE, Site, make_site, served
 
 from davy.serve.settings import ServerSettings
 from davy.store import open_store
@@ -66,24 +64,11 @@ class Live:
 @pytest.fixture
 def live(settings: ServerSettings, empty_database: Path) -> Iterator[Live]:
     """Run uvicorn on a free loopback port while the test runs."""
-    import uvicorn
-
     from davy.serve.http_guard import GuardedProtocol
     from davy.serve.start import listen
 
     listening = listen("127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     site = make_site(replace(settings, base_url=url), empty_database)
-    server = uvicorn.Server(
-        uvicorn.Config(site.app, http=GuardedProtocol, log_config=None, access_log=False, ws="none")
-    )
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    until = time.monotonic() + 10
-    while not server.started and time.monotonic() < until:
-        time.sleep(0.02)
-    with site.working():
+    with served(site.app, listening, http=GuardedProtocol), site.working():
         yield Live(url, site)
-    server.should_exit = True
-    thread.join(10)
-    listening.close()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from browser_tab import open_tab
+from playwright.sync_api import expect
 
 from davy import schemes as shipped
 from davy.core import Post
-from davy.store import codes, events, items, members, phases, posts, projects, schemes, sessions, users
+from davy.store import codes, events, items, members, phases, posts, projects, schemes, users
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -42,13 +46,8 @@ def team(live):
 
 def opened(live, browser, who: str, path: str, **options):
     """Open a page as somebody."""
-    with live.site.store.write() as db:
-        _, token = sessions.start(db, live.site.people[who].id)
-    context = browser.new_context(**options)
-    context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-    page = context.new_page()
-    page.set_default_timeout(10_000)
-    page.goto(live.url + path)
+    page = open_tab(browser, live, [], who, **options)
+    page.goto(path)
     return page
 
 
@@ -98,3 +97,33 @@ def test_posts_are_coded_by_keyboard_and_others_codes_wait_for_ones_own(team, br
     with team.site.store.read() as db:
         counted = {it.name: it.posts for it in codes.list_codes(db, "pilot")}
     assert counted == {"Soup": 1, "Stew": 1}
+
+
+def test_codes_that_come_faster_than_the_server_answers_are_all_put(team, browser):
+    me = team.site.people["annotator"].id
+    with team.site.store.write() as db:
+        for name in ("Soup", "Stew"):
+            code = codes.create(db, "pilot", name, by=me)
+            codes.put(db, "pilot", code.id, posts.find_key(db, "pilot", "p0"), by=me)
+    page = opened(team, browser, "annotator", f"{HOME}/coding?show=all", viewport={"width": 1200, "height": 900})
+    held: list[Any] = []
+    page.route("**/coding/posts", lambda route: held.append(route))
+    page.locator(".coded-post").first.focus()
+    page.keyboard.press("j")
+    post = page.locator(".coded-post[aria-current]")
+    for key in ("1", "2", "c"):
+        page.keyboard.press(key)
+    page.keyboard.type("Bread")
+    page.keyboard.press("Enter")
+    page.keyboard.type("But")
+    for number in (1, 2, 3):
+        while not held:
+            page.wait_for_timeout(20)
+        held.pop().continue_()
+        expect(post.get_by_role("button", name="Take")).to_have_count(number)
+        expect(post.locator("input[name=name]")).to_have_value("But")
+    page.keyboard.type("ter")
+    expect(post.locator("input[name=name]")).to_have_value("Butter")
+    with team.site.store.read() as db:
+        counted = {it.name: it.posts for it in codes.list_codes(db, "pilot")}
+    assert counted == {"Soup": 2, "Stew": 2, "Bread": 1}

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from browser_tab import open_tab
 from labelling import make_lamps
 
-from davy.store import annotations, sessions, users
+from davy.store import annotations, users
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -19,16 +20,7 @@ TEXTS = [f"post number {n} shines" for n in range(1, 9)]
 def page(browser, live) -> Iterator[Any]:
     """A tab of a signed-in annotator; what its console complains of fails the test."""
     troubles: list[str] = []
-    context = browser.new_context(base_url=live.url, viewport={"width": 1280, "height": 900}, locale="en")
-    with live.site.store.write() as db:
-        _, token = sessions.start(db, live.site.people["annotator"].id)
-    context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-    made = context.new_page()
-    made.set_default_timeout(10_000)
-    made.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-    made.on("pageerror", lambda it: troubles.append(str(it)))
-    yield made
-    context.close()
+    yield open_tab(browser, live, troubles, "annotator", viewport={"width": 1280, "height": 900})
     assert troubles == []
 
 
@@ -143,11 +135,13 @@ def test_a_question_that_is_gone_to_shows_its_legend_below_a_tall_post(page, liv
     page.goto("/projects/lamps/label")
     keys(page, "2", "1", "1")
     keys(page, "p", "p", "p")
-    page.wait_for_timeout(200)
-    legend = page.locator("#q1 legend").bounding_box()
-    post = page.locator("#post").bounding_box()
-    assert legend["y"] >= post["y"] + post["height"] - 1
-    assert legend["y"] + legend["height"] < 700
+    page.wait_for_function(
+        """() => {
+          const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+          const [legend, post] = [box("#q1 legend"), box("#post")];
+          return legend.top >= post.bottom - 1 && legend.bottom < 700;
+        }"""
+    )
 
 
 def test_a_break_of_ones_own_and_a_rest_that_counts_down(page, live):

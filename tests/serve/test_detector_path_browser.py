@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_serve_browser import fits, open_page, sign_in  # noqa: F401 — open_page is a fixture
+from browser_tab import fits
+from test_serve_browser import open_page, sign_in  # noqa: F401 — open_page is a fixture
 
 import exchange_case
 from davy.jobs import kinds
@@ -24,7 +25,7 @@ def test_a_detector_is_trained_checked_and_put_into_use_without_a_shell(open_pag
     exchange_case.fill(site.store)
     (tmp_path / "gold.csv").write_text(GOLD)
     page = open_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(120_000)  # a training among them
     sign_in(page)
     with JobWorker(site.store, kinds.LONG, files=site.settings.files_folder, poll_seconds=0.1):
         page.goto("/projects/tea-1/train")

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from browser_tab import fits, open_tab
 from playwright.sync_api import expect
-
-from davy.store import sessions
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -19,27 +18,14 @@ Open = Callable[..., Any]
 def score_page(browser, live) -> Iterator[Open]:
     """Open the page for one text, signed in; console errors, policy errors and requests elsewhere fail the test."""
     troubles: list[str] = []
-    contexts = []
 
     def make(**options: Any) -> Any:
-        context = browser.new_context(
-            base_url=live.url, **{"viewport": {"width": 1280, "height": 900}, "locale": "en", **options}
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-        page.on("pageerror", lambda it: troubles.append(str(it)))
+        page = open_tab(browser, live, troubles, "annotator", **{"viewport": {"width": 1280, "height": 900}, **options})
         page.on("request", lambda it: None if it.url.startswith(live.url) else troubles.append(it.url))
-        with live.site.store.write() as db:
-            _, token = sessions.start(db, live.site.people["annotator"].id)
-        context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
         page.goto("/score")
         return page
 
     yield make
-    for context in contexts:
-        context.close()
     assert troubles == []
 
 
@@ -173,7 +159,7 @@ def test_the_picker_fits_a_phone_in_german(score_page, scheme, tmp_path):
     page.get_by_role("searchbox", name="Emoji suchen").fill("heart")
     page.get_by_role("button", name="rotes Herz").click()
     assert page.locator("#text").input_value() == "❤️"
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert fits(page)
     page.screenshot(path=tmp_path / f"picker-{scheme}.png")
 
 

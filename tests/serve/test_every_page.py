@@ -7,20 +7,16 @@ whatever the demo's own links lead to, where tables and charts are full.
 from __future__ import annotations
 
 import re
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
 from test_routes import LAST, WHO, lines, routes_of
 from two_projects import fill_rooms
-from web_site import make_site
+from web_site import make_site, served
 
 from davy.serve.app import create_app
 from davy.serve.start import ServeOptions, listen, settings_of
@@ -47,23 +43,6 @@ WIDER = """() => {
     const out = [...document.querySelectorAll('body *')].filter(it => it.getBoundingClientRect().right > innerWidth);
     return out.slice(0, 3).map(it => it.outerHTML.slice(0, 120));
 }"""
-
-
-@contextmanager
-def served(app: Any, listening: Any) -> Iterator[None]:
-    """Serve an app on a socket while the block runs."""
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    until = time.monotonic() + 30
-    while not server.started and time.monotonic() < until:
-        time.sleep(0.02)
-    try:
-        yield
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()
 
 
 def axe_script() -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from browser_tab import open_tab
 from labelling import make_lamps
 
 from davy.lexicons.read import Lexicon
-from davy.store import members, posts, sessions, users, verdicts
+from davy.store import members, posts, users, verdicts
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -24,23 +25,11 @@ Open = Callable[..., Any]
 def as_(browser, live) -> Iterator[Open]:
     """Open a tab as somebody; the test fails when a console shows an error."""
     troubles: list[str] = []
-    contexts = []
 
     def open_as(login: str, **options: Any) -> Any:
-        context = browser.new_context(base_url=live.url, **{"viewport": DESKTOP, "locale": "en", **options})
-        contexts.append(context)
-        with live.site.store.write() as db:
-            _, token = sessions.start(db, users.find(db, login).id)
-        context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-        page = context.new_page()
-        page.set_default_timeout(30_000)
-        page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-        page.on("pageerror", lambda it: troubles.append(str(it)))
-        return page
+        return open_tab(browser, live, troubles, login, **{"viewport": DESKTOP, **options})
 
     yield open_as
-    for context in contexts:
-        context.close()
     assert troubles == []
 
 

@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from browser_tab import fits, open_tab
 
 import exchange_case
-from davy.store import members, sessions
+from davy.store import members
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -18,13 +19,8 @@ def test_a_manager_makes_a_file_by_keyboard_and_saves_it(browser: Any, live: Any
     exchange_case.fill(site.store)
     with site.store.write() as db:
         members.add(db, "tea-1", site.people["expert"].id, ["manager"], by="shell")
-        _, token = sessions.start(db, site.people["expert"].id)
-    context = browser.new_context(base_url=live.url, viewport={"width": 390, "height": 844}, locale="en")
-    context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-    page, troubles = context.new_page(), []
-    page.set_default_timeout(15_000)
-    page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-    page.on("pageerror", lambda it: troubles.append(str(it)))
+    troubles: list[str] = []
+    page = open_tab(browser, live, troubles, "expert", viewport={"width": 390, "height": 844})
 
     page.goto("/projects/tea-1/exports")
     assert page.get_by_label("training · training").is_checked() is False
@@ -47,5 +43,5 @@ def test_a_manager_makes_a_file_by_keyboard_and_saves_it(browser: Any, live: Any
     page.get_by_text("tasks.json: task 1: '1' answers no question of scheme 'tea'").wait_for()
     page.get_by_role("button", name="Remove").click()
     page.get_by_text("The file was removed.").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert fits(page)
     assert troubles == []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from test_projects_browser import PHONE, fits, tab
+from browser_tab import fits, open_tab
+from test_projects_browser import PHONE
 
 from davy.annotate import images as pictures
 from davy.annotate import project_creation, project_file
@@ -26,7 +27,7 @@ def test_memes_are_uploaded_and_labelled_and_the_sharp_picture_comes_only_after_
     rows = "".join(f'{n},"a lamp, number {n}",img/{n}.png\n' for n in range(3))
     (tmp_path / "memes.csv").write_text(f"id,text,image\n{rows}")
     packed = zip_of(tmp_path / "pictures.zip", {f"img/{n}.png": draw(n) for n in range(3)})
-    manager = tab(browser, live, troubles, "expert")
+    manager = open_tab(browser, live, troubles, "expert")
     manager.goto("/projects/new?start=preset:hateful-memes")
     manager.get_by_label("Title").fill("Memes")
     manager.get_by_label("Name in addresses").fill("memes")
@@ -45,7 +46,7 @@ def test_memes_are_uploaded_and_labelled_and_the_sharp_picture_comes_only_after_
         phases.open_phase(db, phases.by_name(db, "memes", "rating").id, by="shell")
 
     for role, options in (("annotator", {}), ("admin", {"viewport": PHONE, "color_scheme": "dark"})):
-        page = tab(browser, live, troubles, role, **options)
+        page = open_tab(browser, live, troubles, role, **options)
         asked = pictures_asked(page)
         page.goto("/projects/memes/label")
         for number in range(1, 4):
@@ -82,7 +83,7 @@ def test_without_scripts_the_sharp_picture_opens_in_a_new_tab(browser, live, tmp
     files = pictures.pictures_in_folder(folder_of(tmp_path / "in", {"a.png": draw(1)}))
     with pictures.storing_pictures(live.site.store, files, ["a.png"]) as stored, live.site.store.write() as db:
         pictures.add_pictures(db, "memes", stored, by="shell")
-    page = tab(browser, live, troubles, "annotator", java_script_enabled=False)
+    page = open_tab(browser, live, troubles, "annotator", java_script_enabled=False)
     asked = pictures_asked(page)
     page.goto("/projects/memes/label")
     page.get_by_role("link", name="Show the picture in a new tab").wait_for()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from browser_tab import another_tab, fits, open_tab
 from labelling import RUDE, make_lamps
 
 from davy.lexicons.read import Lexicon
@@ -24,25 +25,14 @@ Open = Callable[..., Any]
 def open_page(browser, live) -> Iterator[Open]:
     """Open tabs of a signed-in annotator; the test fails when a console shows what was not expected."""
     troubles: list[str] = []
-    contexts = []
 
     def make(context: Any = None, **options: Any) -> Any:
-        if context is None:
-            context = browser.new_context(base_url=live.url, **{"viewport": DESKTOP, "locale": "en", **options})
-            contexts.append(context)
-            with live.site.store.write() as db:
-                _, token = sessions.start(db, live.site.people["annotator"].id)
-            context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-        page.on("pageerror", lambda it: troubles.append(str(it)))
-        return page
+        if context:
+            return another_tab(context, troubles)
+        return open_tab(browser, live, troubles, "annotator", **{"viewport": DESKTOP, **options})
 
     make.troubles = troubles  # type: ignore[attr-defined]
     yield make
-    for context in contexts:
-        context.close()
     assert troubles == []
 
 
@@ -60,10 +50,6 @@ def mine(lamps: Any) -> list[Any]:
 def keys(page: Any, *pressed: str) -> None:
     for key in pressed:
         page.keyboard.press(key)
-
-
-def fits(page: Any) -> bool:
-    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 def test_ten_posts_by_keys_alone_with_one_refused_one_undone_and_a_tab_closed_in_between(open_page, live):

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 import pytest
+from browser_tab import fits, open_tab
 from fastapi import APIRouter, Depends
 from PIL import Image
 from starlette.requests import Request
 from starlette.responses import Response
-from test_projects_browser import PHONE, fits, tab
+from test_projects_browser import PHONE
 
 from davy.annotate import project_creation, project_file
 from davy.core.meme_layout import MemeLayout
@@ -120,9 +121,7 @@ def start(live: Any) -> dict[str, Any]:
 
 def drawn(page: Any) -> None:
     """Wait until the server has drawn the newest layout."""
-    page.wait_for_timeout(250)
-    page.wait_for_load_state("networkidle")
-    page.locator("#meme-stage svg.meme").wait_for()
+    page.locator('#meme-stage[aria-busy="false"] svg.meme').wait_for()
 
 
 def view(page: Any) -> np.ndarray:
@@ -156,7 +155,7 @@ def apart(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
 def test_text_is_placed_pictures_are_stacked_and_the_png_is_what_was_seen(browser, live, start, tmp_path):
     troubles: list[str] = []
     saved = add_page(live, start)
-    page = tab(browser, live, troubles, "annotator", viewport={"width": 1280, "height": 1400})
+    page = open_tab(browser, live, troubles, "annotator", viewport={"width": 1280, "height": 1400})
     page.goto("/projects/memes/build")
     drawn(page)
     assert page.locator(".meme-source img").get_attribute("src").endswith(start["source"]), "blurred by the server"
@@ -206,7 +205,7 @@ def test_text_is_placed_pictures_are_stacked_and_the_png_is_what_was_seen(browse
 def test_every_step_can_be_undone_and_done_again(browser, live, start):
     troubles: list[str] = []
     add_page(live, start)
-    page = tab(browser, live, troubles, "annotator")
+    page = open_tab(browser, live, troubles, "annotator")
     page.goto("/projects/memes/build")
     drawn(page)
     first = page.locator("[name=layout]").input_value()
@@ -226,11 +225,36 @@ def test_every_step_can_be_undone_and_done_again(browser, live, start):
     assert troubles == []
 
 
+CHANGE_BEFORE_THE_ANSWER = """
+const real = window.fetch;
+let first = true;
+window.fetch = async (...asked) => {
+  const answer = await real(...asked);
+  await answer.clone().text();
+  if (first) document.querySelector("#meme-pictures li:nth-child(2) button").click();
+  first = false;
+  return answer;
+};
+"""
+"""A picture is put below the first in the moment in which the first drawing arrives."""
+
+
+def test_a_picture_that_is_put_while_the_server_draws_is_drawn_too(browser, live, start):
+    troubles: list[str] = []
+    add_page(live, start)
+    page = open_tab(browser, live, troubles, "annotator")
+    page.add_init_script(CHANGE_BEFORE_THE_ANSWER)
+    page.goto("/projects/memes/build")
+    drawn(page)
+    assert page.locator("#meme-stage svg.meme image").count() == 2
+    assert troubles == []
+
+
 def test_a_locked_text_can_not_be_changed_and_a_locked_picture_can_not_be_replaced(browser, live, start):
     troubles: list[str] = []
     start["change"] = "text"
     saved = add_page(live, start)
-    page = tab(browser, live, troubles, "annotator")
+    page = open_tab(browser, live, troubles, "annotator")
     page.goto("/projects/memes/build")
     drawn(page)
     assert not page.locator("#meme-pictures").count()
@@ -250,7 +274,7 @@ def test_a_locked_text_can_not_be_changed_and_a_locked_picture_can_not_be_replac
 def test_a_text_that_does_not_fit_is_said_and_the_meme_stays(browser, live, start):
     troubles: list[str] = []
     add_page(live, start)
-    page = tab(browser, live, troubles, "annotator")
+    page = open_tab(browser, live, troubles, "annotator")
     page.goto("/projects/memes/build")
     drawn(page)
     page.get_by_label("Words").fill("\n".join(f"line {n}" for n in range(200)))
@@ -263,7 +287,7 @@ def test_a_text_that_does_not_fit_is_said_and_the_meme_stays(browser, live, star
 def test_without_scripts_there_is_a_form_with_two_captions(browser, live, start):
     troubles: list[str] = []
     saved = add_page(live, start)
-    page = tab(browser, live, troubles, "annotator", java_script_enabled=False)
+    page = open_tab(browser, live, troubles, "annotator", java_script_enabled=False)
     page.goto("/projects/memes/build")
     page.get_by_label("Text at the top").fill("only words")
     page.get_by_label("Text at the bottom").fill("")
@@ -275,7 +299,7 @@ def test_without_scripts_there_is_a_form_with_two_captions(browser, live, start)
 def test_the_library_is_searched_by_words_and_by_likeness_and_shows_licences(browser, live, start):
     troubles: list[str] = []
     add_page(live, start)
-    page = tab(browser, live, troubles, "annotator")
+    page = open_tab(browser, live, troubles, "annotator")
     page.goto("/projects/memes/build")
     assert page.locator(".shelf li").count() == 3
     page.get_by_label("What the picture shows").fill("gre")
@@ -295,7 +319,7 @@ def test_the_library_is_searched_by_words_and_by_likeness_and_shows_licences(bro
 def test_the_editor_fits_a_phone(browser, live, start, scheme, tmp_path):
     troubles: list[str] = []
     add_page(live, start)
-    page = tab(browser, live, troubles, "annotator", viewport=PHONE, color_scheme=scheme, locale="de")
+    page = open_tab(browser, live, troubles, "annotator", viewport=PHONE, color_scheme=scheme, locale="de")
     page.goto("/projects/memes/build")
     drawn(page)
     assert fits(page)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from browser_tab import fits, open_tab
 from test_meme_pages import MemeSite
-from test_projects_browser import PHONE, fits
+from test_projects_browser import PHONE
 
 from davy.image.likeness import describe, pack
 from davy.image.picture import read_picture
-from davy.store import image_library, members, sessions
+from davy.store import image_library, members
 from davy.store.image_library import LibraryImage
 from drawn_memes import draw
 from meme_project import keep, make_memes
@@ -33,24 +34,14 @@ def team(live, tmp_path, monkeypatch) -> MemeSite:
     return MemeSite(live.site, bench, [row.key for row in rows])
 
 
-def tab_of(browser: Any, live: Any, team: MemeSite, name: str, troubles: list[str], **options: Any) -> Any:
+def tab_of(browser: Any, live: Any, name: str, troubles: list[str], **options: Any) -> Any:
     """Return a tab of somebody of the project."""
-    context = browser.new_context(base_url=live.url, **{"locale": "en", **options})
-    with live.site.store.write() as db:
-        _, token = sessions.start(db, team.bench.people[name].user)
-    context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-    page.on("pageerror", lambda it: troubles.append(str(it)))
-    return page
+    return open_tab(browser, live, troubles, "expert" if name == "boss" else f"{name}@example.org", **options)
 
 
 def drawn(page: Any) -> None:
     """Wait until the server has drawn the newest layout."""
-    page.wait_for_timeout(250)
-    page.wait_for_load_state("networkidle")
-    page.locator("#meme-stage svg.meme").wait_for()
+    page.locator('#meme-stage[aria-busy="false"] svg.meme').wait_for()
 
 
 def rate(page: Any, label: str) -> None:
@@ -67,7 +58,7 @@ def rate(page: Any, label: str) -> None:
 
 def test_from_a_source_meme_to_a_multimodal_one(browser, live, team):
     troubles: list[str] = []
-    ada, bo, cy, boss = (tab_of(browser, live, team, name, troubles) for name in ("ada", "bo", "cy", "boss"))
+    ada, bo, cy, boss = (tab_of(browser, live, name, troubles) for name in ("ada", "bo", "cy", "boss"))
     ada.goto("/projects/memes")
     ada.get_by_role("link", name="Work on memes").click()
     ada.get_by_role("link", name="Filter a meme").click()
@@ -127,12 +118,14 @@ def test_from_a_source_meme_to_a_multimodal_one(browser, live, team):
 
 def test_a_reported_picture_is_gone_from_every_page_at_once(browser, live, team):
     troubles: list[str] = []
-    ada, bo, boss = (tab_of(browser, live, team, name, troubles) for name in ("ada", "bo", "boss"))
+    ada, bo, boss = (tab_of(browser, live, name, troubles) for name in ("ada", "bo", "boss"))
     ada.goto("/projects/memes/memes/filter")
     address = ada.locator("#post img").get_attribute("src")
     ada.get_by_role("link", name="Report this picture").click()
+    lock = ada.get_by_role("button", name="Lock the picture now")
+    lock.wait_for()
     assert not ada.locator("main img").count(), "nothing here shows it again"
-    ada.get_by_role("button", name="Lock the picture now").click()
+    lock.click()
     ada.get_by_text("The picture is locked.").wait_for()
     for page in (ada, bo, boss):
         for sharp in ("", "?sharp=1"):
@@ -150,7 +143,7 @@ def test_a_reported_picture_is_gone_from_every_page_at_once(browser, live, team)
 def test_the_pages_fit_a_phone_in_german(browser, live, team, scheme):
     troubles: list[str] = []
     options = {"viewport": PHONE, "color_scheme": scheme, "locale": "de"}
-    ada, boss = (tab_of(browser, live, team, name, troubles, **options) for name in ("ada", "boss"))
+    ada, boss = (tab_of(browser, live, name, troubles, **options) for name in ("ada", "boss"))
     for page, paths in ((ada, ("", "/filter", "/build")), (boss, ("", "/families", "/figures"))):
         for path in paths:
             page.goto(f"/projects/memes/memes{path}")

@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
+from browser_tab import fits, open_tab
 
-from davy.store import members, phases, sessions, users
+from davy.store import members, phases, users
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PHONE = {"width": 390, "height": 844}
 
 
-def tab(browser: Any, live: Any, troubles: list[str], role: str | None = None, **options: Any) -> Any:
-    """Return a tab, of somebody signed in where a role is named; what its console complains of is noted."""
-    context = browser.new_context(base_url=live.url, **{"locale": "en", **options})
-    if role:
-        with live.site.store.write() as db:
-            _, token = sessions.start(db, live.site.people[role].id)
-        context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-    page.on("pageerror", lambda it: troubles.append(str(it)))
-    return page
-
-
-def fits(page: Any) -> bool:
-    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
-
-
 def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live, tmp_path):
     troubles: list[str] = []
     rows = "".join(f"p{i},Beitrag {i}\n" for i in range(8))
     (tmp_path / "posts.csv").write_text(f"id,text\n{rows}")
-    manager = tab(browser, live, troubles, "expert")
+    manager = open_tab(browser, live, troubles, "expert")
     manager.goto("/projects")
     manager.get_by_role("link", name="New project").click()
     manager.get_by_role("link", name=re.compile("^gmhp7k German misogynistic hate: talk")).click()
@@ -54,7 +36,7 @@ def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live
     manager.get_by_role("button", name="Invite").click()
     link = manager.locator("#invitation-link").inner_text()
 
-    guest = tab(browser, live, troubles, locale="de", viewport=PHONE)
+    guest = open_tab(browser, live, troubles, locale="de", viewport=PHONE)
     guest.goto(link)
     assert fits(guest)
     guest.get_by_label("Ihr Name").fill("Mo")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from browser_tab import fits, open_tab
 
 from davy.annotate import labelling, project_creation, project_file
 from davy.annotate.project_scheme import scheme_of
@@ -15,7 +16,7 @@ from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
 from davy.lexicons.read import Lexicon
 from davy.rounds import entries as entering
-from davy.store import entries, members, messages, projects, rounds, sessions, users
+from davy.store import entries, members, messages, projects, rounds, users
 from davy.store.columns import new_id
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -32,7 +33,6 @@ Open = Callable[..., Any]
 def as_(browser, live) -> Iterator[Open]:
     """Open a tab as somebody of the project; the test fails when a console shows an error or a policy blocks."""
     troubles: list[str] = []
-    contexts = []
     with live.site.store.write() as db:
         plan = project_file.parse_plan(b"name: duel\npreset: rounds\n", "rounds.yaml")
         project_creation.create_project(db, plan, by="shell")
@@ -43,20 +43,9 @@ def as_(browser, live) -> Iterator[Open]:
     object.__setattr__(live.site.app.state.context, "lexicon", Lexicon.of("grumblefops"))
 
     def open_as(login: str, **options: Any) -> Any:
-        context = browser.new_context(base_url=live.url, **{"viewport": DESKTOP, "locale": "en", **options})
-        contexts.append(context)
-        with live.site.store.write() as db:
-            _, token = sessions.start(db, users.find(db, login).id)
-        context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-        page = context.new_page()
-        page.set_default_timeout(30_000)
-        page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-        page.on("pageerror", lambda it: troubles.append(str(it)))
-        return page
+        return open_tab(browser, live, troubles, login, **{"viewport": DESKTOP, **options})
 
     yield open_as
-    for context in contexts:
-        context.close()
     assert troubles == []
 
 
@@ -176,7 +165,7 @@ def test_three_people_take_a_text_from_an_emoji_to_a_confirmed_pair(live, as_):
         page = as_(login, **phones)
         for path in paths:
             page.goto(f"{DUEL}/rounds{path}")
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (login, path)
+            assert fits(page), (login, path)
 
 
 def first_round(live: Any) -> Any:

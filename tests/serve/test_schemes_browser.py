@@ -6,7 +6,8 @@ import zipfile
 from typing import Any
 
 import pytest
-from test_projects_browser import PHONE, fits, tab
+from browser_tab import fits, open_tab
+from test_projects_browser import PHONE
 
 from davy import schemes as shipped
 from davy.store import images, phases, posts, projects, schemes
@@ -44,7 +45,7 @@ def write_scheme(page: Any) -> str:
 
 def test_a_scheme_an_excel_file_and_pictures_become_a_project(browser, live, tmp_path):
     troubles: list[str] = []
-    page = tab(browser, live, troubles, "expert")
+    page = open_tab(browser, live, troubles, "expert")
     address = write_scheme(page)
 
     page.get_by_role("link", name="Preview").click()
@@ -95,7 +96,7 @@ def test_a_scheme_an_excel_file_and_pictures_become_a_project(browser, live, tmp
 
 
 def test_a_file_that_is_too_large_is_said_before_it_is_sent(browser, live, tmp_path):
-    page = tab(browser, live, [], "expert")
+    page = open_tab(browser, live, [], "expert")
     page.goto("/projects/new?start=scheme:hate")
     page.get_by_label("Title").fill("Kept")
     (tmp_path / "big.csv").write_bytes(b"x" * 53_000_000)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from web_site import PASSWORD
+from browser_tab import fits, open_tab
+from playwright.sync_api import expect
+from web_site import PASSWORD, served
 
 from davy.store import invitations, jobs
 
@@ -23,21 +25,12 @@ Open = Callable[..., Any]
 def open_page(browser, live) -> Iterator[Open]:
     """Open tabs that fail the test when the console shows an error or the policy blocks something."""
     troubles: list[str] = []
-    contexts = []
 
     def make(**options: Any) -> Any:
-        context = browser.new_context(base_url=live.url, **{"viewport": DESKTOP, "locale": "en", **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-        page.on("pageerror", lambda it: troubles.append(str(it)))
-        return page
+        return open_tab(browser, live, troubles, **{"viewport": DESKTOP, **options})
 
     make.troubles = troubles  # type: ignore[attr-defined]
     yield make
-    for context in contexts:
-        context.close()
     assert troubles == []
 
 
@@ -47,11 +40,6 @@ def sign_in(page: Any, login: str = "admin") -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name=f"Hello, {login} person").wait_for()
-
-
-def fits(page: Any) -> bool:
-    """Whether nothing sticks out sideways."""
-    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 def test_the_home_page_loads_without_a_console_or_policy_error(open_page):
@@ -103,7 +91,7 @@ def test_masked_words_show_on_a_click_even_without_scripts(open_page, live):
     page.get_by_label("Text").fill("a grumblefop")
     page.get_by_role("button", name="Score", exact=True).click()
     result = page.locator("#result")
-    assert result.get_by_text("a gr*mblefop").first.is_visible()
+    expect(result.get_by_text("a gr*mblefop").first).to_be_visible()
     assert not result.get_by_text("a grumblefop").first.is_visible()
     page.get_by_role("switch", name="Show the words").first.check()
     assert result.get_by_text("a grumblefop").first.is_visible()
@@ -244,24 +232,13 @@ def test_script_in_a_text_never_runs(open_page):
 
 
 def test_memes_start_as_the_servers_preview_and_a_click_fetches_the_sharp_one(browser, tmp_path):
-    import threading
-    import time
-
-    import uvicorn
-
     from davy.serve.app import create_app
     from davy.serve.start import ServeOptions, listen, settings_of
 
     listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     app = create_app(settings_of(ServeOptions(demo=True), port, tmp_path))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    try:
-        until = time.monotonic() + 10
-        while not server.started and time.monotonic() < until:
-            time.sleep(0.02)
+    with served(app, listening):
         page = browser.new_page(base_url=f"http://127.0.0.1:{port}", locale="en")
         page.goto("/sign-in")
         page.get_by_role("button", name="Sign in as expert").click()
@@ -273,7 +250,3 @@ def test_memes_start_as_the_servers_preview_and_a_click_fetches_the_sharp_one(br
         page.locator("#lang").select_option("de")
         page.get_by_text("2 posts").wait_for()
         page.close()
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listening.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_projects_browser import tab
+from browser_tab import open_tab
 
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
@@ -26,7 +26,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 DESKTOP = {"width": 1280, "height": 900}
 UNKIND = "what a grumblefop"
 POSTS = [f"{UNKIND if place % 2 else 'a lovely garden'} at number {place}" for place in range(20)]
-SLOWEST = 20_000
 DIVIDED = (4, 9)
 """Posts on which the two disagree."""
 
@@ -87,8 +86,7 @@ def invite(owner: Any, browser: Any, live: Any, troubles: list[str], name: str) 
     """Make a link on the roster's page, and an account by it in a browser of its own."""
     owner.goto("/projects/street/roster")
     owner.get_by_role("button", name="Invite", exact=True).click()
-    guest = tab(browser, live, troubles, viewport=DESKTOP)
-    guest.set_default_timeout(SLOWEST)
+    guest = open_tab(browser, live, troubles, viewport=DESKTOP)
     guest.goto(owner.locator("#invitation-link").inner_text())
     guest.get_by_label("Your name").fill(name)
     guest.get_by_label("Login").fill(name.lower())
@@ -194,8 +192,7 @@ def check(page: Any, live: Any) -> None:
 
 def test_a_person_without_a_shell_goes_from_questions_to_a_detector_in_use(browser, live, tmp_path):
     troubles: list[str] = []
-    owner = tab(browser, live, troubles, "admin", viewport=DESKTOP)
-    owner.set_default_timeout(SLOWEST)
+    owner = open_tab(browser, live, troubles, "admin", viewport=DESKTOP)
     write_scheme(owner)
     make_project(owner, *write_files(tmp_path))
     first = invite(owner, browser, live, troubles, "Mo")

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from browser_tab import fits, open_tab
 
-from davy.store import events, members, phases, sessions
+from davy.store import events, members, phases
 from simulated_people import Person, careful, gmhp7k, label
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-def signed_in(browser: Any, live: Any, role: str, troubles: list[str], **options: Any) -> Any:
-    """Return a tab of somebody who is signed in; what its console complains of is noted."""
-    context = browser.new_context(base_url=live.url, **{"locale": "en", **options})
-    with live.site.store.write() as db:
-        _, token = sessions.start(db, live.site.people[role].id)
-    context.add_cookies([{"name": "davy-session", "value": token, "url": live.url}])
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    page.on("console", lambda it: troubles.append(it.text) if it.type in ("error", "warning") else None)
-    page.on("pageerror", lambda it: troubles.append(str(it)))
-    return page
-
-
-def fits(page: Any) -> bool:
-    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
 def test_the_last_answer_opens_the_gate_and_the_manager_goes_on(browser, live):
@@ -44,12 +26,12 @@ def test_the_last_answer_opens_the_gate_and_the_manager_goes_on(browser, live):
     label(site.store, project, set_a, people, seed=1)
     label(site.store, project, set_a, [Person(me.user, careful(0.96), pseudonym=me.pseudonym)], seed=2, most=15)
 
-    manager = signed_in(browser, live, "expert", troubles, viewport={"width": 1280, "height": 900})
+    manager = open_tab(browser, live, troubles, "expert", viewport={"width": 1280, "height": 900})
     manager.goto(f"/projects/{project.id}/phases/2a")
     manager.get_by_text("1 of 3 people have posts left to answer.").wait_for()
     assert manager.get_by_role("button", name="Close the phase").locator("visible=true").count() == 0
 
-    annotator = signed_in(browser, live, "annotator", troubles, viewport={"width": 390, "height": 844})
+    annotator = open_tab(browser, live, troubles, "annotator", viewport={"width": 390, "height": 844})
     annotator.goto(f"/projects/{project.id}/label")
     annotator.locator("#answer").wait_for()
     annotator.keyboard.press("1")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,3 +102,24 @@ def post(
     """Send a form as a browser would: load the page, take its token, post."""
     token = token_in(client.get(page or "/").text)
     return client.post(path, data={"csrf": token, **(data or {})}, **more)
+
+
+@contextmanager
+def served(app: Any, listening: Any, **options: Any) -> Iterator[None]:
+    """Serve an app by uvicorn on a socket while the block runs."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none", **options))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    until = time.monotonic() + 120
+    while not server.started:
+        assert thread.is_alive(), "the server ended while it started"
+        assert time.monotonic() < until, "the server did not start"
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()

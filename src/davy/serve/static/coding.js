@@ -7,7 +7,6 @@ const posts = () => [...page.querySelectorAll(".coded-post")];
 
 // The id of the current post. htmx puts a new element in the place of one whose codes changed; the id stays.
 let here = "";
-let typed = false;
 
 const show = (post) => {
   if (!post) return;
@@ -30,10 +29,18 @@ const go = (step) => {
 
 const put = (number) => {
   const name = page.querySelectorAll("[data-often] li")[number - 1]?.textContent;
-  const form = current()?.querySelector(".add-code");
-  if (!name || !form) return;
-  form.elements.name.value = name;
-  form.requestSubmit();
+  if (name && current()) send(current(), name);
+};
+
+const fieldOf = (post) => post.querySelector(".add-code input[name=name]");
+
+// What somebody types meanwhile stays.
+const send = (post, name) => {
+  const field = fieldOf(post);
+  const draft = field.value;
+  field.value = name;
+  field.form.requestSubmit();
+  field.value = draft;
 };
 
 const typing = (event) => event.target.closest("input, textarea, select, [contenteditable]");
@@ -52,14 +59,52 @@ document.addEventListener("keydown", (event) => {
 
 page.addEventListener("focusin", (event) => show(event.target.closest(".coded-post")));
 
-// After a code was put or taken, the post is new on the page. Whoever typed it goes on typing there.
-document.addEventListener("htmx:afterSwap", (event) => {
-  const post = document.getElementById(event.detail.target?.id);
-  if (!post?.classList.contains("coded-post") || post.id !== here) return;
-  show(post);
-  (typed ? post.querySelector(".add-code input[name=name]") : post).focus({ preventScroll: true });
-});
+// Each answer brings the post anew, and htmx forgets what was sent from the old one. So codes that come while one is
+// on its way wait for it, and what is being typed moves over.
+const waiting = new Map(); // a post's id → names
+let draft = "";
+let wasTyping = false;
 
 page.addEventListener("submit", (event) => {
-  typed = event.target.matches(".add-code") && event.target.contains(document.activeElement);
+  const post = event.target.closest(".coded-post");
+  if (post?.ariaBusy !== "true" || !event.target.matches(".add-code")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  waiting.set(post.id, [...(waiting.get(post.id) ?? []), fieldOf(post).value]);
+  fieldOf(post).value = "";
+}, true);
+
+const sent = new Map(); // a post's id → the name on its way
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const post = event.target.closest(".coded-post");
+  if (!post) return;
+  post.ariaBusy = "true";
+  if (!event.target.matches(".add-code")) return;
+  sent.set(post.id, fieldOf(post).value);
+  fieldOf(post).value = "";
+});
+document.addEventListener("htmx:sendError", (event) => {
+  const post = event.target.closest(".coded-post");
+  if (!post) return;
+  post.ariaBusy = "false";
+  fieldOf(post).value ||= sent.get(post.id) ?? "";
+});
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const field = event.detail.target.matches?.(".coded-post") && fieldOf(event.detail.target);
+  if (!field) return;
+  draft = field.value;
+  wasTyping = field.form.contains(document.activeElement);
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  const post = event.target;
+  if (!post.matches?.(".coded-post")) return;
+  fieldOf(post).value = draft;
+  if (post.id === here) {
+    show(post);
+    (wasTyping ? fieldOf(post) : post).focus({ preventScroll: true });
+  }
+  const [next, ...rest] = waiting.get(post.id) ?? [];
+  waiting.set(post.id, rest);
+  if (next) send(post, next);
 });

@@ -49,19 +49,21 @@ function travel(from, to) {
 
 async function draw() {
   const turn = ++asked;
-  const body = new URLSearchParams({ csrf: form.elements.csrf.value, layout: JSON.stringify(layout) });
+  const sent = form.elements.layout.value;
+  const body = new URLSearchParams({ csrf: form.elements.csrf.value, layout: sent });
   let answer;
   try {
     answer = await fetch(form.dataset.draw, { method: "POST", body });
   } catch {
+    stage.ariaBusy = "false";
     return complain(form.dataset.offline);
   }
   const text = await answer.text();
   if (turn !== asked) return; // a newer layout is on its way
+  stage.ariaBusy = String(sent !== form.elements.layout.value); // a change since then is drawn in a moment
   if (!answer.ok) return complain(answer.headers.get("Content-Type")?.startsWith("text/plain") ? text : form.dataset.offline);
   fault.hidden = true;
-  put(document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true));
-  stage.dataset.drawn = String(turn);
+  put(document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true), JSON.parse(sent));
 }
 
 function complain(text) {
@@ -70,8 +72,8 @@ function complain(text) {
 }
 
 // Pictures that stay are not loaded again: only the text changes hands.
-function put(svg) {
-  const now = JSON.stringify([layout.images, layout.width, layout.height]);
+function put(svg, { images, width, height }) {
+  const now = JSON.stringify([images, width, height]);
   const old = stage.querySelector("svg.meme");
   svg.classList.add("meme");
   svg.setAttribute("role", "img");
@@ -93,6 +95,7 @@ function show() {
   arrange();
   $("[data-act=undo]").disabled = !past.length;
   $("[data-act=redo]").disabled = !future.length;
+  stage.ariaBusy = "true";
   clearTimeout(timer);
   timer = setTimeout(draw, WAIT);
 }
