@@ -2,10 +2,11 @@
 
     python choose.py --folds DIR --harmeme HARMEME
 
-DIR is folds.py's. The rule was set before the results were seen: a fusion ships where its AUROC in cross-validation on
-HarMeme's train part is above the text row's, by a paired interval (memes resampled) that lies above zero; val then
-measures it. Intervals in which memes that are alike are drawn together stand beside. Figures on val are given without
-memes that are like one of train, too.
+DIR is folds.py's, or seeds.py's with `groups.npz` of folds.py. The rule is decision 70, written before the results of
+seeds.py: MMBT-Region ships where its AUROC in cross-validation on HarMeme's train part is above the text row's by
+paired intervals above zero, both with memes drawn each by itself and with those that are alike drawn together; then
+Concat in its place, if it passes too and MMBT-Region is not above it. Val measures what ships; figures on val are given
+without memes that are like one of train, too.
 """
 
 from __future__ import annotations
@@ -68,12 +69,18 @@ def logits_of(run: Path, part: str) -> dict[str, list[np.ndarray]]:
     names = {(it["row"], it["seed"]) for it in map(json.loads, (run / "results.jsonl").open()) if it["data"] == part}
     found: dict[str, list[np.ndarray]] = {}
     for row, seed in sorted(names, key=lambda it: (list(ROWS).index(it[0]), it[1])):
-        with np.load(run / "predictions" / f"{part}.{row}.{seed}.npz") as arrays:
-            found.setdefault(row, []).append(arrays["test"].astype(np.float64))
+        found.setdefault(row, []).append(test_logits(run, part, row, seed))
     if {"text", "image-grid"} <= set(found):
         pairs = zip(found["image-grid"], found["text"], strict=False)
         found["late-fusion"] = [fuse_logits(*pair) for pair in pairs]
     return found
+
+
+def test_logits(run: Path, part: str, row: str, seed: int) -> np.ndarray:
+    """Return the logits of one training on what it was measured on."""
+    with np.load(run / "predictions" / f"{part}.{row}.{seed}.npz") as arrays:
+        logits: np.ndarray = arrays["test"].astype(np.float64)
+    return logits
 
 
 def show_val(title: str, labels: np.ndarray, found: dict[str, list[np.ndarray]], rows: np.ndarray) -> None:
@@ -101,15 +108,32 @@ def show_folds(run: Path, labels: np.ndarray) -> None:
     print(f"\nCross-validation on HarMeme train, {FOLDS} folds: {len(labels)} memes, {int(labels.sum())} harmful")
     logits = [logits_of(run, f"fold-{n}") for n in range(FOLDS)]
     rows = [row for row in logits[0] if all(row in each for each in logits)]
+    draws = []
     for together in (None, groups):
-        print("  memes alike drawn together:" if together is not None else "  each meme drawn by itself (the rule):")
+        print("  memes alike drawn together:" if together is not None else "  each meme drawn by itself:")
         parts = {row: [(labels[folds == n], logits[n][row], None if together is None else together[folds == n])
                        for n in range(FOLDS)] for row in rows}  # fmt: skip
+        draws.append(parts)
         for row in rows:
-            above, ships = ("", False) if row == "text" else difference_of(parts[row], parts["text"])
-            rule = "" if row == "text" or together is not None else "  may ship" if ships else "  does not ship"
+            above = "" if row == "text" else difference_of(parts[row], parts["text"])[0]
             each = " ".join(f"{mean_auroc([part]):.3f}" for part in parts[row])
-            print(f"  {row:12} {figure_of(parts[row])}  {above}{rule}  folds {each}")
+            print(f"  {row:12} {figure_of(parts[row])}  {above}  folds {each}")
+    print(f"\n{what_ships(draws)} ships.")
+
+
+def what_ships(draws: Sequence[dict[str, Parts]]) -> str:
+    """Return the row that the rule chooses; `draws` are the folds of each row, for both ways to draw memes."""
+
+    def above(row: str, other: str) -> bool:
+        ways = [difference_of(parts[row], parts[other]) for parts in draws]
+        print(f"  {row} above {other}:", *(difference for difference, _ in ways))
+        return all(positive for _, positive in ways)
+
+    if "mmbt-region" not in draws[0] or not above("mmbt-region", "text"):
+        return "text"
+    if "concat" in draws[0] and above("concat", "text") and not above("mmbt-region", "concat"):
+        return "concat"
+    return "mmbt-region"
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from choose import FOLDS, difference, figure, logits_of, new_in_val
+from choose import FOLDS, difference, figure, new_in_val, test_logits
 
 from davy.actions.meme_data import HARMFUL, MemeParts, load_memes
 from davy.collect import corpora
@@ -39,13 +39,13 @@ def yes_or_no(memes: pl.DataFrame) -> np.ndarray:
     return np.array(memes["yes"].to_list(), dtype=np.int64)
 
 
-def calibrate(run: Path, row: str, labels: np.ndarray) -> tuple[float, float]:
+def calibrate(run: Path, row: str, seed: int, labels: np.ndarray) -> tuple[float, float]:
     """Return temperature and threshold (best macro-F1) by the logits that cross-validation gave."""
     with np.load(run / "groups.npz") as arrays:
         folds = arrays["folds"][: len(labels)]
     logits = np.zeros(len(labels))
     for n in range(FOLDS):
-        logits[folds == n] = logits_of(run, f"fold-{n}")[row][0]
+        logits[folds == n] = test_logits(run, f"fold-{n}", row, seed)
     temperature = round(float(fit_temperature(logits, labels)), 4)
     chance = 1 / (1 + np.exp(-logits / temperature))
     return temperature, round(float(choose_threshold(chance, labels == 1)), 2)
@@ -92,6 +92,8 @@ def measure(out: Path, memes: MemeParts, text: np.ndarray, exact: np.ndarray, cl
             "text": figure(labels[rows], its),
             "above text": difference(labels[rows], mine, its),
             "accuracy": share(yes[rows] == (labels[rows] == 1)),
+            "macro-F1": macro_f1(labels[rows], yes[rows]),
+            "accuracy, macro-F1 of always no": [share(labels[rows] == 0), macro_f1(labels[rows], yes[rows] & False)],
             "right of its yes": share(labels[rows][yes[rows]] == 1),
             "found of the harmful": share(yes[rows][labels[rows] == 1]),
         }
@@ -106,6 +108,22 @@ def measure(out: Path, memes: MemeParts, text: np.ndarray, exact: np.ndarray, cl
             for kind in sorted({kind for kind in kinds.tolist() if kind})
         }
     return found
+
+
+def macro_f1(labels: np.ndarray, yes: np.ndarray) -> str:
+    """Return the mean of both labels' F1 with its interval (memes resampled)."""
+    rng = np.random.default_rng(0)
+    draws = rng.integers(0, len(labels), (2000, len(labels)))
+
+    def mean(gold: np.ndarray, said: np.ndarray) -> np.ndarray:
+        parts = []
+        for label in (0, 1):
+            right = ((gold == label) & (said == label)).sum(-1)
+            parts.append(2 * right / np.maximum((gold == label).sum(-1) + (said == label).sum(-1), 1))
+        return np.asarray(sum(parts) / 2)
+
+    low, high = np.percentile(mean(labels[draws], yes[draws]), [2.5, 97.5])
+    return f"{mean(labels, yes):.3f} [{low:.3f}, {high:.3f}]"
 
 
 def share(right: np.ndarray) -> str:
@@ -123,11 +141,10 @@ def main() -> None:
     args = parser.parse_args()
     memes = load_memes(args.harmeme)
     train = pl.concat([memes.parts["train"], memes.parts["dev"]]).sort("id")
-    temperature, threshold = calibrate(args.folds, args.row, yes_or_no(train))
+    temperature, threshold = calibrate(args.folds, args.row, args.seed, yes_or_no(train))
     write_folder(args.folds / "models" / f"{args.row}-{args.seed}", args.out, train, temperature, threshold)
-    whole = logits_of(args.folds, "whole")
-    clean = new_in_val(args.folds)
-    found = measure(args.out, memes, whole["text"][args.seed - 1], whole[args.row][args.seed - 1], clean)
+    text, exact = (test_logits(args.folds, "whole", row, args.seed) for row in ("text", args.row))
+    found = measure(args.out, memes, text, exact, new_in_val(args.folds))
     print(json.dumps({"temperature": temperature, **found}, indent=2, ensure_ascii=False))
 
 
