@@ -22,6 +22,7 @@ finish() { # kind, of, name, more…: one student becomes a folder with its card
     local kind=$1 of=$2 name=$3
     shift 3
     once "finish-$name" "$P" finish.py --of "$of" --name "$name" --prepared "$prepared" --students "$prepared" --data "$DATA" --out "$built" "$@"
+    once "correction-$name" sh -c "$P english_correction.py --data '$DATA' --folder '$built/$name' --share ${SHARE:-1} --write >'$built/$name.correction.json'"
     local seen=()
     [ "$kind" = large ] || [ -n "${WITHOUT_SCREEN:-}" ] || { screen "$name" && seen=(--screen "$built/$name.exit.json"); }
     once "misses-$name" "$P" misses.py --name "$name" --built "$built" --data "$DATA"
@@ -57,7 +58,7 @@ english | german) "$1" ;;
 tiny)
     once tiny "$P" tiny.py --out "$OUT/made-up"
     export DATA=$OUT/made-up/data WEIGHTS=$OUT/made-up/weights WITHOUT_SCREEN=1 WITHOUT_LARGE=1 TEACHERS=1
-    export B0=16 B1=16 B2=64 B3=16 BV=16 S0=4 S1=6 S3=6 EPOCHS=1
+    export B0=16 B1=16 B2=64 B3=16 BV=16 S0=4 S1=6 S3=6 EPOCHS=1 SHARE=0.05
     english
     ;;
 *) echo "run.sh english, german or tiny: say which" >&2 && exit 2 ;;

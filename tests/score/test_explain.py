@@ -32,6 +32,21 @@ def test_emoji_with_joiners_stay_whole(fake):
     assert [found.text[w.start : w.end] for w in found.weights] == ["hi", "👩‍💻", "there"]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("well, you know: it's fine…", ["well", "you", "know", "it's", "fine"]),
+        ("no!!! 😡😡!!", ["no", "😡😡"]),
+        ("“so” – f**k, @you #tag 5 €", ["so", "f**k", "you", "tag", "5"]),
+        ("¿qué? 👍🏽, 3 < 4", ["qué", "👍🏽", "3", "4"]),
+        ("?!...", []),
+    ],
+)
+def test_punctuation_alone_is_no_word(fake, text, words):
+    found = explain(text, fake)
+    assert [found.text[w.start : w.end] for w in found.weights] == words
+
+
 def test_an_empty_text_has_nothing_to_explain(fake):
     assert explain("", fake).weights == ()
 

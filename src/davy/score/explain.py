@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-# A word with its apostrophes and hyphens, or a run of anything else: emoji with their joiners stay whole.
-_UNITS = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]+")
+# A word with apostrophes, hyphens and masked letters, or a run of anything else: emoji with their joiners stay whole.
+_UNITS = re.compile(r"\w+(?:['’*-]+\w+)*|[^\w\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,24 @@ def _label(question: Question, scores: Scores) -> tuple[str, Array]:
 
 def _spans(text: str, most: int) -> list[tuple[int, int]]:
     """Return what to leave out: units of the text, taken several at a time where there are more than `most`."""
-    units = [match.span() for match in _UNITS.finditer(text)]
+    units = [span for match in _UNITS.finditer(text) if (span := _without_marks(text, *match.span()))]
     size = -(-len(units) // most) or 1
     groups = [units[i : i + size] for i in range(0, len(units), size)]
     return [(group[0][0], group[-1][1]) for group in groups]
+
+
+def _without_marks(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return a unit without punctuation and signs around it, or None where nothing else is left."""
+    while start < end and _is_mark(text[start]):
+        start += 1
+    while start < end and _is_mark(text[end - 1]):
+        end -= 1
+    return (start, end) if start < end else None
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether a character is punctuation or a sign such as + or €; emoji are none."""
+    if character.isascii():
+        return not character.isalnum()
+    kind = unicodedata.category(character)
+    return kind[0] == "P" or kind in ("Sm", "Sc")

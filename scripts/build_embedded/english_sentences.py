@@ -1,0 +1,120 @@
+"""Plain English sentences with labels, grown from the patterns of `english_sentences.txt`.
+
+Patterns in, posts of the corpus `plain` out, the same for the same seed; a post's key is its pattern. They show what
+corpora rarely do: groups of people in harmless sentences, and a hateful sentence beside its negation. A pattern that a
+suite of ours has is refused, and a sentence that is a suite's case is left out, so that suites still judge.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from random import Random
+
+from corpora import Post
+from german_sentences import plain_text, sections
+
+HERE = Path(__file__).parent
+EACH = {"0": 40, "0 offensive": 20, "1": 40, "1 women": 20}
+"""How often a pattern is filled."""
+ALIKE = 0.75
+"""Two patterns are one where so much of their words is the same, in the same order."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """People as sentences name them: many, one, and whether they are women (`women`, `maybe` or nothing)."""
+
+    many: str
+    one: str
+    women: str
+
+
+def groups() -> list[Group]:
+    """Return the groups that slots are filled with."""
+    lines = (HERE / "english_groups.txt").read_text("utf-8").splitlines()
+    return [Group(*line.split(";")) for line in lines if line and not line.startswith("#")]
+
+
+def patterns() -> dict[str, list[str]]:
+    """Return the patterns by heading."""
+    parts = sections(HERE / "english_sentences.txt")
+    return {heading: parts[heading] for heading in EACH}
+
+
+def skeleton(text: str, names: re.Pattern[str]) -> list[str]:
+    """Return a pattern's own words: a slot and a group's name are `x`, and an ending is nothing."""
+    bare = re.sub(r"\{[^}]*\}", " x ", text.replace("{E}", ""))
+    return plain_text(names.sub(" x ", bare)).split()
+
+
+def group_names(more: set[str]) -> re.Pattern[str]:
+    """Return what finds our groups and `more` in a text, the longest first."""
+    every = {name for group in groups() for name in (group.many, group.one)} | more
+    return re.compile(rf"\b({'|'.join(sorted(map(re.escape, every), key=len, reverse=True))})\b", re.IGNORECASE)
+
+
+def suite_skeletons() -> tuple[set[str], set[tuple[str, ...]], re.Pattern[str]]:
+    """Return every case of our English suites, their words without slots' fills, and what finds groups in a text."""
+    from davy.suites import suite_file
+
+    cases = [case for name in suite_file.names() if name.endswith("-en") for case in suite_file.load(name).cases]
+    names = group_names({fill for case in cases for fill in case.fills.values() if re.search(r"\w", fill)})
+    return {plain_text(case.text) for case in cases}, {tuple(skeleton(case.text, names)) for case in cases}, names
+
+
+def taken_patterns(lines: list[str]) -> list[tuple[str, str]]:
+    """Return each pattern that is one of a suite's, with that suite's words; words alone, without a slot, count too."""
+    _, known, names = suite_skeletons()
+    found = []
+    for line in lines:
+        own = skeleton(line, names)
+        for other in known:
+            if abs(len(other) - len(own)) > len(own) * (1 - ALIKE) * 2:
+                continue
+            if SequenceMatcher(None, own, other, autojunk=False).ratio() >= ALIKE:
+                found.append((line, " ".join(other)))
+                break
+    return found
+
+
+def fill(pattern: str, group: Group, other: Group, parts: dict[str, list[str]], rng: Random) -> str:
+    """Return a sentence of a pattern."""
+    text = pattern.replace("{A}", group.many).replace("{S}", group.one).replace("{B}", other.many)
+    for slot in "WPTE":
+        while f"{{{slot}}}" in text:
+            text = text.replace(f"{{{slot}}}", rng.choice(parts[slot]), 1)
+    text = re.sub(r"\b([Aa]) (?=[aeioAEIO]|un(?!i))", r"\1n ", text)
+    return text[0].upper() + text[1:]
+
+
+def sentences(seed: int = 11) -> list[Post]:
+    """Return the posts: each pattern filled at random, each text once."""
+    parts, every = sections(HERE / "english_sentences.txt"), groups()
+    women = [group for group in every if group.women == "women"]
+    rng, known, posts = Random(seed), set(suite_skeletons()[0]), []
+    for heading, each in EACH.items():
+        hateful = int(heading[0])
+        for pattern in parts[heading]:
+            for _ in range(each):
+                group, other = rng.choice(women if rng.random() < 0.2 else every), rng.choice(every)
+                text = fill(pattern, group, other, parts, rng)
+                if plain_text(text) in known or other.many in group.many:
+                    continue
+                known.add(plain_text(text))
+                sexist = int(heading == "1 women" or bool(hateful and group.women == "women"))
+                if heading == "1" and group.women == "maybe":
+                    sexist = -1
+                offensive = int(bool(hateful) or heading == "0 offensive")
+                answers = {"hate": [hateful], "offensive": [offensive], "sexist": [sexist]}
+                posts.append(Post(text, "plain", "train", answers, pattern))
+    return posts
+
+
+if __name__ == "__main__":
+    made = sentences()
+    print(len(made), "sentences,", sum(post.answers["hate"][0] for post in made), "of them hateful")
+    for pattern, theirs in taken_patterns([line for lines in patterns().values() for line in lines]):
+        print("as a suite has it:", pattern, "/", theirs)
