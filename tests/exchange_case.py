@@ -84,7 +84,7 @@ def rows() -> list[AnsweredPost]:
 
 def about(**more):
     """Return what formats need to know, with tables from `collect.files`."""
-    return ExchangeContext(scheme(), project="tea-1", title="Tea talk", **more)
+    return ExchangeContext(**{"scheme": scheme(), "project": "tea-1", "title": "Tea talk", **more})
 
 
 def _at(number: int) -> datetime:

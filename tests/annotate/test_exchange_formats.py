@@ -8,12 +8,13 @@ import random
 import string
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from davy.annotate.exchange.corpus import majority_flags
 from davy.annotate.exchange.formats import FORMATS, find_format
 from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
-from davy.core import UserError
+from davy.core import Label, Question, Scheme, UserError
 from exchange_case import about, rows, written
 
 LOSSLESS = ("label-studio", "doccano", "prodigy", "argilla", "huggingface")
@@ -180,3 +181,47 @@ def random_rows(rng: random.Random) -> list[AnsweredPost]:
 
 def test_the_rows_are_made_of_what_json_can_hold():
     assert json.dumps([dict(row.meta) for row in random_rows(random.Random(0))])
+
+
+MARKS = Scheme(
+    "marks",
+    1,
+    (
+        Question("hate", (Label("hateful"), Label("not hateful")), positive="hateful"),
+        Question("why", (), kind="spans", under=("hate", ("hateful",))),
+        Question("tone", (Label("loud"), Label("sly")), kind="spans", under=("hate", ("hateful",))),
+    ),
+)
+MARKED = AnsweredPost(
+    "p1",
+    "=go 👍🏽 away; now",
+    given=(
+        GivenAnswer("A07", "3", {"hate": ("hateful",), "why": ("0-6", "13-16"), "tone": ("0-3:loud", "7-12:sly")}),
+        GivenAnswer("A31", "3", {"hate": ("hateful",), "why": (), "tone": ()}),
+    ),
+    settled={"hate": SettledAnswer(("hateful",), "unanimous"), "why": SettledAnswer(("0-6",), "expert", "clear")},
+)
+
+
+@pytest.mark.parametrize("name", [*LOSSLESS, "long"])
+def test_marked_words_come_back_from_every_format_that_holds_answers(tmp_path, name):
+    assert there_and_back(tmp_path, name, [MARKED], scheme=MARKS) == [MARKED]
+
+
+def test_tables_have_the_marked_words_beside_their_offsets(tmp_path):
+    for name, column, cell in (("long", "why", "0-6|13-16"), ("corpus", "why.gold", "0-6")):
+        there_and_back(tmp_path, name, [MARKED], scheme=MARKS)
+        with (tmp_path / "file.csv").open(encoding="utf-8", newline="") as file:
+            row = next(csv.DictReader(file))
+        assert row[column] == cell
+        words = json.loads(row[f"{column}.words"].removeprefix("'"))
+        assert words == ["=go 👍🏽", "now"][: len(words)]
+    there_and_back(tmp_path, "huggingface", [MARKED], scheme=MARKS)
+    answers = pl.read_parquet(tmp_path / "folder/annotations/*.parquet")
+    assert answers["tone_words"].to_list() == [["=go", "away;"], []]
+
+
+def test_a_challenge_bundle_leaves_words_out(tmp_path):
+    (back,) = there_and_back(tmp_path, "codabench", [MARKED], scheme=MARKS)
+    assert set(back.settled) == {"hate"}
+    assert "why" not in (tmp_path / "folder/competition.yaml").read_text(encoding="utf-8")

@@ -299,3 +299,51 @@ def test_every_combination_of_annotators_is_drawn(davy, long_file, tmp_path, end
     assert ["2.2", "43", "258", "6", "43"] in [row.split() for row in printed.splitlines()]  # as in GMHP7k's Table 5
     code, _, err = davy(*given, "--out", tmp_path / f"other.{ending}")
     assert (code, "Add --subsets" in err) == (2, True)
+
+
+MARKED = """item,annotator,hate,rationale,text
+1,ann,hateful,0-9,your lamp is dim
+1,ben,hateful,5-9,your lamp is dim
+2,ann,hateful,0-2|3-7,go away
+2,ben,hateful,3-7,go away
+3,ann,not hateful,,fine
+3,ben,not hateful,,fine
+"""
+
+
+def test_marked_words_are_measured_word_by_word(davy, tmp_path):
+    file = tmp_path / "marks.csv"
+    file.write_text(MARKED, encoding="utf-8")
+    found = json.loads(davy("agree", file, "--scheme", "hate-rationales", "--resamples", 0, "--json")[1])
+    marks = next(study for study in found["studies"] if study["question"] == "rationale")
+    values = {metric["name"]: metric["value"] for metric in marks["coefficients"]}
+    # Four words and two; ann marked 2 and 2, ben 1 and 1 of them: 4 of 6 words alike, F1 2/3 each, IoU 1/2 each.
+    assert (marks["items"], marks["posts"]) == (6, 2)
+    assert values["percent"] == pytest.approx(4 / 6)
+    assert (values["token_f1"], values["iou_f1"]) == (pytest.approx(2 / 3), pytest.approx(1.0))
+    assert "6 words of 2 posts" in davy("agree", file, "--scheme", "hate-rationales", "--resamples", 0)[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("0-9", "lamp", "spans such as 12-17"),
+        ("0-9", "9-0", "spans such as 12-17"),
+        (",text", ",words", "--text"),
+    ],
+)
+def test_bad_marks_are_one_clear_line(davy, tmp_path, old, new, said):
+    file = tmp_path / "marks.csv"
+    file.write_text(MARKED.replace(old, new), encoding="utf-8")
+    code, _, told = davy("agree", file, "--scheme", "hate-rationales")
+    assert code == 2
+    assert said in told
+    assert told.count("\n") == 1
+
+
+def test_marks_need_a_row_an_answer(davy, tmp_path):
+    file = tmp_path / "marks.csv"
+    file.write_text("item,rationale.ann,rationale.ben\n1,0-4,0-4\n", encoding="utf-8")
+    code, _, told = davy("agree", file, "--scheme", "hate-rationales", "--wide", "--label", "rationale")
+    assert code == 2
+    assert "without --wide" in told

@@ -10,7 +10,8 @@ from test_expert_page import answered
 from web_site import post, token_in
 
 from davy.lexicons.read import Lexicon
-from davy.store import annotations
+from davy.store import annotations, tallies
+from davy.store.columns import now
 
 TEXT = "your lamp is dim 🙂🙂 go away"
 WORDS = ["0-4", "5-9", "10-12", "13-16", "17-18", "18-19", "20-22", "23-27"]
@@ -110,3 +111,52 @@ def test_the_editor_takes_a_question_about_words_without_labels(site):
     scheme = draft.finished(values)
     assert scheme.question("why").kind == "spans"
     assert draft.draft_of(scheme)["questions"][0]["labels"] == []
+
+
+def marked(lamps, *posts: tuple[tuple[str, ...], ...]) -> None:
+    """Let people mark each post's words, and count it as the labelling page does."""
+    for number, marks in enumerate(posts):
+        answered(lamps, number, [RUDE | {"tone": ("0-4:loud",), "why": mine} for mine in marks])
+    with lamps.site.store.write() as db:
+        tallies.count(db, lamps.phase.id, lamps.user("annotator"), at=now(), given=sum(map(len, posts)))
+
+
+PAGES = (
+    "",
+    "/watch",
+    "/watch?coefficient=token_f1",
+    "/watch?coefficient=iou_f1",
+    "/verdicts",
+    "/verdicts?question=why",
+    "/verdicts/pools",
+    "/verdicts/audit",
+    "/phases/one",
+    "/phases/one/settings",
+    "/settings",
+    "/guideline",
+    "/exports",
+    "/train",
+)
+
+
+def test_no_page_of_a_project_breaks_on_marked_words(lamps):
+    marked(lamps, (("5-9",), ("5-12",), ("0-4",)), (("0-6",), ("0-6",), ("7-11",)))
+    admin, path = lamps.site.as_("admin"), f"/projects/{lamps.project.id}"
+    assert post(admin, f"{path}/watch/measure").status_code == 303
+    assert post(admin, f"{path}/verdicts/audit", {"phase": "one", "budget": "5"}).status_code == 303
+    shown = {page: admin.get(path + page) for page in PAGES}
+    assert {page: it.status_code for page, it in shown.items() if it.status_code not in (200, 303)} == {}
+    assert "Token F1 of pairs" in shown["/watch"].text
+    assert "not marked" in shown["/watch"].text
+    assert "“l*mp”" in shown["/verdicts"].text
+
+
+def test_a_calibration_shows_agreement_by_word(site):
+    lamps = make_lamps(site, [TEXT, "second post"], scheme=MARKS, kind="calibration", answers=None)
+    marked(lamps, (("5-9",), ("5-12",)), (("0-6",), ("0-6",)))
+    admin = lamps.site.as_("admin")
+    post(admin, "/projects/lamps/watch/measure")
+    page = admin.get("/projects/lamps/phases/one").text
+    # One and two words of 8, one shared: 2/3; one of two words: 1. The mean is 5/6.
+    assert re.search(r"Token F1 of pairs[^<]*</th>.*?0\.83", page, re.DOTALL)
+    assert admin.get("/projects/lamps/phases/one/review").status_code == 200

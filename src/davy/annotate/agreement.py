@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from davy.measure.agreement_study import AgreementStudy
     from davy.measure.intervals import Bootstrap
     from davy.measure.ratings import Ratings
+    from davy.measure.span_agreement import MarkedPost
+    from davy.store.phase_answers import PostAnswers
 
 __all__ = [
     "AgreementGateResult",
@@ -30,11 +32,18 @@ __all__ = [
     "answer_labels",
     "coefficient",
     "gate",
+    "marked_posts",
     "pseudonyms",
     "ratings_of",
     "scheme_of",
     "studies_of",
 ]
+
+OVERLAPS: tuple[str, ...] = ("token_f1", "iou_f1")
+"""What only questions about words are measured by (`measure.span_agreement`)."""
+
+WORD_LABELS: tuple[str, ...] = ("marked", "not marked")
+"""What a word is to them."""
 
 NONE = "none"
 """What a question with any number of answers says when it got none; as `davy agree` reads an empty list."""
@@ -81,7 +90,7 @@ def studies_of(
     Refused posts are no answers. `every` measures only every n-th item (default: so many that `MOST_ANSWERS`
     suffice, which is every item up to then).
     """
-    from davy.measure.agreement_study import MOST_LABELS, StudyQuestion, study_question
+    from davy.measure.agreement_study import MOST_LABELS, StudyQuestion, study_marks, study_question
 
     scheme = scheme_of(db, project)
     found = []
@@ -90,7 +99,46 @@ def studies_of(
             continue
         asked = StudyQuestion(question.name, question.name, ratings.labels, question.kind == "scale")
         found.append(study_question(asked, phase.name, ratings, bootstrap=bootstrap))
-    return found
+    for question, posts in marked_posts(db, project, phase, scheme, every=every):
+        asked = StudyQuestion(question.name, question.name, question.label_names)
+        found.append(study_marks(asked, phase.name, posts, bootstrap))
+    order = [question.name for question in scheme.questions]
+    return sorted(found, key=lambda study: order.index(study.question))
+
+
+def marked_posts(
+    db: Connection, project: Project, phase: Phase, scheme: Scheme, *, every: int | None = None
+) -> Iterator[tuple[Question, list[MarkedPost]]]:
+    """Yield each question about words that has answers in the phase, with the posts and what people marked in them."""
+    from davy.measure.span_agreement import MarkedPost
+
+    asked = [question for question in scheme.questions if question.kind == "spans"]
+    if not asked:
+        return
+    names = pseudonyms(db, project)
+    given: dict[str, dict[str, Answers]] = {}
+    for one in _answers(db, phase, every):
+        given.setdefault(one.post, {})[names.get(one.annotator, one.annotator)] = one.answers
+    keys = list(given)
+    texts = {
+        row.post: row.text
+        for start in range(0, len(keys), phase_answers.AT_ONCE)
+        for row in phase_answers.phase_posts(db, phase.id, keys[start : start + phase_answers.AT_ONCE])
+    }
+    for question in asked:
+        marks = {
+            post: {name: answers[question.name] for name, answers in people.items() if question.name in answers}
+            for post, people in given.items()
+        }
+        posts = [MarkedPost(post, texts[post], people) for post, people in marks.items() if people and post in texts]
+        if posts:
+            yield question, posts
+
+
+def _answers(db: Connection, phase: Phase, every: int | None) -> Iterator[PostAnswers]:
+    """Return the phase's answers, of every n-th item where there are too many to read."""
+    every = every if every is not None else stride(db, phase)
+    return phase_answers.iter_answers(db, phase.id) if every <= 1 else phase_answers.sample_answers(db, phase.id, every)
 
 
 def ratings_of(
@@ -99,13 +147,9 @@ def ratings_of(
     """Yield each question that has answers in the phase with its ratings, annotators in order of pseudonym."""
     from davy.measure.ratings import Ratings, order_labels
 
-    every = every if every is not None else stride(db, phase)
-    given = (
-        phase_answers.iter_answers(db, phase.id) if every <= 1 else phase_answers.sample_answers(db, phase.id, every)
-    )
     names = pseudonyms(db, project)
     columns: dict[str, tuple[list[str], list[str], list[str]]] = {q.name: ([], [], []) for q in scheme.questions}
-    for one in given:
+    for one in _answers(db, phase, every):
         for name, cell in answer_labels(scheme, one.answers).items():
             posts, people, labels = columns[name]
             posts.append(one.post)
@@ -130,8 +174,8 @@ def answer_labels(scheme: Scheme, answers: Answers) -> dict[str, str]:
     """Return each question's cell as `davy agree` and the long export have it: labels in order, joined by `|`.
 
     A yes/no question that was not asked because of the answer above it says no; others that were not asked are left
-    out. A question with any number of answers that got none says `none`. Marked words are no labels: `word_ratings`
-    and the export have them.
+    out. A question with any number of answers that got none says `none`. Marked words are no labels: `marked_posts`
+    has them.
     """
     if not answers:
         return {}

@@ -12,7 +12,7 @@ from davy import schemes
 from davy.cli import console
 from davy.cli.agreement_pictures import PICTURES, write_pictures
 from davy.cli.agreement_tables import show
-from davy.core.answers import SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no, parse_cell, split_cell
+from davy.core.answers import NONE, SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no, parse_cell, split_cell
 from davy.core.errors import UserError, nearest
 from davy.files import tables
 from davy.files.atomic import require_folder_of, write_json
@@ -55,6 +55,9 @@ def agree(
             "--label", metavar="[Q=]C", help="Column of answers, once a question; QUESTION=COLUMN to name it."
         ),
     ] = None,
+    text: Annotated[
+        str, typer.Option("--text", help="Column of the text, for questions about words of it (with --scheme).")
+    ] = "text",
     by: Annotated[str | None, typer.Option("--by", help="Column to split by, such as the phase.")] = None,
     wide: Annotated[bool, typer.Option("--wide", help="One row an item, one column an annotator.")] = False,
     scheme: Annotated[
@@ -115,7 +118,7 @@ def agree(
     known = _scheme(scheme)
     file = join_paths(files)
     names = [_parse_named(text) for text in label or []]
-    rows, item, who, asked = _read(file, item, annotator or [], names, by, wide, known, format, encoding)
+    rows, item, who, asked = _read(file, item, annotator or [], names, by, wide, known, text, format, encoding)
     rows, asked = _in_words_of(known, rows, asked, order)
     with console.progress("Measuring agreement") as step:
         found = study_table(
@@ -186,6 +189,7 @@ def _read(
     by: str | None,
     wide: bool,
     scheme: Scheme | None,
+    text: str,
     format: str | None,
     encoding: str | None,
 ) -> tuple[pl.DataFrame, str, str, list[StudyQuestion]]:
@@ -213,8 +217,16 @@ def _read(
             names = [(q.name, q.name) for q in scheme.questions if q.name in columns]
         chosen = pick.label_columns(columns, [column for column, _ in names], name, [*kept, who])
         titles = dict(names)
-        used = list(dict.fromkeys([*kept, who, *chosen]))
-        return _collect_rows(table.select(used)), item, who, [StudyQuestion(titles.get(c, c), c) for c in chosen]
+        marks = [c for c in chosen if scheme is not None and _asks_words(scheme, titles.get(c, c))]
+        if marks:
+            pick.require(text, columns, name, "--text")
+        used = list(dict.fromkeys([*kept, who, *chosen, *([text] if marks else [])]))
+        asked = [StudyQuestion(titles.get(c, c), c, text=text if c in marks else None) for c in chosen]
+        return _collect_rows(table.select(used)), item, who, asked
+
+
+def _asks_words(scheme: Scheme, name: str) -> bool:
+    return any(question.name == name and question.kind == "spans" for question in scheme.questions)
 
 
 def _collect_rows(table: FileTable) -> pl.DataFrame:
@@ -270,19 +282,27 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
             f"Name it: --label {asked.column}=QUESTION"
         )
     question = scheme.question(asked.name)
+    if question.kind == "spans" and asked.text is None:
+        raise UserError(
+            f"{question.name!r} asks for words of the text. Give a row an answer, without --wide, and the text's column"
+        )
     cells = clean_answers(rows[asked.column])
     names: dict[str, str | None] = {}
     for cell in sorted(cells.drop_nulls().unique().to_list()):
         try:
             labels = parse_cell(cell, question, keep_unlisted=True)
         except UnknownLabel as error:
+            if question.kind == "spans":
+                raise UserError(f"Column {asked.column!r} has {error}") from None
             raise UserError(
                 f"{quote_label(error.spelling)} in column {asked.column!r} is not a label of {question.name!r}; "
                 f"it has {', '.join(question.label_names)}"
             ) from None
-        names[cell] = SEPARATOR.join(sorted(labels or ())) or None
+        names[cell] = SEPARATOR.join(sorted(labels or ())) or (NONE if question.kind == "spans" else None)
     rows = rows.with_columns(cells.replace_strict(names, return_dtype=pl.String).alias(asked.column))
-    joined = question.kind == "many" or question.open
+    joined = question.takes_several or question.open
+    if question.kind == "spans":
+        return rows, replace(asked, labels=question.label_names)
     return rows, replace(asked, labels=() if joined else question.label_names, ordered=question.kind == "scale")
 
 

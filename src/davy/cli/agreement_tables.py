@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from davy.cli import console
 from davy.measure.agreement import COEFFICIENTS
+from davy.measure.agreement_study import has_words
 from davy.measure.ratings import order_labels
 from davy.measure.verbal_scales import verbal_labels
 
@@ -59,14 +60,15 @@ def _print_coefficients(study: AgreementStudy) -> None:
     """Print one study's coefficients, with notes beneath; a study with nothing to compare is one line."""
 
     people, answers = len(study.ratings.annotators), len(study.ratings)
-    size = f"{study.items:,} items, {people:,} annotator{'s' * (people != 1)}, {answers:,} answers"
+    things = "items" if study.posts is None else f"words of {study.posts:,} post{'s' * (study.posts != 1)}"
+    size = f"{study.items:,} {things}, {people:,} annotator{'s' * (people != 1)}, {answers:,} answers"
     if not study["percent"].n:
         console.out().print(f"{_name(study)}: {size}. No item has two answers, so agreement can't be measured.\n")
         return
     rows = []
     notes: dict[str, list[str]] = {}
     for metric in study.metrics:
-        words = verbal_labels(metric.value) if metric.name != "percent" else {}
+        words = verbal_labels(metric.value) if has_words(metric) else {}
         title = COEFFICIENTS[metric.name]
         rows.append((title, _value(metric), _range(metric), words.get("landis-koch", ""), words.get("mchugh", "")))
         if metric.note:

@@ -200,10 +200,14 @@ def agree(
     annotator: str,
     label: str | Sequence[str],
     by: str | None = None,
+    text: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Agreement:
     """Return how far people agree, from one row an answer: κ, Krippendorff's α, Gwet's AC1, each with an interval.
+
+    With `text`, the column of the posts' text, the answers are words that people marked in it, such as `12-17|20-25`
+    (`none` where they marked nothing): agreement is then by word, with token and IoU F1 of pairs beside it.
 
     Example:
         davy.agree(answers, item="post", annotator="who", label="hate").frame
@@ -214,8 +218,8 @@ def agree(
 
     rows = to_polars(answers)
     labels = [label] if isinstance(label, str) else list(label)
-    require_columns(rows.columns, [item, annotator, *labels, *([by] if by else [])])
-    questions = [StudyQuestion(name, name) for name in labels]
+    require_columns(rows.columns, [item, annotator, *labels, *([by] if by else []), *([text] if text else [])])
+    questions = [StudyQuestion(name, name, text=text) for name in labels]
     bootstrap = Bootstrap(resamples, seed)
     return Agreement(tuple(study_table(rows, questions, item=item, annotator=annotator, by=by, bootstrap=bootstrap)))
 

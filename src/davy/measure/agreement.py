@@ -26,6 +26,8 @@ COEFFICIENTS: dict[str, str] = {
     "alpha.ordinal": "Krippendorff's α, ordinal",
     "alpha.interval": "Krippendorff's α, interval",
     "ac1": "Gwet's AC1",
+    "token_f1": "Token F1 of pairs",
+    "iou_f1": "IoU F1 of pairs",
 }
 FROM_COUNTS: tuple[str, ...] = ("percent", "fleiss", "randolph", "alpha", "ac1")
 SCALES: tuple[str, ...] = ("nominal", "ordinal", "interval")
@@ -39,14 +41,19 @@ def agreement(
     copies: Ints | None = None,
     values: Sequence[float] | None = None,
     ordered: bool = False,
+    clusters: Ints | None = None,
     bootstrap: Bootstrap | None = None,
 ) -> list[Metric]:
     """Return the coefficients that a count table gives, each over the items with two or more answers.
 
     `copies` says how many items each row stands for (default: one), so that a database can do the counting. `ordered`
-    adds ordinal α (columns are in order); `values`, one number a column, adds interval α.
+    adds ordinal α (columns are in order); `values`, one number a column, adds interval α. `clusters` has the number of
+    each row's cluster, such as a word's post: then whole clusters are resampled.
     """
     bootstrap = bootstrap or Bootstrap()
+    if clusters is not None:
+        copies = np.ones(len(counts), dtype=np.int64)
+        clusters = clusters[counts.sum(axis=1) > 0]
     rows, copies = distinct_rows(counts) if copies is None else (counts, copies)
     answers = rows.sum(axis=1)
     rows, copies = rows[answers > 0], copies[answers > 0]
@@ -59,15 +66,26 @@ def agreement(
         return [Metric(name, None, 0, level=bootstrap.level, note=why) for name in names]
     used = int(((copies @ rows) > 0).sum())
     why = "not defined: every answer is the same label" if used == 1 else "not defined: the question has one label"
+    features = _features(rows, values, ordered)
+    if clusters is not None:
+        features, copies = _summed(features, clusters), None
     found = bootstrap.metrics(
         names,
-        _features(rows, values, ordered),
+        features,
         _statistic(width, values, ordered),
         copies=copies,
         n=n,
         undefined=why,
     )
     return [_cut_at_range(metric) for metric in found]
+
+
+def _summed(features: Floats, clusters: Ints) -> Floats:
+    """Return the features of whole clusters."""
+    _, place = np.unique(clusters, return_inverse=True)
+    sums: Floats = np.zeros((int(place.max()) + 1, features.shape[1]))
+    np.add.at(sums, place, features)
+    return sums
 
 
 def _cut_at_range(metric: Metric) -> Metric:
@@ -80,9 +98,14 @@ def _cut_at_range(metric: Metric) -> Metric:
     return replace(metric, low=-1.0)
 
 
-def by_label(ratings: Ratings, *, bootstrap: Bootstrap | None = None) -> dict[str, list[Metric]]:
+def by_label(
+    ratings: Ratings, *, clusters: Ints | None = None, bootstrap: Bootstrap | None = None
+) -> dict[str, list[Metric]]:
     """Return the coefficients for each single label against the rest; for Fleiss' κ that is his κ for one category."""
-    return {label: agreement(ratings.against_rest(label).counts(), bootstrap=bootstrap) for label in ratings.members()}
+    return {
+        label: agreement(ratings.against_rest(label).counts(), clusters=clusters, bootstrap=bootstrap)
+        for label in ratings.members()
+    }
 
 
 def coefficient(name: str, counts: Ints, values: Sequence[float] | None = None) -> float:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from davy.core import Metric, UserError
-from davy.core.answers import SEPARATOR
+from davy.core.answers import NONE, SEPARATOR, split_cell
+from davy.core.spans import parse_spans
 from davy.measure.agreement import agreement, by_label
 from davy.measure.annotator_subsets import SubsetAgreement, leave_one_out, subsets
 from davy.measure.intervals import Bootstrap
 from davy.measure.pairwise import Pairwise, pairwise
 from davy.measure.ratings import Ratings, order_labels, split_labels
+from davy.measure.span_agreement import OVERLAPS, MarkedPost, overlap_metrics, word_ratings
 from davy.measure.verbal_scales import verbal_labels
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class StudyQuestion:
     column: str
     labels: tuple[str, ...] = ()
     ordered: bool = False
+    text: str | None = None
+    """Where answers mark words: the column of the text that they are in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class AgreementStudy:
     one_out: Sequence[SubsetAgreement]
     pairs: Pairwise
     subsets: Sequence[SubsetAgreement] = field(default_factory=tuple)
+    posts: int | None = None
+    """Where the items are words: how many posts they are of."""
 
     def __getitem__(self, name: str) -> Metric:
         return next(metric for metric in self.metrics if metric.name == name)
@@ -73,6 +79,7 @@ class AgreementStudy:
             "question": self.question,
             "group": self.group,
             "items": self.items,
+            **({} if self.posts is None else {"posts": self.posts}),
             "items_with_one_answer": self.single,
             "annotators": list(self.ratings.annotators),
             "answers": len(self.ratings),
@@ -113,6 +120,10 @@ def study_table(
         if repeats != "refuse":
             key = ["group", "item", "annotator"]
             table = table.unique(key, keep="first" if repeats == "first" else "last", maintain_order=True)
+        if question.text is not None:
+            studies += _mark_studies(rows, question, table, item, by, bootstrap)
+            progress(1)
+            continue
         labels = question.labels or order_labels(table["label"].unique().to_list())
         if len(labels) > MOST_LABELS:
             raise UserError(
@@ -178,6 +189,59 @@ def study_question(
     )
 
 
+def study_marks(
+    asked: StudyQuestion, group: str | None, posts: Sequence[MarkedPost], bootstrap: Bootstrap | None = None
+) -> AgreementStudy:
+    """Return the study of words that people marked; intervals are over posts, and pairs and panels have none."""
+    ratings, clusters = word_ratings(posts, asked.labels)
+    ratings, plain = _by_name(ratings), Bootstrap(0)
+    found = agreement(ratings.counts(), clusters=clusters, bootstrap=bootstrap)
+    couples = pairwise(ratings, bootstrap=plain)
+    return AgreementStudy(
+        asked.name,
+        group,
+        ratings,
+        (found[0], couples.mean, *found[1:], *overlap_metrics(posts, bootstrap=bootstrap)),
+        by_label(ratings, clusters=clusters, bootstrap=bootstrap),
+        leave_one_out(ratings, bootstrap=plain),
+        couples,
+        posts=len(set(clusters.tolist())),
+    )
+
+
+def _mark_studies(
+    rows: pl.DataFrame,
+    asked: StudyQuestion,
+    table: pl.DataFrame,
+    item: str,
+    by: str | None,
+    bootstrap: Bootstrap | None,
+) -> list[AgreementStudy]:
+    """Return a study of marked words for each group; `table` has the answers, `rows` the texts."""
+    texts = dict(zip(rows[item].cast(str).to_list(), rows[asked.text or ""].to_list(), strict=True))
+    groups: dict[str | None, dict[str, dict[str, tuple[str, ...]]]] = {}
+    for name, person, group, cell in table.select("item", "annotator", "group", "label").iter_rows():
+        answers = groups.setdefault(group, {}).setdefault(name, {})
+        if person in answers:
+            raise UserError(
+                f"Annotator {person!r} marked item {name!r} twice. Name the phase column with --by, or choose "
+                "--repeats first or last"
+            )
+        answers[person] = () if cell == NONE else _spans(cell, name)
+    found = []
+    for group in [None] if by is None else order_labels(str(name) for name in groups):
+        posts = [MarkedPost(name, str(texts[name] or ""), given) for name, given in groups[group].items()]
+        found.append(study_marks(asked, group, posts, bootstrap))
+    return found
+
+
+def _spans(cell: str, item: str) -> tuple[str, ...]:
+    try:
+        return tuple(map(str, parse_spans(split_cell(cell))))
+    except ValueError as error:
+        raise UserError(f"Item {item!r}: {error}. Write marked words as 12-17|20-25, and none for none") from None
+
+
 def clean_answers(column: pl.Series, missing: Iterable[str] = ()) -> pl.Series:
     """Return a column as labels: text without outer space, null where missing, several labels in one order."""
     import polars as pl
@@ -236,7 +300,12 @@ def to_long_rows(
 
 def metric_dict(metric: Metric) -> dict[str, Any]:
     """Return a metric as JSON holds it, with the words for its value."""
-    return {**metric.to_dict(), "words": verbal_labels(metric.value) if metric.name != "percent" else {}}
+    return {**metric.to_dict(), "words": verbal_labels(metric.value) if has_words(metric) else {}}
+
+
+def has_words(metric: Metric) -> bool:
+    """Return whether a coefficient is one that Landis and Koch, and McHugh, have words for: one beyond chance."""
+    return metric.name not in ("percent", *OVERLAPS)
 
 
 def _panel_dict(panel: SubsetAgreement) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ _PUBLIC = ("lang", "image")
 
 def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the bundle into an empty folder."""
+    labelled = tuple(question for question in about.scheme.questions if question.kind != "spans")  # no label, no score
+    about = replace(about, scheme=replace(about.scheme, questions=labelled))
     for name in ("input_data", "reference_data", "scoring_program"):
         (path / name).mkdir()
     n = _write_data(rows, path, about)

@@ -29,6 +29,7 @@ from davy.annotate.exchange.rows import (
     version,
 )
 from davy.core import Question, Scheme, UserError
+from davy.text.words import span_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +53,7 @@ def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
         langs |= {row.lang} if row.lang else set()
         (settled if _complete(row, about) else unsettled).add(_post_row(row, questions))
         for given in row.given:
-            answers.add(_given_row(row.id, given, questions))
+            answers.add(_given_row(row, given, questions))
     splits = {
         "train": settled.close(always=True),
         "unsettled": unsettled.close(),
@@ -146,6 +147,7 @@ def _post_schema(questions: list[Question]) -> dict[str, Any]:
     schema: dict[str, Any] = dict.fromkeys(_POST, pl.String)
     for question in questions:
         schema |= {question.name: _kind(question)}
+        schema |= _words_schema(question)
         schema |= dict.fromkeys((f"{question.name}_basis", f"{question.name}_reason"), pl.String)
     return schema
 
@@ -155,7 +157,16 @@ def _given_schema(questions: list[Question]) -> dict[str, Any]:
 
     schema: dict[str, Any] = dict.fromkeys(_GIVEN, pl.String)
     schema |= {"flags": pl.List(pl.String), "seconds": pl.Float64, "guideline_version": pl.Int64}
-    return schema | {question.name: _kind(question) for question in questions}
+    for question in questions:
+        schema |= {question.name: _kind(question), **_words_schema(question)}
+    return schema
+
+
+def _words_schema(question: Question) -> dict[str, Any]:
+    """Return the column with the words that an answer marks, for a question about words."""
+    import polars as pl
+
+    return {f"{question.name}_words": pl.List(pl.String)} if question.kind == "spans" else {}
 
 
 def _cell(question: Question, labels: tuple[str, ...] | None) -> Any:
@@ -164,19 +175,38 @@ def _cell(question: Question, labels: tuple[str, ...] | None) -> Any:
     return list(labels) if question.takes_several else "".join(labels[:1])
 
 
+def _cells(question: Question, labels: tuple[str, ...] | None, text: str | None) -> list[Any]:
+    """Return an answer's cell, and for a question about words the words beside it."""
+    cell = _cell(question, labels)
+    if question.kind != "spans":
+        return [cell]
+    return [cell, None if labels is None or text is None else span_texts(text, labels)]
+
+
 def _post_row(row: AnsweredPost, questions: list[Question]) -> tuple[Any, ...]:
     cells: list[Any] = [row.id, row.text, *(getattr(row, name) for name in POST_FIELDS), meta_cell(row.meta)]
     for question in questions:
         settled = row.settled.get(question.name)
         labels = None if settled is None else settled.labels
-        cells += [_cell(question, labels), settled.basis if settled else None, settled.reason if settled else None]
+        cells += _cells(question, labels, row.text)
+        cells += [settled.basis if settled else None, settled.reason if settled else None]
     return tuple(cells)
 
 
-def _given_row(post: str, given: GivenAnswer, questions: list[Question]) -> tuple[Any, ...]:
+def _given_row(post: AnsweredPost, given: GivenAnswer, questions: list[Question]) -> tuple[Any, ...]:
     at = given.at.isoformat() if given.at else None
-    about = (post, given.annotator, given.phase, list(given.flags), given.comment, given.seconds, at, given.guideline)
-    return (*about, *(_cell(question, given.answers.get(question.name)) for question in questions))
+    about = (
+        post.id,
+        given.annotator,
+        given.phase,
+        list(given.flags),
+        given.comment,
+        given.seconds,
+        at,
+        given.guideline,
+    )
+    answers = [cell for q in questions for cell in _cells(q, given.answers.get(q.name), post.text)]
+    return (*about, *answers)
 
 
 def _frames(path: Path, config: str, split: str) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -26,7 +26,7 @@ from davy.annotate.exchange.rows import (
     number,
     version,
 )
-from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of
+from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of, words_cell
 from davy.core import Scheme, UserError
 from davy.core.answers import SEPARATOR
 from davy.measure import answer_columns
@@ -54,7 +54,9 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
     questions = [about.scheme.question(name) for name in about.questions]
     settled = [f"{question.name}.{part}" for question in questions for part in ("gold", "basis", "reason")]
-    columns = [*_BEFORE, *(question.name for question in questions), *_AFTER, *_POST, *settled]
+    marks = [question for question in questions if question.kind == "spans"]
+    words = [f"{question.name}{part}.words" for question in marks for part in ("", ".gold")]
+    columns = [*_BEFORE, *(question.name for question in questions), *_AFTER, *_POST, *settled, *words]
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise UserError(f"Question {twice!r} has the name of another column of the table. Write label-studio instead.")
@@ -66,7 +68,14 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
             post = (row.text, *(getattr(row, name) for name in POST_FIELDS), meta_cell(row.meta))
             verdicts = [cell for q in questions for cell in _settled_cells(q, row.settled.get(q.name))]
             yield [
-                (row.id, given.annotator, given.phase, *_cells(questions, given), *_after(given), *post, *verdicts)
+                (
+                    *(row.id, given.annotator, given.phase),
+                    *_cells(questions, given),
+                    *_after(given),
+                    *post,
+                    *verdicts,
+                    *_words(marks, row, given),
+                )
                 for given in row.given
             ]
 
@@ -75,6 +84,16 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
 def _cells(questions: list[Any], given: GivenAnswer) -> list[str | None]:
     return [cell_of(question, _tuple(given.answers.get(question.name))) for question in questions]
+
+
+def _words(marks: list[Any], row: AnsweredPost, given: GivenAnswer) -> list[str | None]:
+    """Return the words that this person marked, and those that were settled, for each question about words."""
+    cells = []
+    for question in marks:
+        settled = row.settled.get(question.name)
+        for labels in (given.answers.get(question.name), settled.labels if settled else None):
+            cells.append(words_cell(question, row.text, _tuple(labels)))
+    return cells
 
 
 def _after(given: GivenAnswer) -> tuple[Any, ...]:

@@ -8,12 +8,14 @@ it after a semicolon, where German Excel cuts a line whatever the file's commas 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from davy.core import Question, UserError
 from davy.core.answers import NONE, SEPARATOR
+from davy.text.words import span_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,6 +38,13 @@ def cell_of(question: Question, labels: tuple[str, ...] | None) -> str | None:
     if not labels and NONE in question.label_names:
         return ""
     return SEPARATOR.join(labels) or NONE
+
+
+def words_cell(question: Question, text: str | None, labels: tuple[str, ...] | None) -> str | None:
+    """Return the words that an answer marks, as a JSON list beside its offsets; nothing for other questions."""
+    if question.kind != "spans" or text is None or labels is None:
+        return None
+    return json.dumps(span_texts(text, labels), ensure_ascii=False)
 
 
 def labels_of(question: Question, cell: Any) -> tuple[str, ...] | None:

@@ -29,7 +29,7 @@ router = APIRouter(include_in_schema=False)
 Here = Annotated[Place, Depends(in_project("see the project"))]
 
 ON_A_PAGE = 10
-COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "cohen", "percent")
+COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "cohen", "percent", *agreement.OVERLAPS)
 
 
 def values(phase: Phase, measured: Sequence[monitoring.QuestionAgreement], words: Translator) -> dict[str, Any]:
@@ -38,7 +38,11 @@ def values(phase: Phase, measured: Sequence[monitoring.QuestionAgreement], words
     return {
         "gate": gate,
         "coefficients": COEFFICIENTS,
-        "table": [(name, [each.metric(name) for each in measured]) for name in COEFFICIENTS],
+        "table": [
+            (name, [each.metric(name) for each in measured])
+            for name in COEFFICIENTS
+            if name not in agreement.OVERLAPS or any(each.metric(name) for each in measured)
+        ],
         "one_out": _one_out(phase, measured, gate.coefficient if gate.coefficient != "cohen" else "fleiss"),
         "pairs": [(each.question, *_square(each.pairs, words)) for each in measured if each.pairs],
     }

@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import agreement, monitoring
-from davy.core import Phase, Scheme
+from davy.core import Phase, Scheme, Wording
 from davy.jobs.kinds import MEASURE_AGREEMENT
 from davy.serve import charts, render
 from davy.serve.context import context_of
-from davy.serve.found_sentences import shown_label
+from davy.serve.found_sentences import said_title, shown_label
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form
 from davy.store import jobs
@@ -32,7 +32,7 @@ router = APIRouter(include_in_schema=False)
 Watches = Annotated[Place, Depends(in_project("watch"))]
 Works = Annotated[Place, Depends(in_project("label posts"))]
 
-COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "percent")
+COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "percent", *agreement.OVERLAPS)
 """What the page can show, the one of GMHP7k's Table 4 first."""
 
 
@@ -67,7 +67,7 @@ def watch_page(request: Request, place: Watches, coefficient: str = "fleiss", ph
         board=board,
         pictures=_pictures(board, chosen, words),
         one_out=monitoring.leave_one_out_table(board, chosen),
-        coefficients=COEFFICIENTS,
+        coefficients=[name for name in COEFFICIENTS if name not in agreement.OVERLAPS or _is_measured(board, name)],
         coefficient=chosen,
         shown=at,
         distribution=distribution(board.measured.get(at.id, ()), scheme, words.lang) if at else (),
@@ -134,7 +134,10 @@ def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Schem
     """Return how often each label was given, question by question."""
     rows_of_questions = []
     for each in measured:
-        titles = {label.name: shown_label(label, lang) for label in scheme.question(each.question).labels}
+        asked = scheme.question(each.question)
+        titles = {label.name: shown_label(label, lang) for label in asked.labels}
+        if asked.kind == "spans":
+            titles |= {name: said_title(Wording(), name, lang) for name in agreement.WORD_LABELS}
         order = [
             *(label for label in titles if label in each.labels),
             *(label for label in each.labels if label not in titles),
@@ -143,9 +146,19 @@ def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Schem
             (titles.get(label, label), each.labels[label], each.labels[label] / (each.answers or 1)) for label in order
         ]
         rows_of_questions.append(
-            {"question": each.question, "level": each.level, "answers": each.answers, "rows": rows}
+            {
+                "question": each.question,
+                "level": each.level,
+                "answers": each.answers,
+                "rows": rows,
+                "words": asked.kind == "spans",
+            }
         )
     return rows_of_questions
+
+
+def _is_measured(board: monitoring.Dashboard, coefficient: str) -> bool:
+    return any(each.metric(coefficient) for measured in board.measured.values() for each in measured)
 
 
 def _pictures(board: monitoring.Dashboard, coefficient: str, words: Any) -> list[tuple[Phase, charts.Chart, int]]:
