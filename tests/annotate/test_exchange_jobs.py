@@ -21,7 +21,7 @@ LINE = {"id": "n1", "text": "words", "label": ["not hateful"], "annotator": "w1"
 
 def settled(store, job_id: str) -> jobs.Job:
     """Wait until a job has ended."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         with store.read() as db:
             job = jobs.get(db, job_id)

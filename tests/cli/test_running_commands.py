@@ -43,7 +43,7 @@ def test_ctrl_c_says_so_and_leaves_nothing(tmp_path):
     with pipe.open("w"):  # opens once the child reads, and gives it nothing
         time.sleep(0.5)
         child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=30)
+        _, said = child.communicate(timeout=120)
     assert child.returncode == 130, said
     assert said == "davy: Interrupted. No half-written file is left; run the same command again.\n"
     assert [p.name for p in tmp_path.iterdir()] == ["slow.csv"]

@@ -125,7 +125,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_it_had_not_been_killed(folder, caps
     first = subprocess.Popen([sys.executable, "-m", "davy", *command], stderr=subprocess.DEVNULL, cwd=folder)
     state = folder / "out.parquet.parts" / "state.json"
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not (state.exists() and json.loads(state.read_text())["rows"]) and time.monotonic() < deadline:
             time.sleep(0.01)
     finally:

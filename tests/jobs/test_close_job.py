@@ -38,7 +38,7 @@ def play(bench: RoundBench, n: int = 60) -> None:
 
 def work(url: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "davy", "work", "--database", url, "--lease", "2"], stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "davy", "work", "--database", url, "--lease", "6"], stderr=subprocess.DEVNULL
     )
 
 

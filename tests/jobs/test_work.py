@@ -102,7 +102,7 @@ def test_a_training_whose_worker_is_killed_goes_on_in_another(url, posts, tmp_pa
         "set=epochs=10", "set=batch=8", "set=save_every=5", "set=rate=1e-3",
     )  # fmt: skip
     checkpoint = out / "seed-1" / "checkpoint" / "checkpoint.json"
-    first = worker(url, "--kinds", "train", "--lease", "2")
+    first = worker(url, "--kinds", "train", "--lease", "6")
     try:
         wait_until(lambda: checkpoint.is_file() and json.loads(checkpoint.read_text())["epoch"] >= 2)
     finally:
@@ -111,12 +111,12 @@ def test_a_training_whose_worker_is_killed_goes_on_in_another(url, posts, tmp_pa
     reached = json.loads(checkpoint.read_text())
     with open_store(url) as store:
         assert job_of(store, job_id).state == "running"  # nobody told the queue
-        second = worker(url, "--kinds", "train", "--lease", "2")
+        second = worker(url, "--kinds", "train", "--lease", "6")
         try:
             wait_until(lambda: job_of(store, job_id).state in ("done", "failed"))
         finally:
             second.terminate()
-            second.wait(30)
+            second.wait(120)
         job = job_of(store, job_id)
     assert (job.state, job.attempts) == ("done", 2), job.error
     epochs = [record["epoch"] for record in json.loads((out / "run.json").read_text())["seeds"]["1"]["records"]]

@@ -43,7 +43,7 @@ def attacked(site: Site, person: str = "annotator", **form: str) -> jobs.Job:
         target = rounds.current(db, "duel").targets[0]
     sent = post(client, ATTACK, {"target": target, "texts": TEXTS, "tries": "2", **form}, page=ATTACK)
     assert sent.status_code == 303, sent.text
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         with site.store.read() as db:
             job = jobs.latest(db, kind="attack a target", project="duel", limit=1)[0]

@@ -28,7 +28,7 @@ class Fake:
         texts = posts["text"].to_list()
         self.calls.append(texts)
         self.threads.add(threading.get_ident())
-        self.gate.wait(5)
+        self.gate.wait(60)
         time.sleep(self.seconds)
         if "boom" in texts:
             raise UserError("This text can't be scored.")

@@ -59,7 +59,7 @@ def test_a_team_sends_with_a_key_from_the_shell_that_can_do_nothing_else(live, t
 def test_a_private_board_hides_a_team_s_own_figure_everywhere(site: Site, tmp_path):
     fill(site)
     sent = fill_challenge(site)["submission_id"]
-    for _ in range(100):
+    for _ in range(1200):
         with site.store.read() as db:
             figure = submissions.get(db, sent).figure
             job = submissions.get(db, sent).job

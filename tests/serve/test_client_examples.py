@@ -32,7 +32,7 @@ def address(live):
 
 
 def run(command: list[str], settings: dict[str, str]) -> str:
-    done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

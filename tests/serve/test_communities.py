@@ -210,7 +210,7 @@ def test_a_webhook_is_signed_tried_again_and_tells_no_text(site, key, receiver, 
     assert b"grumblefop" not in body
 
 
-def wait_for(condition, seconds=20):
+def wait_for(condition, seconds=60):
     import time
 
     end = time.monotonic() + seconds

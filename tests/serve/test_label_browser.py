@@ -260,6 +260,25 @@ def test_a_second_tab_and_the_way_back_are_answered_kindly(open_page, live):
     assert len(mine(lamps)) == 3
 
 
+def test_going_back_twice_before_the_scripts_are_there_leads_to_the_second_post_back(open_page, live):
+    lamps = make_lamps(live.site, TEXTS)
+    page = open_page()
+    page.goto(lamps.path)
+    for number in (1, 2):
+        post_is(page, number)
+        keys(page, "1", "Enter")
+    post_is(page, 3)
+    held: list[Any] = []
+    page.route("**/label.js*", lambda route: held.append(route), times=1)
+    page.evaluate("() => { history.back(); }")
+    page.get_by_text("post number 2 shines").wait_for()
+    address = page.url
+    page.evaluate("() => { history.back(); }")
+    page.wait_for_url(lambda url: url != address, wait_until="commit")
+    held[0].continue_()
+    page.get_by_text("post number 1 shines").wait_for()
+
+
 def test_the_page_works_on_a_phone_in_german_and_without_scripts(open_page, live):
     lamps = make_lamps(live.site, [TEXTS[0] * 12, *TEXTS[1:]], settings={"care": {"veil": "blurred"}})
     page = open_page(viewport=PHONE, has_touch=True)

@@ -83,7 +83,7 @@ def test_the_npm_client_gets_scores_from_another_address(live, node_modules):
         env={**os.environ, "ROOT": live.url, "KEY": secret, "NODE_PATH": str(node_modules / "node_modules")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     answer = json.loads(done.stdout)

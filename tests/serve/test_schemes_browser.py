@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from browser_tab import fits, open_tab
+from playwright.sync_api import expect
 from test_projects_browser import PHONE
 
 from davy import schemes as shipped
@@ -24,6 +25,7 @@ def write_scheme(page: Any) -> str:
     page.get_by_role("button", name="Make the scheme").click()
     page.get_by_label("New question").fill("Is it against farmers?")
     page.get_by_role("button", name="Add the question").click()
+    page.wait_for_load_state()  # rows are moved and added by a script
     for row, (code, title) in enumerate((("2", "Against"), ("1", "Not against"))):
         page.locator(f'[name="label.{row}.code"]').fill(code)
         page.locator(f'[name="label.{row}.title.en"]').fill(title)
@@ -33,7 +35,8 @@ def write_scheme(page: Any) -> str:
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_label("New question").fill("What does it say?")
     page.get_by_role("button", name="Add the question").click()
-    assert page.get_by_label("against", exact=True).is_hidden()
+    page.wait_for_load_state()  # rows are moved and added by a script
+    expect(page.get_by_label("against", exact=True)).to_be_hidden()
     page.get_by_label("When is it asked?").select_option("is-it-against-farmers")
     page.get_by_label("against", exact=True).check()
     for row, title in enumerate(("Insult", "Threat")):

@@ -105,7 +105,7 @@ def test_another_process_notices_a_swap_within_seconds(site, secret, tmp_path):
     headers = {"authorization": f"Bearer {secret}"}
     with TestClient(other, base_url=site.settings.base_url, headers=headers) as client:
         add_by_page(site, save_model(tmp_path / "m1"), state="default")
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while time.monotonic() < until:
             name = client.post("/v1/score", json={"text": "x"}).json()["model"]["name"]
             if name == "comments":

@@ -133,13 +133,13 @@ def test_davy_serve_prints_its_address_and_the_first_link_and_stops_on_a_signal(
         assert url
         assert "first admin" in server.stdout.readline()
         link = server.stdout.readline().strip()
-        with urllib.request.urlopen(f"{url.group()}/healthz", timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(f"{url.group()}/healthz", timeout=60) as answer:  # noqa: S310
             assert answer.status == 200
-        with urllib.request.urlopen(link, timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(link, timeout=60) as answer:  # noqa: S310
             assert "Make your account" in answer.read().decode()
     finally:
         server.send_signal(signal.SIGINT)
-        _, errors = server.communicate(timeout=20)
+        _, errors = server.communicate(timeout=120)
     assert "Traceback" not in errors
     assert server.returncode == 0
 
@@ -157,7 +157,7 @@ def test_davy_serve_prints_its_address_and_the_first_link_and_stops_on_a_signal(
 def test_a_wrong_setting_is_one_line_and_exit_2(tmp_path, arguments, words):
     server = start(*arguments, cwd=tmp_path)
     try:
-        _, errors = server.communicate(timeout=30)
+        _, errors = server.communicate(timeout=120)
     finally:
         server.kill()
     assert server.returncode == 2
@@ -174,7 +174,7 @@ def test_the_demo_leaves_nothing_behind(tmp_path, how):
     assert list(tmp_path.iterdir())
     server.send_signal(how)
     try:
-        _, errors = server.communicate(timeout=20)
+        _, errors = server.communicate(timeout=120)
     finally:
         server.kill()
     assert (server.returncode, errors.strip()) == (0, "")
@@ -194,7 +194,7 @@ def test_two_workers_share_a_port_and_end_together_however_the_first_ends(tmp_pa
         family = psutil.Process(server.pid).children(recursive=True)
         serving = [it for it in family if "spawn_main" in " ".join(it.cmdline())]
         assert len(serving) == 1
-        kept = [httpx.Client(base_url=url.group(0), timeout=20) for _ in range(32)]
+        kept = [httpx.Client(base_url=url.group(0), timeout=60) for _ in range(32)]
         for client in kept:
             assert client.get("/healthz").status_code == 200
         port = int(url.group(0).rsplit(":", 1)[1])
@@ -206,8 +206,8 @@ def test_two_workers_share_a_port_and_end_together_however_the_first_ends(tmp_pa
         for client in kept:
             client.close()
         server.send_signal(how)
-        server.wait(20)
-        _, alive = psutil.wait_procs(family, timeout=15)
+        server.wait(60)
+        _, alive = psutil.wait_procs(family, timeout=60)
         assert not alive
     finally:
         server.kill()

@@ -126,14 +126,14 @@ def test_a_transformers_training_that_was_started_on_a_page_survives_the_death_o
     job = newest(tea)
     run = tea.settings.files_folder / "models" / job.id
     checkpoint = run / "seed-1" / "checkpoint" / "checkpoint.json"
-    first = worker(tea, "--lease", "3")
+    first = worker(tea, "--lease", "6")
     try:
         wait_until(lambda: checkpoint.is_file())  # an epoch is done
     finally:
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
     reached = json.loads(checkpoint.read_text())["history"]["records"]
-    second = worker(tea, "--lease", "3")
+    second = worker(tea, "--lease", "6")
     try:
         wait_until(lambda: newest(tea).state in ("done", "failed"))
     finally:

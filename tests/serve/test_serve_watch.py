@@ -255,7 +255,7 @@ def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
     assert enqueue_due_phases(site.store) == 1
     with site.store.read() as db:
         assert [job.kind for job in jobs.latest(db)] == [KIND]
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         with site.store.read() as db:
             if agreements.newest(db, phase.id):
@@ -276,7 +276,7 @@ def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
 def test_the_watcher_looks_until_it_is_stopped(site, team):
     open_and_label(site, team, most=10)
     watcher = JobWatcher(site.store, [enqueue_due_phases], seconds=0.05).start()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         with site.store.read() as db:
             if any(job.kind == KIND for job in jobs.latest(db)):

@@ -26,7 +26,7 @@ def scored(settings, empty_database, texts, **more):
     with made.started():
         _, secret = make_key(made)
         body = ask(made, {"texts": texts, "lang": "en"}, secret).json()
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while made.app.state.context.shadow._tasks and time.monotonic() < until:
             time.sleep(0.01)
     from davy.store import open_store
@@ -59,7 +59,7 @@ def test_the_report_is_a_page_for_admins(settings, empty_database, stricter):
         _, secret = make_key(made)
         ask(made, {"text": "a candle", "lang": "en"}, secret)
         context = made.app.state.context
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while context.shadow._tasks and time.monotonic() < until:
             time.sleep(0.01)
         context.shadow.flush()

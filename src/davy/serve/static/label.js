@@ -291,12 +291,21 @@ document.addEventListener("change", (event) => {
 document.addEventListener("input", (event) => { disarm(); if (event.target.matches("[data-find]")) sieve(event.target); });
 document.addEventListener("focusin", () => form() && mark());
 
+/* Whether somebody went back while this page was loading, so that the address is another post's by now. */
+function wentBack() {
+  const served = $(".bench[data-address]")?.dataset.address ?? "";
+  const now = decodeURI(location.pathname);
+  const folder = (address) => address.slice(0, address.lastIndexOf("/"));
+  return served !== now && folder(served) === folder(now);
+}
+
 /* Each post has an address of its own, so that the way back leads to what was answered. */
 function begin(swapped) {
   const sheet = $("#sheet");
   if (!sheet) return;
   window.htmx?.process(sheet); // htmx looks for forms only when all scripts have run: an Enter before that would leave the page
   const { path } = sheet.dataset;
+  if (!swapped && wentBack()) { location.reload(); return; }
   if (swapped && path !== location.pathname) history.pushState({}, "", path);
   else if (path !== location.pathname) history.replaceState({}, "", path);
   prepareMarks();
