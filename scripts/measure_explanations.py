@@ -1,6 +1,7 @@
 """Measure what docs/detectors/explanations.md says: are the words of `davy score --explain` the detector's reasons?
 
     python scripts/measure_explanations.py --data DIR
+    python scripts/measure_explanations.py --marks corpus.csv    # against words that people marked; prints a table
 
 Posts of EDOS's dev and GMHP7k's val, as many that are flagged as not; the weights of `davy score --explain` beside
 random ones and, for English, gradient × input in torch. Writes docs/detectors/explanations.json, the page's tables and
@@ -14,7 +15,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,20 @@ import polars as pl
 from detector_scores import markdown, scorer_of, shown, write_block, write_plot
 
 from davy.core import Metric
-from davy.measure.rationales import Faithfulness, faithfulness, mean_faithfulness
+from davy.core.answers import NONE, split_cell
+from davy.core.spans import parse_spans
+from davy.files import tables
+from davy.measure.rationales import (
+    Faithfulness,
+    WeighedText,
+    faithfulness,
+    marked_share,
+    mean_faithfulness,
+    plausibility,
+)
 from davy.report.plots import bars
-from davy.score.explain import Explanation, explain
+from davy.score.explain import Explanation, explain, word_weights
+from davy.text.words import find_words, marked_words
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHORTEST, LONGEST = 6, 60
@@ -155,6 +167,27 @@ def measure(sample: Sample) -> dict[str, Any]:
     return record
 
 
+def measure_marks(file: Path, detector: str, question: str) -> dict[str, list[Metric]]:
+    """Return how well each way of weighing words finds those that people marked (column `rationale.gold`)."""
+    posts = pl.concat(list(tables.batches(str(file)))).filter(pl.col("rationale.gold").is_not_null())
+    gradient, rng = GradientInput(detector) if detector == "embedded-en" else None, np.random.default_rng(9)
+    found: dict[str, list[WeighedText]] = {}
+    for text, cell in posts.select("text", "rationale.gold").iter_rows():
+        marked = frozenset(marked_words(text, parse_spans(() if cell == NONE else split_cell(cell))))
+        told = explain(text, scorer_of(detector), question=question)
+        asked = next(q for q in scorer_of(detector).questions if q.name == question)
+        ways = {"davy score --explain": told}
+        if gradient is not None and (weights := gradient.weigh(told)) is not None:
+            units = zip(told.weights, weights, strict=True)
+            ways["gradient × input"] = replace(told, weights=tuple(replace(u, weight=w) for u, w in units))
+        for way, words in ways.items():
+            weighed = WeighedText(tuple(word_weights(words, against=told.label == asked.no)), marked)
+            found.setdefault(way, []).append(weighed)
+        found.setdefault("random", []).append(WeighedText(tuple(rng.random(len(find_words(text)))), marked))
+    share = marked_share([text for text in found["random"] if text.marked])
+    return {way: plausibility(texts, share=share) for way, texts in found.items()}
+
+
 def write_docs(record: dict[str, Any], docs: Path) -> None:
     """Write the page's tables and the picture."""
     rows, speed, figures = [], [], []
@@ -182,10 +215,19 @@ def write_docs(record: dict[str, Any], docs: Path) -> None:
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--marks", type=Path, help="posts with words that people marked; nothing else is measured")
+    parser.add_argument("--detector", default="embedded-en", help="with --marks")
+    parser.add_argument("--question", default="hate", help="with --marks")
     parser.add_argument("--count", type=int, default=100, help="posts on either side")
     parser.add_argument("--docs", type=Path, default=DOCS)
     args = parser.parse_args()
+    if args.marks is not None:
+        for way, metrics in measure_marks(args.marks, args.detector, args.question).items():
+            print(way, *(f"{metric.name} {shown(metric)} (n = {metric.n})" for metric in metrics), sep="  ")
+        return
+    if args.data is None:
+        parser.error("name the data: --data DIR, or --marks FILE")
     edos = pl.read_csv(args.data / "edos/edos_labelled_aggregated.csv").filter(pl.col("split") == "dev")
     gmhp = pl.read_csv(args.data / "gmhp7k/misogynistic_hatespeech_phase3.csv", infer_schema_length=None)
     german = gmhp.filter(pl.col("split_hs") == "val")["review_text"].to_list()

@@ -1,13 +1,18 @@
 """Faithfulness and agreement of explanations, against worked examples of ERASER's definitions."""
 
+import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score
 
 from davy.core import UserError
 from davy.measure.intervals import Bootstrap
 from davy.measure.rationales import (
     Faithfulness,
+    WeighedText,
     faithfulness,
+    marked_share,
     mean_faithfulness,
+    plausibility,
     stretch_f1,
     strongest_units,
     unit_f1,
@@ -63,3 +68,25 @@ def test_agreement_with_marked_words_by_hand():
     # (0, 4) and (1, 5) share three of five units, so they are the same stretch; (8, 9) is nobody's.
     assert stretch_f1([(0, 4), (6, 7)], [(1, 5), (8, 9)]) == pytest.approx(2 * 1 / 4)
     assert stretch_f1([(0, 4)], [(3, 9)]) == 0
+
+
+def test_plausibility_by_hand():
+    # Four words each. People marked the first two of one text and the last of another: 2/4 and 1/4, 3/8 on average,
+    # so round(3/8 · 4) = 2 words are chosen: 0 and 3, then 3 and 2.
+    one = WeighedText((0.9, 0.1, -0.2, 0.5), frozenset({0, 1}))
+    other = WeighedText((0.0, 0.1, 0.2, 0.6), frozenset({3}))
+    unmarked = WeighedText((0.3, 0.2), frozenset())
+    assert marked_share([one, other]) == 3 / 8
+    tokens, passages, area = plausibility([one, other, unmarked], bootstrap=Bootstrap(0))
+    # F1: one of two and two, 1/2; one of one and two, 2/3.
+    assert (tokens.value, tokens.n) == (pytest.approx((1 / 2 + 2 / 3) / 2), 2)
+    # Passages: 0–2 against 0 and 3, overlap 1/2 is a hit, 2·1/3; 3 against 2–4, overlap 1/2, 1.
+    assert passages.value == pytest.approx((2 / 3 + 1) / 2)
+    # Precision where a marked word is met: at places 1 and 3, (1 + 2/3)/2; at place 1.
+    assert area.value == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
+    assert area.value == pytest.approx(
+        np.mean(
+            [average_precision_score([1, 1, 0, 0], one.weights), average_precision_score([0, 0, 0, 1], other.weights)]
+        )
+    )
+    assert plausibility([unmarked])[0].note == "not defined: no text has a mark"

@@ -12,7 +12,8 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from davy.measure.agreement_study import StudyQuestion, study_marks
 from davy.measure.intervals import Bootstrap
-from davy.measure.span_agreement import MarkedPost, overlap_metrics, stretches, word_ratings
+from davy.measure.rationales import stretches
+from davy.measure.span_agreement import MarkedPost, overlap_metrics, word_ratings
 
 ASKED = StudyQuestion("why", "why")
 # Words:      0    1     2    3    4     5

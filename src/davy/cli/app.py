@@ -58,6 +58,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "davy.cli.evaluate:evaluate",
         "Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired tests.",
     ),
+    "explain": (
+        "davy.cli.explain:explain",
+        "Measure whether the words of `davy score --explain` are those that people marked.",
+    ),
     "round": (
         "davy.cli.round:app",
         "Rounds of people against a detector: open, close, look at the story so far, replay recorded ones.",

@@ -7,7 +7,7 @@ when only they are left; low is good. Both are averaged over several shares of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from davy.core import Metric, UserError
 from davy.measure.intervals import Bootstrap
+from davy.measure.ranking import average_precision
 
 SHARES: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 """How much of a text is taken out, or left: ERASER's bins."""
@@ -87,3 +88,52 @@ def stretch_f1(marked: Sequence[tuple[int, int]], chosen: Sequence[tuple[int, in
 
     hits = sum(any(overlap(span, other) >= least for other in marked) for span in chosen)
     return 2 * hits / (len(marked) + len(chosen)) if hits else 0.0
+
+
+def stretches(places: Iterable[int]) -> list[tuple[int, int]]:
+    """Return runs of neighbouring units as (first, one after the last)."""
+    found: list[tuple[int, int]] = []
+    for place in sorted(places):
+        if found and found[-1][1] == place:
+            found[-1] = (found[-1][0], place + 1)
+        else:
+            found.append((place, place + 1))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedText:
+    """A text's units: how much each weighs in an explanation, and which of them people marked."""
+
+    weights: tuple[float, ...]
+    marked: frozenset[int]
+
+
+def marked_share(texts: Sequence[WeighedText]) -> float:
+    """Return how much of a text people mark on average; 0 where there are no texts."""
+    return float(np.mean([len(text.marked) / len(text.weights) for text in texts])) if texts else 0.0
+
+
+def plausibility(
+    texts: Sequence[WeighedText], *, share: float | None = None, bootstrap: Bootstrap | None = None
+) -> list[Metric]:
+    """Return how well explanations find what people marked: token F1, IoU F1 and AUPRC, each the mean over texts.
+
+    For the two F1 the strongest units are taken, as large a share of each text as people mark on average (or `share`),
+    at least one; AUPRC reads the weights as they are. A text that nobody marked anything in has no rationale to find.
+    """
+    bootstrap, names = bootstrap or Bootstrap(), ("token_f1", "iou_f1", "auprc")
+    texts = [text for text in texts if text.marked]
+    if not texts:
+        why = "not defined: no text has a mark"
+        return [Metric(name, None, 0, level=bootstrap.level, note=why) for name in names]
+    share = marked_share(texts) if share is None else share
+    rows = []
+    for text in texts:
+        chosen = strongest_units(text.weights, share)
+        yes = [place in text.marked for place in range(len(text.weights))]
+        tokens = unit_f1(text.marked, chosen)
+        rows.append(
+            [tokens, stretch_f1(stretches(text.marked), stretches(chosen)), average_precision(yes, text.weights), 1.0]
+        )
+    return bootstrap.metrics(names, np.array(rows), lambda sums: sums[..., :3] / sums[..., 3:])

@@ -17,13 +17,11 @@ from davy.core.answers import SEPARATOR
 from davy.core.spans import parse_spans
 from davy.measure.intervals import Bootstrap, Ints
 from davy.measure.ratings import Ratings
-from davy.measure.rationales import stretch_f1, unit_f1
+from davy.measure.rationales import stretch_f1, stretches, unit_f1
 from davy.text.words import find_words, marked_words
 
 MARKED, UNMARKED = "marked", "not marked"
 OVERLAPS: tuple[str, ...] = ("token_f1", "iou_f1")
-
-Stretch = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +91,3 @@ def _overlaps(post: MarkedPost, one: str, other: str) -> tuple[float, float] | N
         for marks in (first, second)
     ]
     return shared, (stretch_f1(runs[0], runs[1]) + stretch_f1(runs[1], runs[0])) / 2
-
-
-def stretches(places: Iterable[int]) -> list[Stretch]:
-    """Return runs of neighbouring words as (first, one after the last)."""
-    found: list[Stretch] = []
-    for place in sorted(places):
-        if found and found[-1][1] == place:
-            found[-1] = (found[-1][0], place + 1)
-        else:
-            found.append((place, place + 1))
-    return found

@@ -18,6 +18,7 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores
 from davy.score.result import repair_text
+from davy.text.words import find_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +83,19 @@ def explain(
         for (start, end), without in zip(spans, column[1:], strict=True)
     )
     return Explanation(text, asked.name, label, round(base, 6), weights)
+
+
+def word_weights(explanation: Explanation, *, against: bool = False) -> list[float]:
+    """Return the weight of each word of the text, as people mark words: the strongest of the parts that it has.
+
+    With `against` the signs are turned: what spoke for the other label of a yes/no question.
+    """
+    sign = -1.0 if against else 1.0
+    found = []
+    for start, end in find_words(explanation.text):
+        parts = [sign * it.weight for it in explanation.weights if it.start < end and start < it.end]
+        found.append(max(parts, default=0.0))
+    return found
 
 
 def add_reasons(

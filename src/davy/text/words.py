@@ -46,7 +46,8 @@ def marked_words(text: str, spans: Iterable[TextSpan]) -> set[int]:
 
 def join_words(text: str, places: Collection[int], label: str = "") -> list[TextSpan]:
     """Return the spans of some words: neighbours are one span."""
-    words, spans = find_words(text), []
+    words = find_words(text)
+    spans: list[TextSpan] = []
     for place in sorted(places):
         if place - 1 in places and spans:
             spans[-1] = TextSpan(spans[-1].start, words[place][1], label)
