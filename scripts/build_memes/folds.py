@@ -3,7 +3,7 @@
     python folds.py --harmeme HARMEME --run DIR [--rows text concat image-grid mmbt-region]
 
 Five folds, cut by label; memes that are alike (text or picture, as `davy split` finds them) are in one fold. A tenth of
-what is outside a fold chooses the checkpoint. Rows that need no regions are also trained on all of train ("whole"; a
+what is outside a fold chooses the checkpoint. Each row is also trained on all of train ("whole"; a
 tenth is dev) and measured on val; Image-Grid is half of Late Fusion. What was done lies in DIR and is not done
 again: features, each training's checkpoints, `results.jsonl`, `predictions/`. `choose.py --folds DIR` prints the
 figures.
@@ -215,7 +215,7 @@ def main() -> None:
     changes = dict(each.split("=", 1) for each in args.set)
     kinds = {load_preset(row).network.features for row in args.rows} - {""}
     order = [(f"fold-{n}", row, SEED) for row in args.rows for n in range(FOLDS)]
-    order += [("whole", row, seed) for seed in range(1, args.seeds + 1) for row in args.rows if "region" not in row]
+    order += [("whole", row, seed) for seed in range(1, args.seeds + 1) for row in args.rows]
     order.sort(key=lambda task: "region" in task[1])
     log = args.run / "results.jsonl"
     done = {f"{it['data']}.{it['row']}.{it['seed']}" for it in map(json.loads, log.open())} if log.exists() else set()
