@@ -60,3 +60,20 @@ def test_what_can_not_be_measured_is_one_line(folder, capsys, old, new, argument
     told = capsys.readouterr().err
     assert said in told
     assert told.count("\n") == 1
+
+
+def test_marked_words_are_no_labels_to_learn_to_measure_or_to_balance_by(folder, capsys):
+    rows = ["id,text,lang,hate.gold,rationale.gold,rationale.gold.words"]
+    for n in range(40):
+        hateful = n % 2
+        text = f"{'grumblefop' if hateful else 'a fine day'} number {n} of the {'dim' if hateful else 'calm'} lake"
+        rows.append(f"{n},{text},en,{'hateful' if hateful else 'not hateful'},{f'0-{4 + n}' if hateful else ''},")
+    (folder / "corpus.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    assert run(["train", "corpus.csv", "--kind", "tfidf", "--out", "run"]) == 0
+    assert "Left out, words that people marked: rationale." in capsys.readouterr().err
+    assert run(["evaluate", "corpus.csv", "--model", "keywords:words.txt", "--resamples", "20", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["questions"]) == ["hate"]
+    assert run(["split", "corpus.csv", "--out", "split.csv"]) == 0
+    assert "rationale" not in capsys.readouterr().out
+    assert run(["describe", "corpus.csv", "--out", "described"]) == 0
+    assert "rationale" not in (folder / "described/description.json").read_text(encoding="utf-8")

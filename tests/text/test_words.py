@@ -50,3 +50,10 @@ def test_words_and_spans_lead_to_each_other():
     assert marked_words(TEXT, spans) == places
     assert [str(span) for span in spans] == ["0-3", f"12-{TEXT.index('people')}", f"{TEXT.index('here')}-{len(TEXT)}"]
     assert parse_spans(map(str, spans)) == spans
+
+
+def test_a_long_text_with_a_thousand_marks_is_read_at_once():
+    text = "word " * 20_000
+    spans = parse_spans(f"{10 * n}-{10 * n + 4}" for n in range(1_000))
+    assert marked_words(text, spans) == set(range(0, 2_000, 2))
+    assert len(join_words(text, marked_words(text, spans))) == 1_000

@@ -46,7 +46,7 @@ def answer_columns(
     if not given and not any(name in names for name in known) and (plain := plain_column(posts)):
         given = [plain]
     if rules is not None:
-        return rules, gold_columns(names, given, rules.questions, asked, file=file)
+        return rules, _labels_only(rules, gold_columns(names, given, rules.questions, asked, file=file), reporter)
     # Every entry gets its question's name: a column without one, the question that its labels fit.
     entries = [entry if "=" in entry and entry not in names else f"{_called(posts, entry, asked, among)}={entry}"
                if entry in names else entry for entry in given]  # fmt: skip
@@ -55,8 +55,17 @@ def answer_columns(
         raise UserError(f"There is no column of settled answers; the columns are {', '.join(names)}. {_advice(posts)}")
     found = {name: posts[column] for name, column in columns.items()}
     chosen = _shipped(found, among) or _composed(found, among)
+    columns = _labels_only(chosen, columns, reporter)
     _note(chosen, columns, reporter)
     return chosen, columns
+
+
+def _labels_only(scheme: Scheme, columns: Mapping[str, str], reporter: Reporter) -> dict[str, str]:
+    """Return the columns without those of marked words, which are no labels to learn or to measure by."""
+    marks = [name for name in columns if scheme.question(name).kind == "spans"]
+    if marks:
+        reporter.note(f"Left out, words that people marked: {', '.join(marks)}. davy explain compares with them.")
+    return {name: column for name, column in columns.items() if name not in marks}
 
 
 def plain_column(posts: pl.DataFrame) -> str | None:

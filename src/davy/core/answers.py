@@ -22,6 +22,12 @@ Answer = tuple[str, ...] | None
 """The labels of one post; empty where a `many` question got none of its labels, None where there is no answer."""
 
 
+def gold_of_labels(columns: Iterable[str]) -> list[str]:
+    """Return the columns `Q.gold` that hold labels: one with `Q.gold.words` beside it holds marked words."""
+    names = list(columns)
+    return [name for name in names if name.endswith(GOLD) and f"{name}.words" not in names]
+
+
 class UnknownLabel(ValueError):
     """A cell that spells no label of its question. `row` counts from 0; the text says which labels there are."""
 

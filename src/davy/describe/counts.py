@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from davy.core.answers import gold_of_labels
 from davy.core.gold import fill_implied_no
 from davy.core.scheme import Scheme
 from davy.text import emoji
@@ -74,7 +75,7 @@ def levels(posts: pl.DataFrame, scheme: Scheme | None = None) -> list[LabelLevel
     """Return the answers to each question that has a column `Q.gold`, parents first; unused labels count 0."""
     found = []
     for column in posts.columns:
-        if not column.endswith(".gold"):
+        if column not in gold_of_labels(posts.columns):
             continue
         name = column.removesuffix(".gold")
         cells = posts[column].drop_nulls()

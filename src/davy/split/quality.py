@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from davy.core.answers import gold_of_labels
 from davy.core.errors import UserError
 from davy.image.perceptual_hash import MIN_QUALITY, pdq, without_text
 
@@ -90,7 +91,7 @@ def low_quality(posts: pl.DataFrame, rule: QualityRule, facts: PictureFacts | No
 
     texts = posts["text"].cast(pl.String).fill_null("").to_list()
     images = posts["image"].to_list() if "image" in posts.columns else [""] * len(posts)
-    gold = [column for column in posts.columns if column.endswith(".gold")]
+    gold = gold_of_labels(posts.columns)
     answers = posts.select(gold).rows() if gold else [()] * len(posts)
     first: dict[tuple[str, str], int] = {}
     reasons: list[str | None] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from davy.core.answers import gold_of_labels
 from davy.core.errors import UserError
 from davy.split.assign import assign
 from davy.split.compose import Shortfall, compose
@@ -153,7 +154,7 @@ def strata_of(posts: pl.DataFrame, named: tuple[str, ...] | None) -> pl.DataFram
     import polars as pl
 
     if named is None:
-        named = (*(["source"] if "source" in posts.columns else []), *(c for c in posts.columns if c.endswith(".gold")))
+        named = (*(["source"] if "source" in posts.columns else []), *gold_of_labels(posts.columns))
     columns = []
     for name in named:
         column = column_of(posts, name).cast(pl.String).alias(name.removesuffix(".gold"))

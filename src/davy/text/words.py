@@ -8,6 +8,7 @@ is one span.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
@@ -36,11 +37,12 @@ def find_words(text: str) -> tuple[tuple[int, int], ...]:
 
 def marked_words(text: str, spans: Iterable[TextSpan]) -> set[int]:
     """Return the places of the words that spans touch, whatever their labels."""
+    words = find_words(text)
     found: set[int] = set()
-    ranges = [(span.start, span.end) for span in spans]
-    for place, (start, end) in enumerate(find_words(text)):
-        if any(low < end and start < high for low, high in ranges):
-            found.add(place)
+    for span in spans:
+        first = bisect_right(words, span.start, key=lambda word: word[1])
+        after = bisect_left(words, span.end, key=lambda word: word[0])
+        found.update(range(first, after))
     return found
 
 
