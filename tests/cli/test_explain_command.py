@@ -76,4 +76,5 @@ def test_marked_words_are_no_labels_to_learn_to_measure_or_to_balance_by(folder,
     assert run(["split", "corpus.csv", "--out", "split.csv"]) == 0
     assert "rationale" not in capsys.readouterr().out
     assert run(["describe", "corpus.csv", "--out", "described"]) == 0
-    assert "rationale" not in (folder / "described/description.json").read_text(encoding="utf-8")
+    described = json.loads((folder / "described/description.json").read_text(encoding="utf-8"))
+    assert [level["question"] for level in described["levels"]] == ["hate"]

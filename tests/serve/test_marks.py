@@ -82,6 +82,22 @@ def test_a_post_without_words_needs_no_mark(lamps):
     assert kept(lamps) == RUDE | {"why": (), "tone": ()}
 
 
+def test_every_word_of_a_long_post_can_be_marked(site):
+    lamps = make_lamps(site, ["word " * 900], scheme=MARKS)
+    client = lamps.site.as_("annotator")
+    marks = tuple(f"{5 * n}-{5 * n + 4}" for n in range(900))
+    assert send(client, client.get(lamps.path).text, RUDE | {"why": marks}).status_code == 200
+    assert kept(lamps)["why"] == ("0-4499",)
+
+
+def test_a_discussion_records_marks_for_all(site):
+    lamps = make_lamps(site, [TEXT], scheme=MARKS, kind="discussion", answers=None)
+    client = lamps.site.as_("annotator")
+    html = client.get("/projects/lamps/discussion").text
+    assert send(client, html, RUDE | {"why": ("5-9", "10-12")}, htmx=False).status_code == 303
+    assert "“lamp is”" in client.get("/projects/lamps/discussion").text
+
+
 def test_an_expert_sees_who_marked_what_and_settles_it(lamps):
     sad = RUDE | {"tone": ()}
     case = answered(lamps, 0, [sad | {"why": ("0-4",)}, sad | {"why": ("5-12",)}])

@@ -34,7 +34,7 @@ from davy.store.users import User
 
 MOST_FIELDS = 100
 MOST_LARGE = 4_000
-"""Fields of the few forms that hold a long table, such as the labels of a question."""
+"""Fields of the few forms that hold a long list, such as the labels of a question or the words of a post."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from davy.serve.labelling.steps import redirect_page, require_consent
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.pages.label import read_form
-from davy.serve.visitor import Form
+from davy.serve.visitor import LargeForm
+from davy.store import items, posts
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,13 +44,14 @@ def one(request: Request, place: Labels, item_id: str) -> Response:
 
 
 @router.post("/projects/{project_id}/discussion/{item_id}")
-def record(request: Request, place: Labels, item_id: str, form: Form) -> Response:
+def record(request: Request, place: Labels, item_id: str, form: LargeForm) -> Response:
     """Record the shared answer; where something is missing, the form comes back."""
     if first := require_consent(request, place):
         return first
     store = context_of(request).store
     with store.read() as db:
-        filled = read_form(scheme_of(db, place.project), form)
+        text = posts.get(db, items.get(db, item_id).post).text
+        filled = read_form(scheme_of(db, place.project), form, text)
     if filled.missing or filled.wrong:
         return _page(request, place, filled)
     try:

@@ -29,7 +29,7 @@ from davy.serve.labelling.sheets import display_choice_of, guideline_view
 from davy.serve.labelling.steps import require_consent
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
-from davy.serve.visitor import Form, field
+from davy.serve.visitor import Form, LargeForm, field
 from davy.store import Connection, cases, posts
 
 router = APIRouter(include_in_schema=False)
@@ -89,7 +89,7 @@ def one(request: Request, place: Settles, case_id: str) -> Response:
 
 
 @router.post("/projects/{project_id}/expert/{case_id}/look")
-def look(request: Request, place: Settles, case_id: str, form: Form) -> Response:
+def look(request: Request, place: Settles, case_id: str, form: LargeForm) -> Response:
     """Return the questions that the answers so far leave open, as a part."""
     context, words = context_of(request), render.translator_of(request)
     with context.store.write() as db:
@@ -100,7 +100,7 @@ def look(request: Request, place: Settles, case_id: str, form: Form) -> Response
 
 
 @router.post("/projects/{project_id}/expert/{case_id}")
-def decide(request: Request, place: Settles, case_id: str, form: Form) -> Response:
+def decide(request: Request, place: Settles, case_id: str, form: LargeForm) -> Response:
     """Settle a case, drop its post or give it back, and go on to the next."""
     if away := require_consent(request, place):
         return away

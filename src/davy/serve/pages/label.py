@@ -29,7 +29,7 @@ from davy.serve.labelling.sheets import AnsweredSheet, FormState
 from davy.serve.labelling.steps import LabellingStep, explain_no_work, require_consent, respond, respond_to_form
 from davy.serve.membership import Place, find_place, in_project, require_permission, session_token
 from davy.serve.pages.consent import member_of
-from davy.serve.visitor import Form, check_form, field, find_visitor, read_fields, touch
+from davy.serve.visitor import MOST_LARGE, Form, check_form, field, find_visitor, read_fields, touch
 from davy.store import Connection, item_selection, sittings
 from davy.store.columns import now
 from davy.store.sittings import WorkSitting
@@ -89,7 +89,7 @@ async def answer(request: Request, project_id: str, assignment_id: str) -> Respo
 
     Everyone uses this route all day, so all of it happens in one visit to a worker thread instead of three.
     """
-    form = await read_fields(request)
+    form = await read_fields(request, MOST_LARGE)  # every marked word is a field
     return await to_thread.run_sync(
         _answer, request, project_id, assignment_id, form, limiter=context_of(request).answering
     )
