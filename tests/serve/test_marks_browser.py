@@ -108,11 +108,11 @@ def test_without_scripts_words_are_ticked_and_sent(open_page, lamps):  # noqa: F
     page.goto(lamps.path)
     page.locator("#answer .option label", has_text="rude").nth(1).click()
     page.locator(".primary").click()
-    assert "Mark at least one word." in page.content()
+    page.get_by_text("Mark at least one word.").first.wait_for()
     word(page, "very").click()
     word(page, "dim").click()
     page.locator(".primary").click()
-    assert RTL in page.content()
+    page.get_by_text(RTL).first.wait_for()
     assert saved(lamps, 1) == ("13-21",)
     (asked,) = open_page.troubles
     assert "422" in asked

@@ -84,6 +84,7 @@ function choose(input) {
   if (input.type === "radio") input.checked = true;
   else input.checked = !input.checked;
   input.dispatchEvent(new Event("change", { bubbles: true }));
+  input.dispatchEvent(new Event("input", { bubbles: true })); // what is kept in this tab
   input.focus({ preventScroll: true });
   if (input.type === "radio") {
     const next = questions().slice(questions().indexOf(set) + 1).find((it) => !isAnswered(it));
