@@ -3,7 +3,8 @@
     python scripts/measure_fairness.py --data DIR --cache DIR
 
 `--data` is the folder of public corpora (docs/data/corpora.md), of which only development posts are measured. Writes
-docs/detectors/fairness.json, the tables of the page and the pictures. Ten minutes on one core the first time.
+docs/detectors/fairness.json, the tables of the page and the pictures. A detector is measured again only where it has
+another version, or with `--again`; ten minutes on one core for all three.
 """
 
 from __future__ import annotations
@@ -113,16 +114,12 @@ def by_group(posts: pl.DataFrame, scores: DetectorScores, question: str) -> dict
     return {"rates": rates, "between": between, "left out": sorted(set(members) - set(kept))}
 
 
-def suite_runs(cache: Path) -> dict[tuple[str, str], tuple[Suite, SuiteRun]]:
-    """Return every suite of hate in a detector's language, run through it."""
-    found = {}
-    for name, lang in LANGUAGES.items():
-        for kind in ("emoji", "identities"):
-            suite = suites.load(f"{kind}-{lang}")
-            run = run_suite(suite, scorer_of(name), name=name, cache=AnswerCache(cache / "suites"))
-            print(f"{name} on {suite.name}: {run.seconds:.0f} s", flush=True)
-            found[name, kind] = (suite, run)
-    return found
+def suite_run(name: str, kind: str, cache: Path) -> tuple[Suite, SuiteRun]:
+    """Return a suite in a detector's language, run through it."""
+    suite = suites.load(f"{kind}-{LANGUAGES[name]}")
+    run = run_suite(suite, scorer_of(name), name=name, cache=AnswerCache(cache / "suites"))
+    print(f"{name} on {suite.name}: {run.seconds:.0f} s", flush=True)
+    return suite, run
 
 
 def flag_rates(suite: Suite, run: SuiteRun) -> dict[str, dict[str, Metric]]:
@@ -209,6 +206,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def with_metrics(value: Any) -> Any:
+    """Return a record as it was before `plain`: figures are metrics again."""
+    if isinstance(value, dict):
+        if {"name", "value", "n"} <= set(value):
+            return Metric.from_dict(value)
+        return {key: with_metrics(inner) for key, inner in value.items()}
+    return [with_metrics(inner) for inner in value] if isinstance(value, list) else value
 
 
 def ratio_rows(record: dict[str, Any]) -> list[tuple[str, str, dict[str, Metric]]]:
@@ -298,44 +304,55 @@ def write_swaps(record: dict[str, Any], page: Path) -> None:
     write_block(page, "cost", markdown(header, rows))
 
 
+def measured(name: str, hate_posts: pl.DataFrame, sexist_posts: pl.DataFrame, cache: Path) -> dict[str, Any]:
+    """Return everything about one detector, by part of the record."""
+    fair = measure_fairness(*suite_run(name, "emoji", cache))
+    assert isinstance(fair, Fairness)
+    suite, run = suite_run(name, "identities", cache)
+    one: dict[str, Any] = {"flagged": flag_rates(suite, run), "gap": template_gaps(suite, run)}
+    found: dict[str, Any] = {"emoji": {"between": fair.between, "by target": fair.by_target}, "identities": one}
+    if name in ENGLISH:
+        scores = score_texts(name, hate_posts["text"].to_list(), cache)
+        found["hatemojibuild"] = by_group(hate_posts, scores, "hate")
+        one["cost"] = spared_cost(hate_posts, scores, run)
+        found["edos"] = by_group(sexist_posts, score_texts(name, sexist_posts["text"].to_list(), cache), "sexist")
+        swapped, numbers, yes = swapped_posts(hate_posts)
+        moved = score_texts(name, swapped, cache)
+        one["swapped posts"] = {
+            where: counterfactual_gap(moved.yes("hate")[rows], moved.flagged["hate"][rows], numbers[rows])
+            for where, rows in (("hateful posts", yes), ("other posts", ~yes))
+        }
+    return found
+
+
 def main() -> None:
     """Measure, write the record, the page's tables and the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--docs", type=Path, default=DOCS)
+    parser.add_argument("--again", action="store_true", help="measure versions that are on record, too")
     args = parser.parse_args()
-    runs = suite_runs(args.cache)
-    emoji, hate_posts, sexist_posts = {}, hatemoji_posts(args.data), edos_posts(args.data)
-    record: dict[str, Any] = {"versions": {}, "emoji": emoji, "hatemojibuild": {}, "edos": {}, "identities": {}}
-    swapped, numbers, yes = swapped_posts(hate_posts)
+    out = args.docs / "detectors/fairness.json"
+    known = with_metrics(json.loads(out.read_text("utf-8"))) if out.is_file() and not args.again else {"versions": {}}
+    hate_posts, sexist_posts = hatemoji_posts(args.data), edos_posts(args.data)
+    record: dict[str, Any] = {"versions": {}, "emoji": {}, "hatemojibuild": {}, "edos": {}, "identities": {}}
     for name in LANGUAGES:
-        suite, run = runs[name, "emoji"]
-        fair = measure_fairness(suite, run)
-        assert isinstance(fair, Fairness)
-        emoji[name] = {"between": fair.between, "by target": fair.by_target}
-        suite, run = runs[name, "identities"]
-        one: dict[str, Any] = {"flagged": flag_rates(suite, run), "gap": template_gaps(suite, run)}
-        if name in ENGLISH:
-            scores = score_texts(name, hate_posts["text"].to_list(), args.cache)
-            record["hatemojibuild"][name] = by_group(hate_posts, scores, "hate")
-            one["cost"] = spared_cost(hate_posts, scores, run)
-            of_edos = score_texts(name, sexist_posts["text"].to_list(), args.cache)
-            record["edos"][name] = by_group(sexist_posts, of_edos, "sexist")
-            moved = score_texts(name, swapped, args.cache)
-            one["swapped posts"] = {
-                where: counterfactual_gap(moved.yes("hate")[rows], moved.flagged["hate"][rows], numbers[rows])
-                for where, rows in (("hateful posts", yes), ("other posts", ~yes))
-            }
-        record["identities"][name] = one
-        record["versions"][name] = scorer_of(name).version
+        version = scorer_of(name).version
+        if known["versions"].get(name) == version:
+            found = {part: known[part][name] for part in record if name in known[part]}
+        else:
+            found = {"versions": version, **measured(name, hate_posts, sexist_posts, args.cache)}
+        for part, value in found.items():
+            record[part][name] = value
+    record = with_metrics(plain(record))  # the page has the record's figures, whoever measured them when
     page, pictures = args.docs / "detectors/fairness.md", args.docs / "pictures"
     write_ratios(record, page, pictures)
     write_rates(record, page, pictures)
     write_identities(record, page, pictures)
     write_swaps(record, page)
     text = json.dumps(plain(record), indent=1, ensure_ascii=False)
-    (args.docs / "detectors/fairness.json").write_text(text + "\n", encoding="utf-8")
+    out.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 
 `--data` is the folder of public corpora (docs/data/corpora.md), of which only development posts are read. What the
 heads say before they are decoded together is kept in `--cache`, since the large detector reads tens of posts a second.
-Writes docs/detectors/limits.json, the page's table of doubt and the pictures. Contradictions and long texts are
-measured again only where a detector has another version, or with `--again`.
+Writes docs/detectors/limits.json, the page's table of doubt and the pictures. A detector is measured again only where
+it has another version, or with `--again`.
 """
 
 from __future__ import annotations
@@ -273,10 +273,26 @@ def write_doubt(record: dict[str, Any], page: Path) -> None:
     write_block(page, "doubt", markdown(header, rows))
 
 
+def write_joint(record: dict[str, Any], page: Path) -> None:
+    """Write the page's tables of contradictions and of macro-F1, before and after answers are decoded together."""
+    kinds = ("posts with any", "hateful, not offensive", "sexist, about others only", "about women, not sexist",
+             "a threat in one taxonomy only")  # fmt: skip
+    rows, effects = [], []
+    for name in NAMES:
+        for where, found in record[name]["contradictions before, after"].items():
+            rows.append((name, where, f"{found['n']:,}", *(f"{found[kind][0]} → {found[kind][1]}" for kind in kinds)))
+        for question, before in record[name]["macro-F1 before"].items():
+            after = record[name]["macro-F1 after"][question]
+            cells = (f"{value:.3f} [{low:.3f}, {high:.3f}]" for value, low, high in (before, after))
+            effects.append((name, question, *cells))
+    write_block(page, "contradictions", markdown(("detector", "on", "n", "any", *kinds[1:]), rows))
+    write_block(page, "joint", markdown(("detector", "question", "before", "after"), effects))
+
+
 def raw_answers(name: str, posts: list[Post], cache: Path) -> Answers:
     """Return what the heads say before they are decoded together, from the cache where it is there."""
     folder = weights_folder(name)
-    path = cache / f"dev-{name}.npz"
+    path = cache / f"dev-{name}-{folders.read(folder).version}.npz"
     if not path.is_file():
         scorer = open_folder(folder)
         scorer._joint = None
@@ -332,7 +348,7 @@ def main() -> None:
     for option in ("--data", "--cache"):
         parser.add_argument(option, type=Path, required=True)
     parser.add_argument("--docs", type=Path, default=Path(__file__).parents[1] / "docs")
-    parser.add_argument("--again", action="store_true", help="measure contradictions and long texts again, too")
+    parser.add_argument("--again", action="store_true", help="measure versions that are on record, too")
     args = parser.parse_args()
     pictures, page, out = args.docs / "pictures", args.docs / "detectors/limits.md", args.docs / "detectors/limits.json"
     known = json.loads(out.read_text("utf-8")) if out.is_file() and not args.again else {}
@@ -340,15 +356,19 @@ def main() -> None:
     record: dict[str, Any] = {}
     for name in NAMES:
         version = scorer_of(name).version
-        same = known.get(name, {}) if known.get(name, {}).get("version") == version else {}
-        kept = {key: value for key, value in same.items() if key not in ("version", "doubt")}
+        if known.get(name, {}).get("version") == version:
+            record[name] = known[name]
+            continue
         some = sampled(posts, MOST.get(name))
         doubts = calibration(decoded_answers(name, some, args.cache), some)
-        record[name] = {"version": version, **(kept or joint_effect(name, posts, args.cache)), "doubt": doubts}
-    record["embedded-de"] = {"version": scorer_of("embedded-de").version, "doubt": german_doubt(args.cache)}
+        record[name] = {"version": version, **joint_effect(name, posts, args.cache), "doubt": doubts}
+    version, german = scorer_of("embedded-de").version, known.get("embedded-de", {})
+    is_known = german.get("version") == version
+    record["embedded-de"] = german if is_known else {"version": version, "doubt": german_doubt(args.cache)}
     same = known.get("embedded-en", {}).get("version") == record["embedded-en"]["version"]
     draw_doubt(record, pictures)
     write_doubt(record, page)
+    write_joint(record, page)
     draw_contradictions(record, pictures)
     record["long texts"] = known["long texts"] if same else long_texts(posts, args.data)
     draw_long_texts(record, pictures)

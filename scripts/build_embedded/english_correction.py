@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,8 +106,10 @@ def main() -> None:
     texts, times = kept_calm(args.data, args.share)
     other = tuple(np.repeat(it, times, axis=0) for it in read_once(args.folder, texts, args.cache))
     group = np.unique([post.key for post in posts], return_inverse=True)[1]
-    after, _ = held_out(plain, other, temperatures, group, rng, RECIPE)
-    whole = learn(plain, other, temperatures, RECIPE)
+    # As many steps, however many texts there are.
+    recipe = replace(RECIPE, epochs=round(RECIPE.epochs / args.share))
+    after, _ = held_out(plain, other, temperatures, group, rng, recipe)
+    whole = learn(plain, other, temperatures, recipe)
     record = {name: judged(gold[:, k], cut[k], group, plain[1][:, k], after[:, k]) for k, name in enumerate(QUESTIONS)}
     vectors, odds = read_once(args.folder, [post.text for post in dev], args.cache)
     found = {"sentences": len(posts), "patterns": int(group.max() + 1), "others": len(texts), "held out": record,

@@ -180,14 +180,8 @@ def threshold(chances: np.ndarray, rows: np.ndarray, gold: np.ndarray) -> float:
 
 def target_threshold(chances: np.ndarray, posts: list[Post]) -> float:
     """Return the threshold with the best micro-F1 over the targets of hateful posts."""
-    rows = np.array([i for i, p in enumerate(posts) if "target" in p.answers])
-    gold = np.zeros((len(rows), len(TARGETS)), dtype=bool)
-    for line, i in enumerate(rows):
-        gold[line, posts[i].answers["target"]] = True
-    scores = {}
-    for cut in np.round(np.arange(0.1, 0.71, 0.02), 2):
-        picks = chances[rows] >= cut
-        scores[float(cut)] = 2 * (picks & gold).sum() / max(1, picks.sum() + gold.sum())
+    rows, gold = gold_targets(posts)
+    scores = {float(cut): micro_f1(gold, chances[rows] >= cut) for cut in np.round(np.arange(0.1, 0.71, 0.02), 2)}
     return max(scores, key=scores.__getitem__)
 
 
@@ -216,7 +210,23 @@ def report(chances: dict, thresholds: dict, dev: list[tuple[Post, bool]]) -> dic
             parents = np.array([[int(it[0]) - 1 == c for it in VECTORS] for c in range(4)])
             both = block + chances["vector"][rows] @ parents.T
             found["category with the vectors' sum, macro-F1"] = interval(gold, both.argmax(1), job.macro_f1)
+    rows, named = gold_targets(posts)
+    found["target, micro-F1"] = interval(named, chances["target"][rows] >= thresholds["target"], micro_f1)
     return found
+
+
+def gold_targets(posts: list[Post]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which posts have targets, and which of all targets each has."""
+    rows = np.array([i for i, p in enumerate(posts) if "target" in p.answers])
+    gold = np.zeros((len(rows), len(TARGETS)), dtype=bool)
+    for line, i in enumerate(rows):
+        gold[line, posts[i].answers["target"]] = True
+    return rows, gold
+
+
+def micro_f1(gold: np.ndarray, picks: np.ndarray) -> float:
+    """Return micro-F1 over the cells of two tables."""
+    return float(2 * (picks & gold).sum() / max(1, picks.sum() + gold.sum()))
 
 
 def interval(gold: np.ndarray, pick: np.ndarray, measure: Callable[[np.ndarray, np.ndarray], float]) -> dict:

@@ -1,6 +1,6 @@
 """What a built English detector gets wrong on dev, by kind of post, for its card.
 
-`python misses.py --name embedded-en --built DIR --data DIR`
+python misses.py --folder DIR --data DIR --cache DIR > NAME.misses.json
 """
 
 from __future__ import annotations
@@ -10,34 +10,31 @@ import json
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 from corpora import TYPES, VECTORS, Post, labelled
+from dev_figures import readings
 
-from davy.models.load import load
+from davy.models import folder as folders
 
 LENGTHS = ((0, 10), (10, 25), (25, 60), (60, 10_000))
 
 
 def main() -> None:
-    """Write NAME.misses.json beside the folder."""
+    """Print how often each kind of post is right, and how many there are."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--built", type=Path, required=True)
-    parser.add_argument("--data", type=Path, required=True)
+    for option in ("--folder", "--data", "--cache"):
+        parser.add_argument(option, type=Path, required=True)
     args = parser.parse_args()
     posts = [post for post in labelled(args.data) if post.part == "dev"]
-    scores = load(str(args.built / args.name)).score(pl.DataFrame({"text": [post.text for post in posts]}))
-    said = {
-        name: np.array([scores.question(name).positive in it for it in scores.chosen(name)])
-        for name in ("hate", "sexist")
-    }
+    blocks = readings(args.folder, [post.text for post in posts], args.cache)["decoded"]
+    thresholds = folders.read(args.folder).thresholds
+    said = {name: blocks[name][:, 1] >= thresholds[name] for name in ("hate", "sexist")}
     found = {}
     for what, question, rows in kinds(posts):
         if not rows:
             continue
         gold = np.array([posts[i].answers[question][0] == 1 for i in rows])
         found[what] = (round(float((said[question][rows] == gold).mean()), 3), len(rows))
-    (args.built / f"{args.name}.misses.json").write_text(json.dumps(found, indent=1))
+    print(json.dumps(found, indent=1))
 
 
 def kinds(posts: list[Post]) -> list[tuple[str, str, list[int]]]:

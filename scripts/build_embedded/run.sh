@@ -25,8 +25,9 @@ finish() { # kind, of, name, more…: one student becomes a folder with its card
     once "correction-$name" sh -c "$P english_correction.py --data '$DATA' --folder '$built/$name' --share ${SHARE:-1} --write >'$built/$name.correction.json'"
     local seen=()
     [ "$kind" = large ] || [ -n "${WITHOUT_SCREEN:-}" ] || { screen "$name" && seen=(--screen "$built/$name.exit.json"); }
-    once "misses-$name" "$P" misses.py --name "$name" --built "$built" --data "$DATA"
-    once "card-$name" "$P" card.py --folder "$built/$name" --figures "$built/$name.figures.json" \
+    once "figures-$name" sh -c "$P dev_figures.py --folder '$built/$name' --data '$DATA' --cache '$OUT/scores' >'$built/$name.dev.json'"
+    once "misses-$name" sh -c "$P misses.py --folder '$built/$name' --data '$DATA' --cache '$OUT/scores' >'$built/$name.misses.json'"
+    once "card-$name" "$P" card.py --folder "$built/$name" --figures "$built/$name.dev.json" \
         --misses "$built/$name.misses.json" --kind "$kind" --log "${LOG:-$prepared}" "${seen[@]}"
     echo "$built/$name"
 }
