@@ -85,6 +85,7 @@ RELEASES = (
     Release(SMALL, "722ac6e", "the mean of two students"),
     Release(SMALL, "bbbf23f", "ranges of activations measured once"),
     Release(SMALL, "115009a", "answers decoded together, long texts in windows"),
+    Release(SMALL, "34ee724", "a correction for plain sentences about people"),
     Release(GERMAN, "147e882", "convolutions that learnt German through English"),
     Release(GERMAN, "c9de2ea", "taught by a language model"),
     Release(GERMAN, "232d89f", "uint8 matrices, measured ranges"),
