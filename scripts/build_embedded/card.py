@@ -65,7 +65,8 @@ published, was used for training or for choosing. Built by `scripts/build_embedd
 On **dev**, through this folder, with 95 % bootstrap intervals. Dev also chose the checkpoint, the temperatures and the
 thresholds, so these are somewhat kind; the held-back test parts were never looked at. "No twin in train" leaves out
 posts whose matched pair or near copy is in train. Thresholds: {thresholds}.
-The figure is of answers as people get them, decoded together; *heads apart* is the same without that step{before}. The command:
+The figure is of answers as people get them,
+decoded together; *heads apart* is the same without that step{before}. The command:
 `python scripts/build_embedded/dev_figures.py`.
 
 {rows}
