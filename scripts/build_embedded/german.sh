@@ -56,4 +56,11 @@ everywhere three distil $taught --seed 3 --batch 320 --rate 3.5e-4 --hard 0.25 -
 wait
 means every one,two,three
 job total
+say "students that start from the mean"
+again="${taught/--more 60000/--more 110000} --start every"
+everywhere four distil $again --seed 4 --batch 384 --rate 2.5e-4 --hard 0.2 --thin 0.1 --seconds "${S7:-330}" &
+everywhere five distil $again --seed 5 --batch 320 --rate 2e-4 --hard 0.25 --seconds "${S7:-330}" &
+wait
+means last four,five
+job total
 say done

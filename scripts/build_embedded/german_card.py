@@ -1,8 +1,9 @@
 """The German detector's card, from what `german_finish.py` left, and the manifest that covers it.
 
-    python german_card.py --built DIR --before DIR --data DIR
+    python german_card.py --built DIR --before DIR --data DIR --log FILE
 
-`--before` is the folder of the detector that it replaces: both judge the same short statements and GAHD's dev.
+`--before` is the folder of the detector that it replaces: both judge the same short statements, and its card has the
+figures before. `--log` is what `german.sh` printed.
 """
 
 from __future__ import annotations
@@ -16,18 +17,23 @@ import numpy as np
 import polars as pl
 from german import HERE
 from german_finish import FIGURES, NAMES, Held, held_posts, nested
-from german_job import macro_f1
+from german_job import PLAIN
+from german_sentences import EACH, sections, sentences
 
 from davy.models import folder as folders
 from davy.models.onnx import OnnxScorer
 from davy.text import emoji
 
 WOMEN = re.compile(r"frau|weib|mädchen|mutter|mama|tochter|freundin", re.IGNORECASE)
+JUDGED = {
+    ("gmhp7k", "hate.de"): "hate", ("gmhp7k", "misogynistic.de"): "misogynistic",
+    ("gahd", "hate.de"): "GAHD", ("germeval", "aux.offence"): "offensive",
+}  # fmt: skip
 TITLES = {"gmhp7k": "GMHP7k, two folds", "gahd": "GAHD, dev", "germeval": "GermEval 2018, test part"}
 CARD = """# embedded-de
 
-A German detector that answers `hate`, `misogynistic` (within hate) and `offensive`. It reads posts of up to 128 word
-pieces (longer ones by head and tail), runs on a CPU without torch, and takes {megabytes:.0f} MB.
+A German detector that answers `hate`, within it `misogynistic`, `type` and `target`, and `offensive`. It reads posts of
+up to 128 word pieces (longer ones in windows), runs on a CPU without torch, and takes {megabytes:.0f} MB.
 
 **Content warning:** it was trained on hateful posts.
 
@@ -39,13 +45,14 @@ that have no piece, and a linear model over the same n-grams adds a fixed share.
 names, mentions and links as such, shouting in small letters.
 
 Its teachers grew from Qwen2.5-Coder 1.5B (Apache-2.0), which reads German: thin layers beside its matrices learnt
-English hate, offence and sexism, then GMHP7k, GAHD and GermEval, with 6,596 English posts that the model itself had
-translated (of 8,806, those on whose label it agreed). The model also wrote 44,846 posts and sentences in the manner
-of the German ones and 16,191 short sentences about 72 groups of people in kind and unkind manners; 28,807 sentences
-were copied with another group in the place of the first. Nothing of this is shipped. The network learnt from the
-teachers' opinions of all these texts and from the German posts' own labels; it is the mean of four such runs. The
-matrices are 8 bits, the piece vectors 4. Built by `scripts/build_embedded/german.sh`; the log is
-`docs/runs/2026-11-16-embedded-de-3.log`.
+English hate with its types and targets, offence and sexism, then GMHP7k, GAHD and GermEval, with 6,000 English posts
+that the model itself had translated ({translated:,} were; it agreed with the label of {agreed:,}) and {taught:,} of
+{plain:,} plain sentences that we grew from {patterns} patterns (`german_sentences.txt`: a sentence and its negation,
+hate and its rebuke, harmless sentences about women and 72 groups). The model also wrote {written:,} posts in
+the manner of the German ones and {composed:,} short sentences about the groups in kind and unkind manners; {swapped:,}
+sentences were copied with another group in the place of the first. Nothing of this is shipped. The network learnt from
+the teachers' opinions of all these texts and from the labels of German posts and plain sentences; it is {runs}. The
+matrices are 8 bits, the piece vectors 4. Built by `scripts/build_embedded/german.sh`; the log is `docs/runs/{log}`.
 
 ## What it learnt from
 | corpus | for | licence |
@@ -62,6 +69,13 @@ matrices are 8 bits, the piece vectors 4. Built by `scripts/build_embedded/germa
 A third of GAHD's posts are translations of English posts made on the same platform as the dynamically generated set;
 what GAHD holds back may have its English original among our training posts.
 
+## A correction for plain sentences
+The network's vector goes through 32 more units, whose answer is added to the log odds of `hate`, `misogynistic` and
+`offensive` (`german_correction.py`). They learnt from the plain sentences, 24 patterns more than the network knew, and
+to change nothing on other German texts: on those that they had not seen, answers to `hate` stay the same on 99.3 to
+99.7 %, those to `offensive` on 98.3 to 99.4 %. Figures below are with corrections of their own for the two networks,
+learnt without the posts that judge; without them they are 0.770, 0.792, 0.799 and 0.767.
+
 ## Figures
 Two networks like this one, each without a fifth of GMHP7k's train and validation posts, GAHD's dev and GermEval's
 test part, scored those posts through an int8 folder; nor had their teachers seen the labels. Half of GAHD and
@@ -70,15 +84,25 @@ ECE is the calibration error over ten bins. How runs were averaged and the linea
 same posts, so these figures are somewhat kind. The shipped network saw all these posts. The held-back test parts were
 never looked at.
 
-| question | on | n | macro-F1 | interval | precision | recall | F1 of yes | ECE |
+| question | on | n | macro-F1 | before | precision | recall | F1 of yes | ECE |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {rows}
 
-The detector before this one had 0.775 [0.762, 0.788] and 0.809 [0.787, 0.830] over all five folds of GMHP7k (hate in
-these two, best threshold: 0.79 and 0.75); on GAHD's dev it has {before_gahd:.3f}. The teachers, at their best
-thresholds, have 0.77 to 0.78, 0.81 to 0.82, 0.83 to 0.84 and 0.78 here. The paper's GBERT has 0.79 (hate) and 0.75
-(misogynistic) on GMHP7k's test parts, which are other posts. `misogynistic` counts posts that are not hateful as a
-no, as the paper does. Thresholds: {thresholds}.
+"Before" is the detector that this one replaces, on the same posts, as its card has it. The teachers, at their best
+thresholds: {teachers}. The paper's GBERT has 0.79 (hate) and 0.75 (misogynistic) on GMHP7k's test parts, which are
+other posts. `misogynistic` counts posts that are not hateful as a no, as the paper does. Thresholds: {thresholds}.
+
+### Types and targets
+No German corpus has them. `type` is one linear layer over the network's vector, learnt from {typed_posts} translated
+posts and {typed} sentences of ours (`german_types.txt`; right on {unseen:.2f} of those whose pattern it did not see).
+{judging} hateful posts of HatemojiBuild's dev, translated by the language model (unchecked) and kept from all networks,
+judge both; the temperature of `type` and the threshold of `target` come from the same posts, the figure of `target`
+from the other half's threshold. `embedded-en` on the English originals is beside it. **Types are rough**: who always
+says derogation is right on 0.59.
+
+| | in German | `embedded-en`, originals |
+| --- | --- | --- |
+{translated_rows}
 
 ### Short plain statements
 Sixty sentences of our own (`scripts/build_embedded/german_statements.tsv`), nothing trained on or chosen by them:
@@ -97,9 +121,7 @@ Recall is the share of yeses found, false alarms the share of noes called yes, o
 | --- | --- | --- | --- | --- | --- |
 {slices}
 
-Words for women still raise alarms where nothing is wrong. On tweets it is a little behind the detector before it; it
-gains on constructed and adversarial sentences. Irony, quotes and counter-speech mislead it. It reads one post alone.
-Dialects were not measured.
+Irony, quotes and counter-speech mislead it. It reads one post alone. Dialects were not measured.
 
 {suite}
 Read `davy check emoji-de --model embedded-de` before you rely on it.
@@ -164,30 +186,77 @@ def slices(held: Held, odds: dict[str, np.ndarray]) -> str:
     return "\n".join(rows)
 
 
+def all_patterns() -> set[str]:
+    """Return the patterns that plain sentences grow from."""
+    found = sections(HERE / "german_sentences.txt")
+    return {line for heading in EACH for line in found[heading]}
+
+
+def facts(log: Path) -> dict:
+    """Return what the log says about texts that were made and about the teachers."""
+    lines = [line.split(" ", 2) for line in log.read_text("utf-8").splitlines() if re.match(r"\w+ \d+s \{", line)]
+    records = [(name, json.loads(record)) for name, _, record in lines]
+
+    def last(step: str, key: str, value: str | None = None) -> dict:
+        wanted = (it for name, it in reversed(records) if name == step and key in it)
+        return next(it for it in wanted if value is None or it[key] == value)
+
+    composed = last("compose", "prompts")
+    teachers = [last("total", "variant", variant) for variant in ("teacher", "second")]
+    said = []
+    for (corpus, head), title in JUDGED.items():
+        values = sorted(it[f"{corpus} {head} f1"] for it in teachers)
+        said.append(f"{title} {values[0]:.3f} and {values[1]:.3f}")
+    return {
+        "agreed": last("teacher", "agreed")["agreed"], "translated": last("teacher", "agreed")["translated"],
+        "written": last("writer", "new")["new"], "composed": composed["kept"] - composed["translated"],
+        "swapped": last("gather", "swapped")["swapped"], "teachers": ", ".join(said), "log": log.name,
+    }  # fmt: skip
+
+
+def before_rows(card: str) -> dict[tuple[str, str], str]:
+    """Return macro-F1 and interval of each question and corpus in the table of an older card."""
+    found = {}
+    for line in card.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 9 and cells[1] in TITLES.values():
+            found[cells[0], cells[1]] = cells[3] if "[" in cells[3] else f"{cells[3]} {cells[4]}"
+    return found
+
+
+def figure(it: dict) -> str:
+    return f"{it['value']:.3f} [{it['low']:.3f}, {it['high']:.3f}]"
+
+
 def main() -> None:
     """Write the card into the folder, and the manifest anew."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option in ("--built", "--before", "--data"):
+    for option in ("--built", "--before", "--data", "--log"):
         parser.add_argument(option, type=Path, required=True)
+    parser.add_argument("--runs", default="the mean of two such runs, which started from the mean of three")
     parser.add_argument("--suite", default="", help="a sentence with what `davy check emoji-de` said, once, at the end")
     args = parser.parse_args()
     folder = args.built / "embedded-de"
     record = json.loads((args.built / "figures.json").read_text())
     held, odds = held_posts(args.data), dict(np.load(args.built / "odds.npz"))
-    rows = []
+    before, rows = before_rows((args.before / folders.CARD).read_text("utf-8")), []
     for corpus, name in FIGURES:
         it = record["figures"][f"{corpus} {name}"]
-        span = f"[{it['low']:.3f}, {it['high']:.3f}]"
+        value = f"{it['macro_f1']:.3f} [{it['low']:.3f}, {it['high']:.3f}]"
         cells = [f"{it[key]:.3f}" for key in ("precision", "recall", "f1", "calibration error")]
-        line = [name, TITLES[corpus], f"{it['n']:,}", f"{it['macro_f1']:.3f}", span, *cells]
+        line = [name, TITLES[corpus], f"{it['n']:,}", value, before[name, TITLES[corpus]], *cells]
         rows.append(f"| {' | '.join(line)} |")
-    dev = np.flatnonzero(held.corpus == "gahd")
-    before_gahd = macro_f1(held.gold["hate"][dev], hate(args.before, [held.texts[i] for i in dev])[1])
-    manifest = folders.read(folder)
+    translated = [
+        f"| {name} | {figure(it)} | {figure(record['originals'][name])} |" for name, it in record["translated"].items()
+    ]
+    manifest, plain = folders.read(folder), sentences()
     card = CARD.format(
-        megabytes=record["bytes"] / 1e6, rows="\n".join(rows), slices=slices(held, odds), before_gahd=before_gahd,
-        thresholds=", ".join(f"`{name}` {manifest.thresholds[name]:.2f}" for name in NAMES), suite=args.suite,
-        **statements(folder, args.before),
+        megabytes=record["bytes"] / 1e6, rows="\n".join(rows), slices=slices(held, odds), suite=args.suite,
+        thresholds=", ".join(f"`{name}` {manifest.thresholds[name]:.2f}" for name in (*NAMES, "target")),
+        translated_rows="\n".join(translated), judging=record["translated"]["type, accuracy"]["n"], runs=args.runs,
+        plain=len(plain), taught=min(PLAIN, len(plain)), patterns=len(all_patterns()),
+        unseen=record["types"]["patterns not seen, right"], typed=record["types"]["sentences"],
+        typed_posts=record["types"]["translated"], **facts(args.log), **statements(folder, args.before),
     )  # fmt: skip
     (folder / folders.CARD).write_text(card, encoding="utf-8")
     print(folders.write(folder, folders.read(folder, check=False)).version)

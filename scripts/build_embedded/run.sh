@@ -46,12 +46,12 @@ english() {
 german() {
     : "${DATA:?the folder of corpora}" "${USE:?the unpacked package}" "${WORDS:?the list of German words}" "${QWEN:?the language model}"
     once prepare "$P" german.py --data "$DATA" --use "$USE" --words "$WORDS" --qwen "$QWEN" --english "$shipped/embedded-en" --out "$prepared"
-    KEEP=$prepared ./german.sh
+    KEEP=$prepared ./german.sh | tee -a "$OUT/german.log"
     mkdir -p "$nets"
-    for label in 0 1 all; do cat "$prepared/parts/every-$label".npz.* >"$nets/every-$label.npz"; done
-    once finish "$P" german_finish.py --name every --nets "$nets" --prepared "$prepared" --data "$DATA" --out "$built"
-    once correction "$P" german_correction.py --data "$DATA" --texts "$prepared/made.txt" --folder "$built/embedded-de" --write
-    once card "$P" german_card.py --built "$built" --before "$shipped/embedded-de" --data "$DATA"
+    for label in 0 1 all; do cat "$prepared/parts/last-$label".npz.* >"$nets/last-$label.npz"; done
+    once finish "$P" german_finish.py --name last --nets "$nets" --prepared "$prepared" --data "$DATA" --out "$built"
+    once correction sh -c "$P german_correction.py --data '$DATA' --texts '$prepared/made.txt' --built '$built' --write >'$built/correction.json'"
+    once card "$P" german_card.py --built "$built" --before "$shipped/embedded-de" --data "$DATA" --log "$OUT/german.log"
     echo "$built/embedded-de"
 }
 case ${1:-} in

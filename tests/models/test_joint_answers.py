@@ -89,5 +89,5 @@ def test_rules_that_do_not_fit_a_folder_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"settings\.joint does not fit"):
         JointAnswers.of(tmp_path, replace(MANIFEST, settings={"joint": {"no_such_rule": 1}}))
     german = folders.read(weights_folder("embedded-de"), check=False)
-    with pytest.raises(UserError, match="no question 'type'"):
+    with pytest.raises(UserError, match="no question 'sexist'"):
         JointAnswers.of(tmp_path, replace(german, settings={"joint": {}}))

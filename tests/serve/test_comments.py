@@ -211,10 +211,10 @@ def test_the_embedded_detectors_answer_in_english_and_german_and_refuse_what_the
         english = analyze(site, comment("What a lovely morning it is, my friends.", *names)).json()
         assert set(english["attributeScores"]) == set(names)
         assert all(it["summaryScore"]["value"] < 0.5 for it in english["attributeScores"].values())
-        german = comment("Was für ein schöner Morgen das ist.", "TOXICITY", "MISOGYNY", languages=["de"])
-        assert set(analyze(site, german).json()["attributeScores"]) == {"TOXICITY", "MISOGYNY"}
+        german = comment("Was für ein schöner Morgen das ist.", "TOXICITY", "MISOGYNY", "THREAT", languages=["de"])
+        assert set(analyze(site, german).json()["attributeScores"]) == {"TOXICITY", "MISOGYNY", "THREAT"}
         for text, lang, name in (
-            ("Was für ein schöner Morgen das ist.", "de", "THREAT"),
+            ("Was für ein schöner Morgen das ist.", "de", "SEXISM"),
             ("What a lovely morning.", "en", "MISOGYNY"),
             ("Quelle belle matinée, mes amis.", "fr", "TOXICITY"),
         ):
