@@ -91,6 +91,7 @@ RELEASES = (
     Release(GERMAN, "232d89f", "uint8 matrices, measured ranges"),
     Release(GERMAN, "d0856f4", "GAHD, English layers, written texts"),
     Release(GERMAN, "115009a", "a correction for plain sentences"),
+    Release(GERMAN, "265655f", "plain sentences from the start, types and targets"),
     Release(LARGE, "d4c1c10", "first, seven layers of mpnet"),
     Release(LARGE, "0bba3a2", "twelve layers in four bits"),
     Release(LARGE, "233a424", "measured ranges, uint8 matrices"),

@@ -77,7 +77,15 @@ def test_the_documented_card_is_the_card_in_the_folder():
 
 def test_the_german_detector_tells_contempt_for_women_from_talk_about_them(german):
     scores = german.score(pl.DataFrame({"text": [HOSTILE, *HARMLESS]}))
-    assert scores.verdicts() == ["hateful > misogynistic; offensive", "none", "none", "none"]
+    first, *others = scores.verdicts()
+    assert set(first.split("; ")) >= {"hateful > misogynistic", "hateful > women", "offensive"}
+    assert others == ["none", "none", "none"]
+
+
+def test_the_german_detector_calls_a_threat_a_threat_and_names_who_is_meant(german):
+    found = german.score(pl.DataFrame({"text": ["Wir werden alle Muslime umbringen", "Ich liebe Muslime"]})).verdicts()
+    assert set(found[0].split("; ")) >= {"hateful > threatening language", "hateful > muslims"}
+    assert found[1] == "none"
 
 
 def test_shouting_mentions_and_links_change_little(german):
