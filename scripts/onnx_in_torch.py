@@ -90,6 +90,8 @@ _OPS: dict[str, Any] = {
     "Sub": lambda x, _: x[0] - x[1],
     "Div": lambda x, _: x[0] / x[1],
     "Max": lambda x, _: torch.maximum(x[0], x[1]),
+    "MatMul": lambda x, _: x[0] @ x[1],
+    "Erf": lambda x, _: x[0].erf(),
     "Exp": lambda x, _: x[0].exp(),
     "Log": lambda x, _: x[0].log(),
     "Sigmoid": lambda x, _: x[0].sigmoid(),

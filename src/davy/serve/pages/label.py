@@ -167,8 +167,9 @@ def read_form(scheme: Scheme, form: FormData, text: str = "") -> FormState:
     """Return what a form holds about a post with this text; one that our page can't have sent is refused."""
     given = read_answers(scheme, form, text)
     annotation_id = field(form, "annotation_id", most=40)
-    flags = tuple(flag for flag in FLAGS if flag != "refused" and flag in form.getlist("flag"))
-    if not annotation_id.isalnum():
+    given_flags = set(form.getlist("flag"))
+    flags = tuple(flag for flag in FLAGS if flag != "refused" and flag in given_flags)
+    if not annotation_id.isalnum() or len(flags) < len(given_flags):
         raise LocalizedError("bad_form")
     return FormState(
         answers=given.answers,
