@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from browser_tab import open_tab
+from browser_tab import fits, open_tab
 from labelling import make_lamps
+from test_expert_page import LOUD, NOT, answered
 
 from davy.lexicons.read import Lexicon
 from davy.store import members, posts, users, verdicts
@@ -117,3 +118,29 @@ def test_an_expert_settles_on_a_phone_in_german_without_a_script(live, as_):
     assert "Entschieden." in page.content()
     page.goto("/projects/lamps/verdicts")
     assert "Fachkraft" in page.content()
+
+
+def test_an_expert_ticks_all_on_the_page_leaves_one_out_and_settles_the_rest(live, as_):
+    object.__setattr__(live.site.app.state.context, "lexicon", Lexicon.of("grumblefop"))
+    lamps = make_lamps(live.site, [f"You grumblefop number {n}!" for n in range(3)], answers=3, settings=STRICT)
+    for number in range(3):
+        answered(lamps, number, [LOUD, NOT, NOT])
+    page = as_("expert")
+    page.goto("/projects/lamps/expert")
+    page.get_by_role("link", name="Settle several at once").click()
+    boxes = page.locator("input[name=case]")
+    page.get_by_label("All on this page").check()
+    assert [box.is_checked() for box in boxes.all()] == [True, True, True]
+    boxes.nth(1).uncheck()
+    assert not page.get_by_label("All on this page").is_checked()
+    assert page.locator("#all").evaluate("it => it.indeterminate")
+    assert "grumblefop" not in page.locator("#many").inner_text()
+    page.get_by_label("What most people said").check()
+    page.get_by_label("Your reason").fill("A quotation.")
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("heading", name="Settle 2 cases?").wait_for()
+    assert page.get_by_text("Is the post rude? Not rude").count() == 1
+    page.get_by_role("button", name="Settle 2 cases").click()
+    page.get_by_text("Settled: 2.").wait_for()
+    assert boxes.count() == 1
+    assert fits(page)

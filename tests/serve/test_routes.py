@@ -233,6 +233,8 @@ POST /projects/{project_id}/phases/{name}/upload                            >---
 # a project: cases and verdicts
 GET  /projects/{project_id}/expert                                          >--+-----
 POST /projects/{project_id}/expert                                          >--+-----
+GET  /projects/{project_id}/expert/many                                     >--+-----
+POST /projects/{project_id}/expert/many                                     >--+-----
 GET  /projects/{project_id}/expert/{case_id}                                >--+-----
 POST /projects/{project_id}/expert/{case_id}                                >--+-----
 POST /projects/{project_id}/expert/{case_id}/look                           >--+-----

@@ -34,6 +34,7 @@ DYNAMIC = (
     "confound.hint.", "confound.answer.", "editor.source", "editor.original",
     "rounds.refused.", "rounds.strategy.", "rounds.support.", "rounds.what.",
     "rounds.table.", "rounds.note.", "table.",
+    "many.why.", "many.done.", "many.majority", "many.keep", "many.drop",
     "watch.coefficient.", "case.kind.", "case.why.", "basis.", "screening.state.", "screening.own.",
     "care.limit.", "channel.show.", "channel.kind.", "coding.show.", "about_me.",
     "exports.name.", "exports.about.", "attack.strategy.", "train.kind.", "train.about.", "train.page.",

@@ -17,8 +17,10 @@ from davy.core import Annotation, Member, Project, Question, Scheme, UserError, 
 from davy.core.annotation import Answers
 from davy.store import Connection, cases, items, phases, posts
 from davy.store.cases import AdjudicationCase
+from davy.store.columns import now
 
 MOST_REASON = 2_000
+_HELD = "Another expert holds this case. Take the next one."
 
 
 class CaseRefused(UserError):
@@ -76,11 +78,18 @@ def open_case(
 
     `also` names settled questions that they want to decide again: people can be wrong together.
     """
-    case = cases.get(db, case_id)
-    _check_may(db, project, case, member)
-    if not cases.hold(db, case.id, member.user):
-        raise CaseRefused("held", "Another expert holds this case. Take the next one.", status=409)
+    case = _leased_case(db, project, member, case_id)
     return _sitting(db, project, case, scheme, answers or {}, also)
+
+
+def review_case(
+    db: Connection, project: Project, member: Member, case: AdjudicationCase, scheme: Scheme, answers: Answers
+) -> CaseReview:
+    """Return a case as an expert's answers would leave it, without a lease; who may not settle it is refused."""
+    _check_may(db, project, case, member)
+    if case.held_by not in (None, member.user) and case.leased_until is not None and case.leased_until >= now():
+        raise CaseRefused("held", _HELD, status=409)
+    return _sitting(db, project, case, scheme, answers, ())
 
 
 def decide(
@@ -94,9 +103,9 @@ def decide(
     also: Collection[str] = (),
 ) -> str:
     """Decide a case and return what became of it: `settled`, `waiting` for another expert, or `dropped`."""
-    reason = _checked_reason(reason)
+    reason = checked_reason(reason)
     here = open_case(db, project, member, case_id, scheme, answers, also)
-    _check_answers(scheme, here, answers, posts.get(db, here.case.post).text)
+    check_answers(scheme, here, answers, posts.get(db, here.case.post).text)
     decision = {"by": member.user, "answers": {k: list(v) for k, v in here.answers.items()}, "reason": reason}
     decisions = [*here.case.outcome.get("decisions", ()), decision]
     outcome = {**here.case.outcome, "decisions": decisions}
@@ -118,11 +127,8 @@ def decide(
 
 def drop_post(db: Connection, project: Project, case_id: str, member: Member, reason: str) -> None:
     """Drop a case's post from the corpus, with a reason; what people answered stays in the record."""
-    reason = _checked_reason(reason)
-    case = cases.get(db, case_id)
-    _check_may(db, project, case, member)
-    if not cases.hold(db, case.id, member.user):
-        raise CaseRefused("held", "Another expert holds this case. Take the next one.", status=409)
+    reason = checked_reason(reason)
+    case = _leased_case(db, project, member, case_id)
     decisions = [*case.outcome.get("decisions", ()), {"by": member.user, "answers": {}, "reason": reason}]
     _drop(db, case, member, {**case.outcome, "decisions": decisions, "why": "dropped by an expert"}, reason)
 
@@ -130,6 +136,46 @@ def drop_post(db: Connection, project: Project, case_id: str, member: Member, re
 def give_back(db: Connection, project: Project, member: Member, case_id: str | None = None) -> int:
     """Release one case that an expert holds, or all of them as when they leave; return how many."""
     return cases.release(db, project.id, member.user, case_id=case_id)
+
+
+def checked_reason(reason: str) -> str:
+    """Return a reason without blanks around it; none, or one that is too long, is refused."""
+    reason = reason.strip()
+    if not reason:
+        raise CaseRefused("reason", "Give a reason: the annotators learn from it, and the guideline grows by it.")
+    if len(reason) > MOST_REASON:
+        raise CaseRefused(
+            "long", f"The reason has {len(reason):,} characters; at most {MOST_REASON:,} are kept.", status=413
+        )
+    return reason
+
+
+def check_answers(scheme: Scheme, here: CaseReview, answers: Answers, text: str) -> None:
+    """Refuse answers that leave a case open, are not asked in it, don't fit the scheme or decide nothing."""
+    stray = next((name for name in answers if name not in here.answers), None)
+    if stray is not None:
+        raise UserError(f"{stray!r} is not for you to answer in this case: it is settled, or does not apply.")
+    if here.missing:
+        raise CaseRefused("missing", f"{here.missing[0]!r} is not answered yet.")
+    full = {**{name: it.labels for name, it in here.settled.items()}, **here.answers}
+    faults = scheme.faults(full, complete=False, text=text)
+    if faults:
+        raise UserError(f"The answers don't fit scheme {scheme.name!r}: {faults[0]}")
+    for name, labels in here.answers.items():
+        tables = [it.derived[1] for it in scheme.questions if it.derived and it.derived[0] == name]
+        if here.rules[name].rule == "severe" and any(labels[0] not in table for table in tables):
+            raise CaseRefused("undecided", f"{labels[0]!r} decides nothing. Choose another answer, or drop the post.")
+        if scheme.question(name).required and not labels:
+            raise CaseRefused("missing", f"{name!r} needs at least one label.")
+
+
+def _leased_case(db: Connection, project: Project, member: Member, case_id: str) -> AdjudicationCase:
+    """Return a case that is this expert's from now on, or refuse it."""
+    case = cases.get(db, case_id)
+    _check_may(db, project, case, member)
+    if not cases.hold(db, case.id, member.user):
+        raise CaseRefused("held", _HELD, status=409)
+    return case
 
 
 def _sitting(
@@ -184,35 +230,6 @@ def _check_may(db: Connection, project: Project, case: AdjudicationCase, member:
         )
     if any(it["by"] == member.user for it in case.outcome.get("decisions", ())):
         raise CaseRefused("decided", "You have decided on this case; now another expert has to.", status=403)
-
-
-def _checked_reason(reason: str) -> str:
-    reason = reason.strip()
-    if not reason:
-        raise CaseRefused("reason", "Give a reason: the annotators learn from it, and the guideline grows by it.")
-    if len(reason) > MOST_REASON:
-        raise CaseRefused(
-            "long", f"The reason has {len(reason):,} characters; at most {MOST_REASON:,} are kept.", status=413
-        )
-    return reason
-
-
-def _check_answers(scheme: Scheme, here: CaseReview, answers: Answers, text: str) -> None:
-    stray = next((name for name in answers if name not in here.answers), None)
-    if stray is not None:
-        raise UserError(f"{stray!r} is not for you to answer in this case: it is settled, or does not apply.")
-    if here.missing:
-        raise CaseRefused("missing", f"{here.missing[0]!r} is not answered yet.")
-    full = {**{name: it.labels for name, it in here.settled.items()}, **here.answers}
-    faults = scheme.faults(full, complete=False, text=text)
-    if faults:
-        raise UserError(f"The answers don't fit scheme {scheme.name!r}: {faults[0]}")
-    for name, labels in here.answers.items():
-        tables = [it.derived[1] for it in scheme.questions if it.derived and it.derived[0] == name]
-        if here.rules[name].rule == "severe" and any(labels[0] not in table for table in tables):
-            raise CaseRefused("undecided", f"{labels[0]!r} decides nothing. Choose another answer, or drop the post.")
-        if scheme.question(name).required and not labels:
-            raise CaseRefused("missing", f"{name!r} needs at least one label.")
 
 
 def _differ(decisions: Sequence[Mapping[str, Any]], rules: Rules) -> bool:

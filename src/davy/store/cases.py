@@ -176,12 +176,25 @@ def has_labelled(db: Connection, post: str, user: str) -> bool:
 
 
 def list_waiting(
-    db: Connection, project: str, user: str, *, limit: int = 50, at: datetime | None = None
+    db: Connection,
+    project: str,
+    user: str,
+    *,
+    kind: str | None = None,
+    question: str | None = None,
+    skip: int = 0,
+    limit: int = 50,
+    at: datetime | None = None,
 ) -> list[AdjudicationCase]:
-    """Return the cases that this expert may settle now, in the order that they are offered."""
-    return [
-        _case(row) for row in db.execute(_offered(project, user, at or now(), None).order_by(*_order()).limit(limit))
-    ]
+    """Return the cases that this expert may settle now, in the order that they are offered.
+
+    `question` is the first one that a case asks; empty for those that ask none.
+    """
+    query = _offered(project, user, at or now(), kind)
+    if question is not None:
+        first = cases.c.questions.startswith(f"{question}|", autoescape=True)
+        query = query.where(or_(cases.c.questions == question, first))
+    return [_case(row) for row in db.execute(query.order_by(*_order()).offset(skip).limit(limit))]
 
 
 def count_offered(

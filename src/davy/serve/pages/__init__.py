@@ -25,6 +25,7 @@ from davy.serve.pages import (
     detectors,
     discussion,
     expert,
+    expert_many,
     exports,
     guideline,
     health,
@@ -120,6 +121,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     suites.router,
     train.router,
     attack.router,
+    expert_many.router,  # before `expert/{case_id}`
     expert.router,
     verdicts.router,
     phase.router,

@@ -38,6 +38,18 @@ document.addEventListener("change", (event) => {
   if (form) form.requestSubmit();
 });
 
+/* data-check-all="NAME": a box that ticks every box of its form with this name, and shows whether all are ticked. */
+document.addEventListener("change", (event) => {
+  const form = event.target.form;
+  const all = form?.querySelector("[data-check-all]");
+  if (!all) return;
+  const boxes = [...form.querySelectorAll(`input[type=checkbox][name="${all.dataset.checkAll}"]`)];
+  if (event.target === all) for (const box of boxes) box.checked = all.checked;
+  const ticked = boxes.filter((box) => box.checked).length;
+  all.checked = ticked === boxes.length;
+  all.indeterminate = ticked > 0 && ticked < boxes.length;
+});
+
 /* An error that htmx gets goes where the result would have gone: our error parts say what to do. */
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { xhr } = event.detail;
