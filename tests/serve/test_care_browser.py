@@ -127,3 +127,49 @@ def test_codes_that_come_faster_than_the_server_answers_are_all_put(team, browse
     with team.site.store.read() as db:
         counted = {it.name: it.posts for it in codes.list_codes(db, "pilot")}
     assert counted == {"Soup": 2, "Stew": 2, "Bread": 1}
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_codes_that_are_taken_off_at_once_both_go_whichever_answer_comes_first(team, browser, first):
+    page, post, held = _slow_coding(team, browser, "Soup", "Stew")
+    for name in ("Soup", "Stew", "Stew"):  # twice, as people do when nothing happens
+        post.get_by_role("button", name=f"Take “{name}” off").click()
+    _answer(page, held, 2, first=first)
+    expect(post.get_by_role("button", name="Take")).to_have_count(0, timeout=2_000)
+    assert held == []
+
+
+def test_codes_are_put_on_and_taken_off_in_the_order_in_which_people_said(team, browser):
+    page, post, held = _slow_coding(team, browser, "Soup", "Stew")
+    post.get_by_role("button", name="Take “Soup” off").click()
+    post.locator("input[name=name]").fill("Soup")
+    page.keyboard.press("Enter")
+    post.get_by_role("button", name="Take “Stew” off").click()
+    _answer(page, held, 3)
+    expect(post.get_by_role("button", name="Take")).to_have_count(1)
+    expect(post.get_by_role("button", name="Take “Soup” off")).to_be_visible()
+    with team.site.store.read() as db:
+        assert {it.name: it.posts for it in codes.list_codes(db, "pilot")} == {"Soup": 1, "Stew": 0}
+
+
+def _slow_coding(team, browser, *names: str) -> tuple[Any, Any, list[Any]]:
+    """Open the coding page with these codes on the first post, and hold every change back."""
+    me = team.site.people["annotator"].id
+    with team.site.store.write() as db:
+        for name in names:
+            code = codes.create(db, "pilot", name, by=me)
+            codes.put(db, "pilot", code.id, posts.find_key(db, "pilot", "p0"), by=me)
+    page = opened(team, browser, "annotator", f"{HOME}/coding?show=all", viewport={"width": 1200, "height": 900})
+    held: list[Any] = []
+    page.route("**/coding/posts", lambda route: held.append(route))
+    return page, page.locator(".coded-post").filter(has_text="soup number 0"), held
+
+
+def _answer(page: Any, held: list[Any], n: int, *, first: int = 0) -> None:
+    """Let `n` changes through, one after the other; `first` is which of those that wait is answered first."""
+    for _ in range(n):
+        while not held:
+            page.wait_for_timeout(20)
+        with page.expect_response("**/coding/posts"):
+            held.pop(min(first, len(held) - 1)).continue_()
+        page.wait_for_timeout(100)  # the answer is on the page before the next one comes

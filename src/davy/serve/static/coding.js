@@ -29,13 +29,13 @@ const go = (step) => {
 
 const put = (number) => {
   const name = page.querySelectorAll("[data-often] li")[number - 1]?.textContent;
-  if (name && current()) send(current(), name);
+  if (name && current()) addCode(current(), name);
 };
 
 const fieldOf = (post) => post.querySelector(".add-code input[name=name]");
 
 // What somebody types meanwhile stays.
-const send = (post, name) => {
+const addCode = (post, name) => {
   const field = fieldOf(post);
   const draft = field.value;
   field.value = name;
@@ -59,20 +59,35 @@ document.addEventListener("keydown", (event) => {
 
 page.addEventListener("focusin", (event) => show(event.target.closest(".coded-post")));
 
-// Each answer brings the post anew, and htmx forgets what was sent from the old one. So codes that come while one is
-// on its way wait for it, and what is being typed moves over.
-const waiting = new Map(); // a post's id → names
+// The form that takes a code off a post; none where it is off already.
+const takeFormOf = (post, code) => [...post.querySelectorAll(".chips input[name=code]")].find((field) => field.value === code)?.form;
+
+// Each answer brings the post anew, and htmx forgets what was sent from the old one. So whatever is put on or taken off
+// while a change is on its way waits for it, and what is being typed moves over.
+const waiting = new Map(); // a post's id → changes, each with a `name` to put on or a `code` to take off
 let draft = "";
 let wasTyping = false;
 
 page.addEventListener("submit", (event) => {
   const post = event.target.closest(".coded-post");
-  if (post?.ariaBusy !== "true" || !event.target.matches(".add-code")) return;
+  if (post?.ariaBusy !== "true") return;
   event.preventDefault();
   event.stopPropagation();
-  waiting.set(post.id, [...(waiting.get(post.id) ?? []), fieldOf(post).value]);
-  fieldOf(post).value = "";
+  const change = event.target.matches(".add-code") ? { name: fieldOf(post).value } : { code: event.target.elements.code.value };
+  waiting.set(post.id, [...(waiting.get(post.id) ?? []), change]);
+  if (change.name) fieldOf(post).value = "";
 }, true);
+
+const sendNext = (post) => {
+  const changes = waiting.get(post.id) ?? [];
+  waiting.delete(post.id);
+  const place = changes.findIndex((change) => change.name || takeFormOf(post, change.code));
+  if (place < 0) return;
+  waiting.set(post.id, changes.slice(place + 1));
+  const { name, code } = changes[place];
+  if (name) addCode(post, name);
+  else takeFormOf(post, code).requestSubmit();
+};
 
 const sent = new Map(); // a post's id → the name on its way
 document.addEventListener("htmx:beforeRequest", (event) => {
@@ -104,7 +119,5 @@ document.addEventListener("htmx:afterSettle", (event) => {
     show(post);
     (wasTyping ? fieldOf(post) : post).focus({ preventScroll: true });
   }
-  const [next, ...rest] = waiting.get(post.id) ?? [];
-  waiting.set(post.id, rest);
-  if (next) send(post, next);
+  sendNext(post);
 });
