@@ -36,8 +36,8 @@ bench: $(VENV)/.installed-dev ## Compare with the best alternatives, in one run
 pictures: $(VENV)/.installed-dev ## Take the README's pictures again
 	$(BIN)/python scripts/pictures.py
 
-wheel: $(VENV)/.installed-dev ## Build both wheels into dist/
-	$(BIN)/pip wheel --no-deps -w dist . ./packages/davy-large
+wheel: $(VENV)/.installed-dev ## Build the wheels into dist/
+	$(BIN)/pip wheel --no-deps -w dist . ./packages/davy-large ./packages/davy-memes
 
 clean: ## Remove what was built (data and databases stay)
 	rm -rf $(VENV) dist build node_modules src/davy/serve/static/vendor .mypy_cache .pytest_cache .ruff_cache
@@ -47,10 +47,10 @@ $(VENV)/bin/python:
 	$(PYTHON) scripts/check_python.py
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml packages/davy-large/pyproject.toml constraints.txt package-lock.json hatch_build.py | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q -e . -e packages/davy-large
+$(VENV)/.installed: pyproject.toml packages/davy-large/pyproject.toml packages/davy-memes/pyproject.toml constraints.txt package-lock.json hatch_build.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q -e . -e packages/davy-large -e packages/davy-memes
 	@: > $@
 
-$(VENV)/.installed-dev: pyproject.toml packages/davy-large/pyproject.toml constraints.txt package-lock.json hatch_build.py | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q -e '.[dev,train,memes,postgres,scale]' -e packages/davy-large
+$(VENV)/.installed-dev: pyproject.toml packages/davy-large/pyproject.toml packages/davy-memes/pyproject.toml constraints.txt package-lock.json hatch_build.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q -e '.[dev,train,memes,postgres,scale]' -e packages/davy-large -e packages/davy-memes
 	@: > $@ && : > $(VENV)/.installed

@@ -204,7 +204,8 @@ def _what_was_scored(scored: ScoredText) -> str:
     if scored.looked:
         return f"{scored.model['name']} scored the picture and {source}."
     return (
-        f"{scored.model['name']} scored {source} alone: it does not look at pictures. Meme models do: davy meme train."
+        f"{scored.model['name']} scored {source} alone: it does not look at pictures. embedded-memes-pictures and "
+        "models of davy meme train do."
     )
 
 

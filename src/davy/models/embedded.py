@@ -1,10 +1,11 @@
 """The detectors that ship inside the package, and the one that routes posts to them by language.
 
-Posts in, scores out. Weights live in `models/weights/NAME/`, each a model folder; those of the large detector are a
-package of their own (`packages/davy-large`), so that this one stays small enough for a package index.
+Posts in, scores out. Weights live in `models/weights/NAME/`, each a model folder; large ones are packages of their own
+(`packages/davy-large`, `packages/davy-memes`), so that this one stays small enough for a package index.
 `embedded` asks `embedded-de` about German posts, `embedded-en` about English ones and those whose language is unclear,
 and judges no others; it answers every question that one of them answers. `embedded-careful` asks `embedded-en-large` as
-well, where `embedded-en` is unsure. `embedded-memes` reads the text of memes and is asked by its name alone.
+well, where `embedded-en` is unsure. `embedded-memes` reads the text of memes, `embedded-memes-pictures` looks at them
+too; both are asked by their names alone.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).parent / "weights"
 LARGE = "embedded-en-large"
-PACKAGES: Mapping[str, str] = {LARGE: "davy_large"}
+LOOKS = "embedded-memes-pictures"
+PACKAGES: Mapping[str, str] = {LARGE: "davy_large", LOOKS: "davy_memes"}
 """Detector → the package that holds its weights, where it is not this one."""
 SURE = 0.3
 """Of 5,733 short German posts 97.1 % are routed right from here on, 95.9 % from one half on; of English ones 99.5 %."""
@@ -246,6 +248,12 @@ def _absent(name: str) -> UserError:
         return UserError(
             f"{name!r} needs the large English detector, a package of its own: pip install 'davy[large]', "
             "or in a clone: pip install -e packages/davy-large",
+            status=503,
+        )
+    if name == LOOKS:
+        return UserError(
+            f"{name!r} is a package of its own: pip install 'davy[large]', or in a clone: pip install -e "
+            "packages/davy-memes",
             status=503,
         )
     held = shipped_names()
