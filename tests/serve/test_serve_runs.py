@@ -109,6 +109,63 @@ def test_two_detectors_are_compared_on_a_file_without_labels(site, tmp_path):
     assert start(client, "compare", file=TEXTS, detector=[own, own]).status_code == 422
 
 
+def strict_detector(site) -> str:
+    """Register the server's own word list under another name, with a threshold that only one of its words reaches."""
+    started, source = site.app.state.context.detectors.started, site.settings.model
+    entry = {"name": "strict", "version": started.model["version"], "source": source, "questions": ["hate"]}
+    with site.store.write() as db:
+        return detectors.add(db, **entry, thresholds={"hate": 0.8}, by="shell").full_name
+
+
+def test_the_thresholds_that_an_admin_gave_decide_in_a_scored_file_and_the_page_says_so(site):
+    client, strict = site.as_("expert"), strict_detector(site)
+    address, page = run_page(site, client, start(client, "score", file=TEXTS, text_column="body", detector=[strict]))
+    got = pl.read_csv(io.BytesIO(client.get(f"{address}/files/posts-scored.csv").content))
+    assert got["hate.label"].to_list() == ["not hateful", "hateful", "not hateful"]
+    assert got["hate"].to_list() == pytest.approx([0.0, 0.9, 0.7], abs=0.05)
+    assert "with the thresholds that an admin set: strict, hate: threshold 80.0%" in page
+    own = site.app.state.context.detectors.started.full_name
+    _, page = run_page(site, client, start(client, "score", file=TEXTS, text_column="body", detector=[own]))
+    assert "an admin set" not in page
+
+
+def test_the_thresholds_that_an_admin_gave_decide_in_comparisons_evaluations_and_checks(site):
+    client, strict = site.as_("expert"), strict_detector(site)
+    own = site.app.state.context.detectors.started.full_name
+    _, page = run_page(site, client, start(client, "compare", file=TEXTS, text_column="body", detector=[own, strict]))
+    assert "Of 3 posts, the two differ on 1." in page
+    assert "strict, hate: threshold 80.0%" in page
+    gold = GOLD.replace("grumblefop", "sneezewit")
+    address, page = run_page(site, client, start(client, "evaluate", file=gold, detector=[own, strict]))
+    found = client.get(f"{address}/files/results.json").json()["questions"]["hate"]["models"]
+    accuracy = {name: model["figures"]["accuracy"]["value"] for name, model in found.items()}
+    assert accuracy == {own.partition("@")[0]: 1.0, "strict": 0.5}
+    assert {model["version"] for model in found.values()} == {own.partition("@")[2]}
+    address, page = run_page(site, client, start(client, "check", suite="emoji-de", detector=[strict]))
+    assert "strict, hate: threshold 80.0%" in page
+
+
+def test_a_run_by_a_registered_detector_whose_folder_changed_says_so(site):
+    client, strict = site.as_("expert"), strict_detector(site)
+    answer = start(client, "score", file=TEXTS, text_column="body", detector=[strict])
+    with site.store.write() as db:
+        db.exec_driver_sql("UPDATE detectors SET version = 'another' WHERE name = 'strict'")
+    work(site)
+    assert "holds version" in client.get(answer.headers["location"]).text
+
+
+def test_a_registered_detector_is_offered_in_the_place_of_the_one_that_the_server_was_started_with(site):
+    started, source = site.app.state.context.detectors.started, site.settings.model
+    started.model["name"] = "lamp"  # a word list is called by its path, which is too long to be registered
+    entry = {"name": "lamp", "version": started.model["version"], "source": source}
+    with site.store.write() as db:
+        detectors.add(db, **entry, questions=["hate"], thresholds={"hate": 0.8}, by="shell")
+    client = site.as_("expert")
+    assert client.get("/runs/new/score").text.count(f'value="{started.full_name}"') == 1
+    answer = start(client, "score", file=TEXTS, text_column="body", detector=[started.full_name])
+    assert "hate: threshold 80.0%" in run_page(site, client, answer)[1]
+
+
 def test_detectors_are_evaluated_on_a_file_with_a_paired_test(site, tmp_path):
     other = second_detector(site, tmp_path)
     client = site.as_("expert")

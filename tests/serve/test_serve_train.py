@@ -17,7 +17,7 @@ from web_site import Site, post, token_in
 import exchange_case
 from davy.jobs.kinds import TRAIN
 from davy.models.load import load
-from davy.store import jobs, members
+from davy.store import detectors, jobs, members
 from tiny_encoder import make_tiny_encoder
 
 TRAINING = "/projects/tea-1/train"
@@ -100,6 +100,24 @@ def test_a_manager_trains_a_baseline_from_an_uploaded_file(tea):
     assert post(admin, "/detectors", served, page="/detectors").status_code == 303
     assert "warm lamp" in tea.as_("annotator").get("/score").text
     assert post(client, f"{TRAINING}/{job.id}/remove", page=TRAINING).status_code == 409  # it is in use
+
+
+def test_a_training_is_measured_beside_the_default_with_the_thresholds_that_an_admin_gave_it(tea):
+    started, source = tea.app.state.context.detectors.started, tea.settings.model
+    entry = {"name": "strict", "version": started.model["version"], "source": source, "questions": ["hate"]}
+    with tea.store.write() as db:
+        strict = detectors.add(db, **entry, thresholds={"hate": 0.95}, by="shell")
+        detectors.set_default(db, strict.id, by="shell")
+    tea.running.portal.call(tea.app.state.context.detectors.refresh)
+    assert send(tea.as_("expert"), kind="tfidf", name="warm lamp", file=POSTS.encode()).status_code == 303
+    assert worker(tea, "--once").wait(300) == 0
+    job = newest(tea)
+    assert job.state == "done", job.error
+    (results,) = tea.settings.files_folder.glob(f"**/{job.id}/**/evaluation/results.json")
+    found = json.loads(results.read_text())["questions"]["hate"]["models"]
+    accuracy = {name: model["figures"]["accuracy"]["value"] for name, model in found.items()}
+    assert accuracy["warm lamp"] == 1.0
+    assert accuracy[source] == pytest.approx(0.5, abs=0.1)  # its word has 0.9, so that it says yes to nothing
 
 
 def test_a_baseline_learns_from_the_projects_settled_answers(tea):

@@ -12,6 +12,7 @@ from pathlib import Path
 from davy.core.errors import UserError
 from davy.core.scorer import Scorer
 from davy.image.picture_names import Pictures
+from davy.models.calibrated import ThresholdScorer
 from davy.models.load import MAKERS, load
 from davy.store import Store, detectors
 from davy.store.detectors import RegisteredDetector
@@ -66,6 +67,12 @@ def load_registered(entry: RegisteredDetector, *, images: Pictures | None = None
             status=503,
         )
     return scorer
+
+
+def load_with_thresholds(entry: RegisteredDetector) -> Scorer:
+    """Return the scorer of a registered version as it answers: with the thresholds that it was registered with."""
+    scorer = load_registered(entry)
+    return ThresholdScorer(scorer, entry.thresholds) if entry.thresholds else scorer
 
 
 def _absolute(source: str) -> str:

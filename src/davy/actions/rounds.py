@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from davy import suites
-from davy.actions.detectors import load_registered, register_detector
+from davy.actions.detectors import load_with_thresholds, register_detector
 from davy.actions.posts import load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.round_training import on_fastest_device, train_candidate
@@ -251,7 +251,7 @@ def _load_target(store: Store, name: str, reporter: Reporter) -> Scorer | None:
     try:
         with store.read() as db:
             known = {entry.full_name: entry for entry in detectors.list_detectors(db)}
-        return load_registered(known[name]) if name in known else load(name.partition("@")[0])
+        return load_with_thresholds(known[name]) if name in known else load(name.partition("@")[0])
     except UserError as error:
         reporter.note(f"{name} can't be measured again: {error.message}")
         return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from davy.actions import round_attack
-from davy.actions.detectors import load_registered
+from davy.actions.detectors import load_with_thresholds
 from davy.core.errors import UserError
 from davy.core.scorer import Scorer
 from davy.jobs import job_files
@@ -78,4 +78,4 @@ def _load_target(context: JobContext, wanted: AttackArguments) -> Scorer:
             return scorer
     with context.store.read() as db:
         entry = detectors.find(db, wanted.target)
-    return load_registered(entry)
+    return load_with_thresholds(entry)

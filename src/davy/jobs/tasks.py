@@ -18,6 +18,7 @@ from davy.actions import compare_detectors as compare_action
 from davy.actions import evaluate as evaluate_action
 from davy.actions import sample as sample_action
 from davy.actions import score as score_action
+from davy.actions.detectors import load_with_thresholds
 from davy.actions.exchange import ExportRequest, export_project
 from davy.actions.posts import PostSource
 from davy.actions.project_suites import load_suite
@@ -25,6 +26,7 @@ from davy.actions.reporter import Reporter
 from davy.annotate.project_scheme import scheme_of
 from davy.core import Scheme, Suite
 from davy.core.errors import UserError
+from davy.core.scorer import Scorer
 from davy.files.atomic import write_text
 from davy.jobs import job_files
 from davy.jobs.arguments import from_mapping, path_field
@@ -32,7 +34,7 @@ from davy.jobs.worker import JobContext
 from davy.measure.intervals import Bootstrap
 from davy.sample.plan import SamplingPlan
 from davy.sample.plan import parse as parse_plan
-from davy.store import project_suites, projects
+from davy.store import detectors, project_suites, projects
 
 POSTS = "posts.parquet"
 
@@ -51,15 +53,21 @@ class ScoreArguments:
     why: bool = False
     cascade: bool = True
     upload: str = ""
+    registered: str = ""
+    """The id of the model in the registry, whose thresholds then decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompareArguments:
-    """Which file is scored by which two models, and what each is called."""
+    """Which file is scored by which two models, and what each is called.
+
+    `registered` has, for each model, its id in the registry, whose thresholds then decide; empty where it has none.
+    """
 
     file: str = path_field()
     models: tuple[str, ...] = path_field(())
     names: tuple[str, ...] = ()
+    registered: tuple[str, ...] = ()
     text_column: str = ""
     out: str = path_field("", new=True)
     upload: str = ""
@@ -73,6 +81,7 @@ class EvaluateArguments:
     out: str = path_field(new=True)
     models: tuple[str, ...] = path_field(())
     names: tuple[str, ...] = ()
+    registered: tuple[str, ...] = ()
     corpus: str = ""
     scheme: str = ""
     split: str = ""
@@ -89,6 +98,7 @@ class CheckArguments:
     out: str = path_field(new=True)
     models: tuple[str, ...] = path_field(())
     names: tuple[str, ...] = ()
+    registered: tuple[str, ...] = ()
     gate: str = path_field("")
     project: str = ""
     """The project whose own suite it is."""
@@ -145,10 +155,10 @@ def score(context: JobContext) -> dict[str, Any]:
     path = input_file(context, wanted.file, wanted.upload)
     out = Path(wanted.out) if wanted.out else _own_file(context, f"{path.name.split('.')[0]}-scored{_ending(path)}")
     source = PostSource(str(path), text=wanted.text_column or None)
+    model = find_model(context, wanted.model, wanted.registered)
     done = score_action.score_file(
-        source, out, wanted.model, cascade=wanted.cascade and not wanted.why, why=wanted.why,
-        reporter=JobReporter(context),
-    )  # fmt: skip
+        source, out, model, cascade=wanted.cascade and not wanted.why, why=wanted.why, reporter=JobReporter(context)
+    )
     return _with_file(context, wanted.upload, out, done.to_dict())
 
 
@@ -158,7 +168,7 @@ def compare(context: JobContext) -> dict[str, Any]:
     path = input_file(context, wanted.file, wanted.upload)
     out = Path(wanted.out) if wanted.out else _own_file(context, f"{path.name.split('.')[0]}-compared{_ending(path)}")
     source = PostSource(str(path), text=wanted.text_column or None)
-    named = _named(wanted.models, wanted.names)
+    named = _named(context, wanted)
     done = compare_action.compare_detectors(source, named, out, reporter=JobReporter(context))
     return _with_file(context, wanted.upload, out, done.to_dict())
 
@@ -176,7 +186,7 @@ def evaluate(context: JobContext) -> dict[str, Any]:
         posts = PostSource(str(path), corpus=wanted.corpus or None)
     evaluation = evaluate_action.evaluate(
         posts,
-        _named(wanted.models, wanted.names),
+        _named(context, wanted),
         scheme=scheme,
         split=wanted.split or None,
         texts=False,  # a report that lies on the server holds no text of a post
@@ -200,7 +210,7 @@ def check(context: JobContext) -> dict[str, Any]:
     out = Path(wanted.out) if wanted.out else report_folder(context)
     report = check_action.check(
         _suite(context, wanted),
-        _named(wanted.models, wanted.names),
+        _named(context, wanted),
         out=out,
         gates=Path(wanted.gate) if wanted.gate else None,
         reporter=JobReporter(context),
@@ -271,8 +281,23 @@ def _ending(path: Path) -> str:
     return next((f".{end}" for end in ("csv", "tsv", "jsonl", "parquet") if f".{end}" in path.name.lower()), ".csv")
 
 
-def _named(models: tuple[str, ...], names: tuple[str, ...]) -> dict[str, str]:
-    return dict(zip(names or models, models, strict=True)) if models else {"embedded": "embedded"}
+def _named(
+    context: JobContext, wanted: CompareArguments | EvaluateArguments | CheckArguments
+) -> dict[str, str | Scorer]:
+    if not wanted.models:
+        return {"embedded": "embedded"}
+    ids = wanted.registered or ("",) * len(wanted.models)
+    models = [find_model(context, *model) for model in zip(wanted.models, ids, strict=True)]
+    return dict(zip(wanted.names or wanted.models, models, strict=True))
+
+
+def find_model(context: JobContext, model: str, registered: str) -> str | Scorer:
+    """Return a model by its name; where the registry knows it, loaded as it answers, with its thresholds."""
+    if not registered:
+        return model
+    with context.store.read() as db:
+        entry = detectors.get(db, registered)
+    return load_with_thresholds(entry)
 
 
 def _with_file(context: JobContext, upload: str, out: Path, result: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from davy.files.atomic import make_folder, write_json
 from davy.jobs import job_files
 from davy.jobs.arguments import from_mapping, path_field
 from davy.jobs.job_files import DESCRIPTION, EVALUATION, SPLIT
-from davy.jobs.tasks import POSTS, JobReporter, input_file, settled_posts
+from davy.jobs.tasks import POSTS, JobReporter, find_model, input_file, settled_posts
 from davy.jobs.worker import JobContext
 from davy.store import projects
 
@@ -58,6 +58,8 @@ class TrainArguments:
     """Fields of the config, `FIELD=VALUE`."""
     plan: str = ""
     beside: tuple[str, ...] = ()
+    registered: tuple[str, ...] = ()
+    """For each of `beside`, its id in the registry, whose thresholds then decide; empty where it has none."""
 
 
 def train(context: JobContext) -> dict[str, Any]:
@@ -144,13 +146,14 @@ def _measure(
 ) -> int:
     """Measure the detector on the test part, beside others that answer the same questions; return how many posts."""
     reporter = JobReporter(context)
-    own = {wanted.name: str(model)}
-    named = own | {name: name for name in wanted.beside if name != wanted.name}
-    for models in (named, own) if len(named) > 1 else (own,):
+    ids = wanted.registered or ("",) * len(wanted.beside)
+    beside = {name: one for name, one in zip(wanted.beside, ids, strict=True) if name != wanted.name}
+    for others in (beside, {}) if beside else ({},):
         try:
+            models = {wanted.name: str(model), **{name: find_model(context, name, one) for name, one in others.items()}}
             found = evaluate_action.evaluate(test, models, scheme=scheme, texts=False, reporter=reporter)
         except UserError as error:  # another detector may not answer these questions; the own one still counts
-            reporter.note(f"Not measured{' beside others' if len(models) > 1 else ''}: {error.message}")
+            reporter.note(f"Not measured{' beside others' if others else ''}: {error.message}")
             continue
         evaluate_action.write_evaluation(found, out / EVALUATION)
         return len(test)

@@ -92,6 +92,47 @@ class CalibratedScorer:
         folders.write(folder, replace(manifest, temperatures=temperatures, thresholds=thresholds))
 
 
+@dataclass(frozen=True)
+class ThresholdScorer:
+    """Asks `scorer` and decides by other thresholds. It keeps the name and version: where it is registered, those
+    stand for the thresholds too."""
+
+    scorer: Scorer
+    thresholds: Mapping[str, float]
+
+    @property
+    def name(self) -> str:
+        """The scorer's name."""
+        return self.scorer.name
+
+    @property
+    def version(self) -> str:
+        """The scorer's version."""
+        return self.scorer.version
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The scorer's questions."""
+        return self.scorer.questions
+
+    @property
+    def abilities(self) -> Abilities:
+        """The scorer's, less its screen, which was set for its own thresholds."""
+        inner = self.scorer.abilities
+        alone, seeing = inner.one_by_one, inner.with_images
+        return replace(
+            inner,
+            cascade=None,
+            one_by_one=None if alone is None else lambda cores: replace(self, scorer=alone(cores)),
+            with_images=None if seeing is None else lambda images: replace(self, scorer=seeing(images)),
+        )
+
+    def score(self, posts: pl.DataFrame) -> Scores:
+        """Return the scorer's probabilities with the thresholds."""
+        scores = self.scorer.score(posts)
+        return replace(scores, thresholds={**scores.thresholds, **self.thresholds})
+
+
 def temper(block: Array, temperature: float, question: Question) -> Array:
     """Return probabilities (posts × labels) after their logits were divided by a temperature."""
     import numpy as np

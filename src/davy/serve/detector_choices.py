@@ -40,6 +40,8 @@ class DetectorChoice:
     questions: tuple[str, ...] = ()
     project: str = ""
     """The title of the project that trained it; empty for the server's own."""
+    registered: str = ""
+    """Its id in the registry, whose thresholds hold wherever it answers; empty where it is not registered."""
 
 
 def list_choices(request: Request, who: User, project: str | None = None) -> list[DetectorChoice]:
@@ -49,14 +51,16 @@ def list_choices(request: Request, who: User, project: str | None = None) -> lis
         entries = [entry for entry in detectors.list_detectors(db) if entry.state == "active"]
         trained = list_trained(db, who, project)
         titles = {each.id: each.title for each in projects.list_projects(db)}
-    found = [DetectorChoice(it.full_name, it.name, it.version, it.source, it.questions) for it in entries]
+    found = [
+        DetectorChoice(it.full_name, it.name, it.version, it.source, it.questions, registered=it.id) for it in entries
+    ]
     started = context.detectors.started.model
     if context.settings.model != demo.WORD_LIST:
         own = DetectorChoice(
             f"{started['name']}@{started['version']}", str(started["name"]), str(started["version"]),
             context.settings.model, context.detectors.started.questions,
         )  # fmt: skip
-        found = [own, *(it for it in found if it.key != own.key)]
+        found = found if any(it.key == own.key for it in found) else [own, *found]  # a registered one answers first
     default = str(context.detectors.default_model["name"])
     found.sort(key=lambda it: it.name != default)
     for job in trained:

@@ -33,7 +33,7 @@ from davy.serve.reports import PAGE, read_json, report_response
 from davy.serve.upload_form import UploadForm
 from davy.serve.visitor import Form, allowed, field
 from davy.serve.workplace import LIVE, Workplace, start_run
-from davy.store import events, jobs, project_suites
+from davy.store import Connection, detectors, events, jobs, project_suites
 from davy.store.columns import new_id
 from davy.store.jobs import Job
 from davy.store.users import User
@@ -241,10 +241,11 @@ def _arguments(
     """Return a job's arguments, and whether it needs a file."""
     names = [choice.name for choice in chosen]
     shown = [it.name if names.count(it.name) == 1 else f"{it.name}@{it.version}" for it in chosen]
-    models = {"models": [choice.source for choice in chosen], "names": shown, "out": ""}
+    registered = [choice.registered for choice in chosen]
+    models = {"models": [choice.source for choice in chosen], "registered": registered, "names": shown, "out": ""}
     if verb == "score":
         text = {"text_column": field(form, "text_column"), "why": bool(form.get("explain"))}
-        return {"model": chosen[0].source, "names": shown, "out": "", **text}, True
+        return {"model": chosen[0].source, "registered": registered[0], "names": shown, "out": "", **text}, True
     if verb == "compare":
         return {**models, "text_column": field(form, "text_column")}, True
     if verb == "sample":
@@ -298,6 +299,7 @@ def _show(request: Request, where: Workplace, job_id: str) -> Response:
     with context.store.read() as db:
         job = where.find(db, job_id, tuple(KINDS.values()))
         lines = jobs.log_lines(db, job.id, limit=200)
+        thresholds = _thresholds(db, job)
     row = _row(job)
     folder = context.settings.files_folder
     found: Any = job.result if row.verb in MADE_FILES else None
@@ -313,7 +315,19 @@ def _show(request: Request, where: Workplace, job_id: str) -> Response:
     values = {"row": row, "job": job, "lines": lines, "live": row.live, "found": found, "files": fetchable}
     if is_htmx(request):
         return render.page(request, "parts/run.html", where=where, page=PAGE, **values)
-    return where.page(request, "run.html", page=PAGE, kept=job_files.KEPT.days, **values)
+    return where.page(request, "run.html", page=PAGE, kept=job_files.KEPT.days, thresholds=thresholds, **values)
+
+
+def _thresholds(db: Connection, job: Job) -> list[tuple[str, str, float]]:
+    """Return the thresholds that a run's detectors were registered with, as (detector, question, threshold)."""
+    known = job.arguments.get("registered") or ()
+    ids = [known] if isinstance(known, str) else known
+    return [
+        (name, question, value)
+        for name, detector_id in zip(job.arguments.get("names") or ids, ids, strict=False)
+        if detector_id
+        for question, value in detectors.get(db, detector_id).thresholds.items()
+    ]
 
 
 def _fetch(request: Request, where: Workplace, job_id: str, name: str) -> Response:

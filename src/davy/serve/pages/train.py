@@ -183,7 +183,8 @@ def change(request: Request, place: Trains, job_id: str, act: str, form: Form) -
 def _start(request: Request, place: Place, form: FormData) -> Response:
     arguments = {"project": place.project.id, "plan": _plan(form), **_settings(form)}
     # Beside the detector that answers today, since that is the one to beat.
-    arguments["beside"] = [choice.source for choice in list_choices(request, place.account, place.project.id)[:1]]
+    first = list_choices(request, place.account, place.project.id)[:1]
+    arguments |= {"beside": [one.source for one in first], "registered": [one.registered for one in first]}
     job = start_run(request, Workplace(place.account, place), TRAIN, arguments, form, needs_file=False)
     return render.redirect(request, f"{place.address}/train/{job.id}", "training_started")
 
