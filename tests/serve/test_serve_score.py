@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from web_site import post, token_in
+from web_site import make_site, post, token_in
 
 from davy.core.scorer import Scores
+from davy.models.embedded import LOOKS
 from davy.schemes import load
 from davy.serve.detector import answer_tree
 from davy.store import keys, users
@@ -82,6 +84,23 @@ def test_a_picture_is_scored_by_what_stands_on_it(site):
     for files in ({"picture": ("a.png", b"no picture")}, {"picture": ("", b"")}):
         refused = client.post("/score/upload", data={"csrf": token, "text": "x"}, files=files)
         assert refused.status_code in (415, 422)
+
+
+def test_a_detector_that_looks_scores_a_picture_and_says_that_a_text_alone_is_not_enough(settings, empty_database):
+    with make_site(replace(settings, model=LOOKS), empty_database).started() as site:
+        client = site.as_("annotator")
+        refused = post(client, "/score", {"text": "a fine day"}, page="/score")
+        assert refused.status_code == 422
+        assert f"{LOOKS} looks at pictures and has no answer to a text alone" in refused.text
+        assert "nothing found" not in refused.text
+        token = token_in(client.get("/score?kind=picture").text)
+        files = {"picture": ("a.png", draw(1))}
+        answer = client.post("/score/upload", data={"csrf": token, "text": "Wash your hands"}, files=files)
+        assert answer.status_code == 200
+        assert "scored the text alone" not in answer.text
+        _, secret = make_key(site)
+        found = ask(site, {"text": "a fine day"}, secret).json()["results"][0]
+        assert (found["verdict"], found["questions"]) == (None, {})
 
 
 def test_answers_are_a_path_and_what_was_not_reached_is_one_line():

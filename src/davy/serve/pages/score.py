@@ -97,6 +97,8 @@ async def _results(
         detector = await find_detector(request, who, key)
         post = PostToScore(text, lang if lang in LANGUAGES else None)
         scored = await score_posts(request, [post], detector=detector)
+        if detector.scorer.abilities.images and scored.scores.verdicts() == [None]:
+            raise LocalizedError("needs_picture", status=422, model=str(detector.model["name"]))
         result = await _shown(request, detector, scored.scores, text)
         if explain and detector.scorer.abilities.explains and not result["unsupported"]:
             result["why"] = _pieces(request, result, (await explanations(request, scored))[0])
