@@ -1,12 +1,18 @@
-"""API keys: make one with scopes, see it once, revoke it. Admins see and revoke everyone's."""
+"""API keys, one's own (`/keys`) and a project's: make one with scopes, see it once, revoke it.
+
+Admins see and revoke everyone's. A project's key opens that project's API and nothing else, and only
+what its maker may do there; its managers give it a quota and revoke it, whoever made it.
+"""
 # ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,29 +21,66 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.fresh_password import FreshPassword
+from davy.serve.membership import Place, in_project, project_page
 from davy.serve.permissions import may
 from davy.serve.visitor import Form, allowed, field
-from davy.store import keys, users
+from davy.store import key_usage, keys, users
+from davy.store.columns import now
+from davy.store.keys import ApiKey
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
 
 Maker = Annotated[User, Depends(allowed("make own keys"))]
+Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 @router.get("/keys")
 def own_keys(request: Request, me: Maker) -> Response:
     """Return the keys that this person may see."""
-    return _page(request, me)
+    return _own_page(request, me)
+
+
+@router.get("/projects/{project_id}/keys")
+def project_keys(request: Request, place: Manages) -> Response:
+    """Return the project's keys, with what each used today."""
+    return _project_page(request, place)
 
 
 @router.post("/keys")
 def make(request: Request, me: Maker, fresh: FreshPassword, form: Form) -> Response:
     """Make a key and show its secret, this once."""
+    return _make(request, me, form, lambda **shown: _own_page(request, me, **shown))
+
+
+@router.post("/projects/{project_id}/keys")
+def make_in_project(request: Request, place: Manages, fresh: FreshPassword, form: Form) -> Response:
+    """Make a key for this project and show its secret, this once."""
+    return _make(
+        request, place.account, form, lambda **shown: _project_page(request, place, **shown), project=place.project.id
+    )
+
+
+@router.post("/keys/{key_id}/revoke")
+def revoke(request: Request, key_id: str, me: Maker, form: Form) -> Response:
+    """Stop a key for good: one's own, or with the permission anyone's."""
+    return _revoke(request, key_id, me, "/keys", owner=_owner(me))
+
+
+@router.post("/projects/{project_id}/keys/{key_id}/revoke")
+def revoke_in_project(request: Request, place: Manages, key_id: str, form: Form) -> Response:
+    """Stop a key of this project for good, whoever made it."""
+    return _revoke(request, key_id, place.account, f"{place.address}/keys", project=place.project.id)
+
+
+def _make(
+    request: Request, me: User, form: FormData, show: Callable[..., Response], *, project: str | None = None
+) -> Response:
     days = field(form, "days")
     if days not in ("", "30", "90", "365"):
         raise LocalizedError("choice")
     try:
+        quotas = {name: _limit(form, name) for name in ("per_minute", "per_day")} if project else {}
         with context_of(request).store.write() as db:
             _, secret = keys.create(
                 db,
@@ -46,21 +89,21 @@ def make(request: Request, me: Maker, fresh: FreshPassword, form: Form) -> Respo
                 scopes=[str(scope) for scope in form.getlist("scope")],
                 by=me.id,
                 lasts=timedelta(days=int(days)) if days else None,
+                project=project,
+                **quotas,
             )
     except UserError as error:
-        return _page(request, me, wrong=render.error_text(request, error), status=error.status)
-    return _page(request, me, secret=secret)
+        return show(wrong=render.error_text(request, error), status=error.status)
+    return show(secret=secret)
 
 
-@router.post("/keys/{key_id}/revoke")
-def revoke(request: Request, key_id: str, me: Maker, form: Form) -> Response:
-    """Stop a key for good: one's own, or with the permission anyone's."""
+def _revoke(request: Request, key_id: str, me: User, back: str, **whose: str | None) -> Response:
     with context_of(request).store.write() as db:
-        if key_id not in {key.id for key in keys.list_keys(db, owner=_owner(me))}:
+        if key_id not in {key.id for key in keys.list_keys(db, **whose)}:
             raise LocalizedError("no_such", status=404)
         keys.revoke(db, key_id, by=me.id)
     context_of(request).known_keys.forget()
-    return render.redirect(request, "/keys", "key_revoked")
+    return render.redirect(request, back, "key_revoked")
 
 
 def _owner(me: User) -> str | None:
@@ -68,19 +111,51 @@ def _owner(me: User) -> str | None:
     return None if may(me.role, "revoke any key") else me.id
 
 
-def _page(request: Request, me: User, *, secret: str = "", wrong: str = "", status: int = 200) -> Response:
-    context = context_of(request)
-    with context.store.read() as db:
-        seen = keys.list_keys(db, owner=_owner(me))
+def _limit(form: FormData, name: str) -> int | None:
+    text = field(form, name, most=20)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise LocalizedError("number", status=422, given=text)
+    return int(text)
+
+
+def _own_page(request: Request, me: User, **shown: Any) -> Response:
+    with context_of(request).store.read() as db:
+        found = keys.list_keys(db, owner=_owner(me))
         owners = {user.id: user.name for user in users.list_users(db)}
-    return render.page(
-        request,
-        "keys.html",
-        status=status,
-        keys=list(reversed(seen)),
-        owners=owners,
-        secret=secret,
-        wrong=wrong,
-        scopes=[scope for scope in keys.SCOPES if scope != "admin" or me.role == "admin"],
-        base_url=context.settings.base_url.rstrip("/"),
-    )
+    scopes = [scope for scope in keys.SCOPES if scope != "admin" or me.role == "admin"]
+    values = _values(request, found, owners if _owner(me) is None else {}, scopes, **shown)
+    return render.page(request, "keys.html", used={}, **values)
+
+
+def _project_page(request: Request, place: Place, **shown: Any) -> Response:
+    day = f"{now():%Y-%m-%d}"
+    with context_of(request).store.read() as db:
+        found = keys.list_keys(db, project=place.project.id)
+        owners = {user.id: user.name for user in users.list_users(db)}
+        used = {key.id: key_usage.of_day(db, key.id, day).posts for key in found}
+    values = _values(request, found, owners, keys.PROJECT_SCOPES, **shown)
+    return project_page(request, place, "project_keys.html", used=used, **values)
+
+
+def _values(
+    request: Request,
+    found: list[ApiKey],
+    owners: dict[str, str],
+    scopes: Collection[str],
+    *,
+    secret: str = "",
+    wrong: str = "",
+    status: int = 200,
+) -> dict[str, Any]:
+    """Return what `parts/keys.html` shows; without `owners` the keys are all one's own."""
+    return {
+        "keys": found[::-1],
+        "owners": owners,
+        "scopes": scopes,
+        "secret": secret,
+        "wrong": wrong,
+        "status": status,
+        "base_url": context_of(request).settings.base_url.rstrip("/"),
+    }
