@@ -8,7 +8,7 @@ suite of ours has is refused, and a sentence that is a suite's case is left out,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from random import Random
@@ -111,6 +111,12 @@ def sentences(seed: int = 11) -> list[Post]:
                 answers = {"hate": [hateful], "offensive": [offensive], "sexist": [sexist]}
                 posts.append(Post(text, "plain", "train", answers, pattern))
     return posts
+
+
+def judged_apart(posts: list[Post]) -> list[Post]:
+    """Return the posts with those of every fourth pattern in dev, where nothing learns from them."""
+    apart = set(sorted({post.key for post in posts})[3::4])
+    return [replace(post, part="dev") if post.key in apart else post for post in posts]
 
 
 if __name__ == "__main__":

@@ -15,25 +15,21 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import hashlib
-import io
 import json
-import lzma
 import re
 from collections import Counter
 from pathlib import Path
 from random import Random
 
-import gguf
 import numpy as np
 import onnx
-import qwen
 import weights as packing
 from corpora import HEADS as ENGLISH
 from corpora import TARGETS, Post, labelled, unlabelled
 from german_nets import KINDS
 from german_sentences import sentences
 from onnx import numpy_helper
+from qwen_words import LENGTH, Words, encode, pack, refuse_another, write_tokens
 from tokenizers import Tokenizer
 from use import german, make_tokenizer, pieces, vectors
 
@@ -42,11 +38,9 @@ from davy.models.text_steps import prepare_text
 HERE = Path(__file__).parent
 MOST_PIECES = 24_000
 ALL_PIECES = 45_000
-MOST_WORDS = 60_000
-LENGTH = 96
 FOLDS = 5
-QWEN = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
-BEFORE, AFTER = "Tweet:", "\nHass:"
+FRAME = "Tweet:", "\nHass:"
+"""What stands before and after a post where a teacher reads it."""
 BEFORE_SENTENCE = "Satz ohne Hass:", "Satz mit Hass:"
 """What stands before a sentence where one is to be written."""
 STEPS = ("calm capitals", "emoji names")
@@ -92,66 +86,6 @@ def folds(hate: np.ndarray, misogynistic: np.ndarray) -> np.ndarray:
         rows = rng.permutation(np.flatnonzero(key == value))
         found[rows] = np.arange(len(rows)) % FOLDS
     return found
-
-
-def plain(text: str) -> str:
-    """Return a post as the language model reads and writes it: nobody is named, links are only said to be there."""
-    text = re.sub(r"(?:https?://|www\.)\S+|\[URL\]", "http", " ".join(text.split()))
-    return re.sub(r"(?:(?:@\w+|\[USER\])[\s.,:]*)+", "@user ", text).strip()
-
-
-def cut(ids: list[int], most: int = LENGTH) -> list[int]:
-    """Return a text's pieces, long ones by head and tail."""
-    return ids if len(ids) <= most else ids[: most - most // 4] + ids[-(most // 4) :]
-
-
-def encode(tokenizer: Tokenizer, texts: list[str]) -> list[list[int]]:
-    found: list[list[int]] = []
-    for start in range(0, len(texts), 20_000):
-        found += [cut(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts[start : start + 20_000])]
-    return found
-
-
-def write_tokens(path: Path, rows: list[list[int]]) -> None:
-    """Write token lists, packed tight."""
-    buffer = io.BytesIO()
-    flat = np.concatenate([np.asarray(row, dtype=np.uint16) for row in rows])
-    np.savez(buffer, flat=flat, lengths=np.array([len(row) for row in rows], dtype=np.uint8))
-    path.write_bytes(lzma.compress(buffer.getvalue(), preset=3))
-
-
-def read_tokens(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `write_tokens` wrote: all tokens in a row, and the lengths."""
-    with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as data:
-        return data["flat"], data["lengths"]
-
-
-class Words:
-    """The language model's tokenizer with the tokens that posts use, under new ids; `asked` frames a post."""
-
-    def __init__(self, tokenizer: Tokenizer, kept: list[int]) -> None:
-        self.tokenizer, self.kept = tokenizer, kept
-        self.place = {i: n for n, i in enumerate(kept)}
-        self.before, self.after = self.ids(BEFORE), self.ids(AFTER)
-        self.end = self.ids("\n")
-
-    @classmethod
-    def open(cls, keep: Path) -> Words:
-        return cls(
-            Tokenizer.from_file(str(keep / "qwen-tokenizer.json")), np.load(keep / "qwen-kept.npy").astype(int).tolist()
-        )
-
-    def ids(self, text: str) -> list[int]:
-        return [self.place[i] for i in self.tokenizer.encode(text).ids if i in self.place]
-
-    def asked(self, texts: list[str]) -> list[list[int]]:
-        """Return the tokens of posts between what stands before and after each."""
-        rows = encode(self.tokenizer, [f" {plain(text)}" for text in texts])
-        return [[*self.before, *(self.place[i] for i in row if i in self.place), *self.after] for row in rows]
-
-    def text(self, ids: list[int]) -> str:
-        """Return written tokens as a text, up to the first new line."""
-        return " ".join(self.tokenizer.decode([self.kept[i] for i in ids]).split("\n")[0].split())
 
 
 class Swaps:
@@ -278,29 +212,13 @@ def english_body(folder: Path) -> dict[str, np.ndarray]:
 
 def write_large(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) -> None:
     """Write what the teachers read: the language model without tokens that no post has, and every post."""
-    with args.qwen.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != QWEN:
-            raise SystemExit(f"{args.qwen} is not the language model that this was built with.")
-    about, tensors = gguf.read(args.qwen)
-    tokenizer = qwen.tokenizer_of(about)
-    tokenizer.save(str(args.out / "qwen-tokenizer.json"), pretty=False)
     shown = (HERE / "german_examples.txt").read_text("utf-8"), (HERE / "german_tones.txt").read_text("utf-8")
-    frames = (BEFORE, AFTER, *BEFORE_SENTENCE, "\n", ".\n", "!\n", "?\n", " @user", " http", *shown)
     groups = [f" {form} |" for group in Swaps().groups for form in group]
-    frame = [i for text in (*frames, *groups) for i in tokenizer.encode(text).ids]
-    texts = [[f" {plain(post.text)}" for post in posts] for posts in (ours, theirs)]
-    counts = [Counter(i for row in encode(tokenizer, some) for i in row) for some in texts]
-    usual = [i for i, _ in counts[1].most_common()]
-    kept = list(dict.fromkeys([*frame, *range(256), *(i for i, _ in counts[0].most_common()), *usual]))[:MOST_WORDS]
-    np.save(args.out / "qwen-kept.npy", np.array(kept, dtype=np.uint32))
-    words = Words(tokenizer, kept)
-    write_tokens(args.out / "qwen.tokens", words.asked([post.text for post in [*ours, *theirs]]))
-    tensors["output.weight"] = tensors["output.weight"].rows(np.array(kept))
-    del tensors["token_embd.weight"]  # the same words once more, in fewer bits
-    if args.small:
-        tensors = {k: v for k, v in tensors.items() if not k.startswith("blk.") or int(k.split(".")[1]) < 2}
-    qwen.pack(tensors, about, args.out)
-    print(len(kept), "words of", len(about["tokenizer.ggml.tokens"]))
+    frames = (*FRAME, *BEFORE_SENTENCE, *shown, *groups)
+    texts = [[post.text for post in posts] for posts in (ours, theirs)]
+    refuse_another(args.qwen)
+    pack(args.qwen, frames, texts, args.out, layers=2 if args.small else None)
+    write_tokens(args.out / "qwen.tokens", Words.open(args.out, *FRAME).asked([*texts[0], *texts[1]]))
 
 
 def write_labels(out: Path, posts: list[Post]) -> None:

@@ -23,16 +23,7 @@ everywhere() {
 }
 means() { once "$1" job mean --name "$1" --teachers "$2" --folds "${FOLDS// /,}"; }
 
-# Several processes share the card much better through CUDA's own server, where it starts.
-MPS=${MPS_DIR:-$(mktemp -d)}
-export CUDA_MPS_PIPE_DIRECTORY=$MPS/pipe CUDA_MPS_LOG_DIRECTORY=$MPS/log
-mkdir -p "$MPS/pipe" "$MPS/log"
-nvidia-cuda-mps-control -d
-if timeout 40 python3 -c "import torch; print('mps', float(torch.ones(9, device='cuda').sum()))"; then say shared; else
-    echo quit | timeout 10 nvidia-cuda-mps-control
-    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-    say "not shared"
-fi
+. ./share_gpu.sh
 say bridge
 once bridge job bridge --epochs 40 --batch 1024 --rate 4e-4 --average 0.998 --seconds "${S0:-100}"
 [ -z "${ONLY_BRIDGE:-}" ] || exit 0

@@ -31,21 +31,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 import weights as packing
-from german import (
-    BEFORE_SENTENCE,
-    HERE,
-    STEPS,
-    Swaps,
-    Words,
-    encode,
-    folds,
-    plain,
-    read_tokens,
-    write_tokens,
-)  # fmt: skip
+from german import BEFORE_SENTENCE, FRAME, HERE, STEPS, Swaps, folds
 from german_nets import GERMAN, WIDTH, English, Grams, Reader, body_of, small
 from job import HEAD_LIST, SHARE
-from qwen import Qwen, Teacher, unpack, write
+from qwen import Qwen, Teacher, take, unpack, write
+from qwen_words import Words, encode, plain, read_tokens, shingles, write_tokens
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -75,8 +65,6 @@ LENT = {"hatemojibuild": 4500, "dynahate": 8000, "edos": 4000, "guest": 1500, "d
 TRANSLATED = {"hatemojibuild": 5000, "dynahate": 22_000, "edos": 7000}
 MOST_TRANSLATED = 48
 """Longer English posts, in tokens, are not translated."""
-SHINGLE = 6
-"""A written post that has so many words in a row with a GMHP7k post repeats it."""
 GOES_ON = re.compile(r"\b(?:English|German|Gruppe|Ton|Satz):")
 """Where the language model goes on with the next example."""
 POSITIONS = 128
@@ -252,15 +240,6 @@ def teacher(args: argparse.Namespace, start: str = "") -> Teacher:
     return network
 
 
-def take(network: nn.Module, state: dict[str, Tensor]) -> None:
-    """Load thin layers and heads, and fold the layers into the matrices."""
-    for name, layer in network.named_modules():
-        if hasattr(layer, "fold"):
-            layer.down, layer.up = (nn.Parameter(state[f"{name}.{it}"].float()) for it in ("down", "up"))
-            layer.fold()
-    network.out.load_state_dict({it: state[f"out.{it}"].float() for it in ("weight", "bias")})
-
-
 def learn(
     network: nn.Module, tokens: Tokens, targets: Targets, rows: np.ndarray, args: argparse.Namespace, bench: GermanJob
 ) -> None:
@@ -314,7 +293,7 @@ def judge(bench: GermanJob, network: nn.Module, tokens: Tokens) -> dict[str, flo
 def writer(args: argparse.Namespace) -> None:
     """Teach a copy of the language model to write German posts and sentences, let it write, and keep what is new."""
     bench = GermanJob(args.keep, "writer")
-    words = Words.open(args.keep)
+    words = Words.open(args.keep, *FRAME)
     flat, lengths = read_tokens(args.keep / "qwen.tokens")
     ends = np.cumsum(lengths, dtype=np.int64)
     starts = {-1: words.before} | {k: words.ids(text) for k, text in enumerate(BEFORE_SENTENCE)}
@@ -348,12 +327,6 @@ def writer(args: argparse.Namespace) -> None:
     (args.keep / "written.txt").write_text("\n".join(texts), encoding="utf-8")
 
 
-def shingles(text: str) -> set[str]:
-    """Return the runs of words that tell a text; all of it where it is short."""
-    words = [word for word in "".join(c if c.isalnum() else " " for c in text.lower()).split() if word != "user"]
-    return {" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))}
-
-
 def new_posts(
     bench: GermanJob, network: Qwen, words: Words, starts: list[list[int]], args: argparse.Namespace, sources: list[str]
 ) -> list[str]:
@@ -385,7 +358,7 @@ def examples() -> dict[str, str]:
 def compose(args: argparse.Namespace) -> None:
     """Translate English posts, and write short sentences about groups in several manners."""
     bench = GermanJob(args.keep, "compose")
-    words = Words.open(args.keep)
+    words = Words.open(args.keep, *FRAME)
     network = Qwen(args.keep, DEVICE, args.layers).eval()
     newline = torch.tensor([i for i, token in enumerate(words.kept) if "\n" in words.tokenizer.decode([token])])
     newline = newline.to(DEVICE)
@@ -458,7 +431,7 @@ def gather(args: argparse.Namespace) -> None:
     for text in picked:
         found.setdefault(text, -1)
     texts = list(found)
-    write_tokens(args.keep / "made-qwen.tokens", Words.open(args.keep).asked(texts))
+    write_tokens(args.keep / "made-qwen.tokens", Words.open(args.keep, *FRAME).asked(texts))
     pieces = Tokenizer.from_file(str(args.keep / "tokenizer.json"))
     write_tokens(args.keep / "made-use.tokens", encode(pieces, [prepare_text(text, STEPS) for text in texts]))
     np.savez(args.keep / "made.npz", source=np.array(list(found.values()), dtype=np.int64))

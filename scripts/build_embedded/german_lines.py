@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 from corpora import Post
-from german import STEPS, encode
+from german import STEPS
 from german_nets import Grams, Lines
+from qwen_words import encode
 from tokenizers import Tokenizer
 
 from davy.models.text_steps import prepare_text

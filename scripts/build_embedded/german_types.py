@@ -14,9 +14,10 @@ from random import Random
 import numpy as np
 import torch
 from corpora import TYPES
-from german import HERE, STEPS, Swaps, encode
+from german import HERE, STEPS, Swaps
 from german_nets import Reader
 from german_sentences import plain_text, sections, suite_texts
+from qwen_words import encode
 from sklearn.linear_model import LogisticRegression
 from tokenizers import Tokenizer
 

@@ -5,7 +5,9 @@
     python job.py variants             rewrite labelled posts by filling in masked words
     python job.py teacher --seed 1     fine-tune one teacher on every corpus at once
     python job.py opinions             the teachers' mean probabilities for every post
+    python job.py mix                  with the language model's (`language_model.py`), by the share that dev likes
     python job.py student --of mpnet   distil (also --of minilm)
+    python job.py mean --of minilm     the mean of students that began alike
     python job.py pieces --of minilm   cut a student's weights into parts that travel
 
 Needs torch, transformers, tokenizers, numpy and safetensors, and `src` on the path. Every
@@ -43,6 +45,10 @@ SHARE |= {"aux.guest": 0.3}
 PARENT = {"type": "hate", "target": "hate", "category": "sexist", "vector": "sexist"}
 MAX_LENGTH = 128
 TRAIN, DEV, COPY, POOL = range(4)
+OURS = ("dynahate", "hatemojibuild", "plain")
+"""Whose idea of hate is the detectors'."""
+MIXED = (0.0, 0.2, 0.35, 0.5)
+"""Shares of the language model's opinion that dev chooses from."""
 CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 PRECISION = "bf16" if CUDA else "fp32"
@@ -225,10 +231,11 @@ def hard_targets(bench: Bench, *, natural: float) -> Targets:
         rows = np.flatnonzero(column >= 0)
         weight = np.full(len(rows), share, dtype=np.float32)
         if name == "hate":
-            weight[~np.isin(bench.corpus[rows], ("dynahate", "hatemojibuild"))] *= natural
+            weight[~np.isin(bench.corpus[rows], OURS)] *= natural
         elif labels > 4 or name in ("category", "offensive", "aux.davidson", "aux.guest"):
             counts = np.bincount(column[rows], minlength=labels).clip(1)
             weight *= ((counts.mean() / counts) ** 0.5)[column[rows]]
+        weight[bench.corpus[rows] == "plain"] *= 0.5  # they are alike
         targets.answer(name, torch.from_numpy(rows), torch.from_numpy(column[rows]), torch.from_numpy(weight))
     return targets
 
@@ -256,7 +263,7 @@ def judge(bench: Bench, logits: torch.Tensor, rows: np.ndarray) -> dict[str, flo
     columns = columns_of(HEAD_LIST)
     picks = {name: logits[:, s].argmax(1).cpu().numpy() for name, s in columns.items() if HEADS[name][0] == "one"}
     figures: dict[str, float] = {}
-    for corpus in ("dynahate", "hatemojibuild", "kennedy2020"):
+    for corpus in ("dynahate", "hatemojibuild", "kennedy2020", "plain"):
         gold = bench.posts["label.hate"][rows]
         mine = (bench.corpus[rows] == corpus) & (gold >= 0)
         clean = mine & ~bench.posts["leaky"][rows]
@@ -264,7 +271,7 @@ def judge(bench: Bench, logits: torch.Tensor, rows: np.ndarray) -> dict[str, flo
         if corpus == "hatemojibuild":
             figures["hatemoji.clean"] = float((picks["hate"][clean] == gold[clean]).mean()) if clean.any() else 0.0
     for name in ("sexist", "category", "vector", "offensive", "type"):
-        gold = bench.posts[f"label.{name}"][rows]
+        gold = np.where(bench.corpus[rows] == "plain", -1, bench.posts[f"label.{name}"][rows])
         figures[name] = macro_f1(gold[gold >= 0], picks[name][gold >= 0])
     mix = {"dynahate": 0.25, "hatemojibuild": 0.25, "sexist": 0.2, "category": 0.15, "vector": 0.15}
     figures["score"] = sum(share * figures[name] for name, share in mix.items())
@@ -339,9 +346,30 @@ def opinions(args: argparse.Namespace) -> None:
     np.save(args.keep / "opinions.npy", mean.half().cpu().numpy())
 
 
+def mix(args: argparse.Namespace) -> None:
+    """Put the language model's opinion into the teachers' mean, with the share that is best on dev."""
+    bench = Bench(args.keep, "mix")
+    mean = np.load(args.keep / "opinions.npy").astype(np.float32)
+    told = np.load(args.keep / "language-opinions.npz")
+    rows, chances, posts = told["rows"], told["chances"].astype(np.float32), int(told["posts"])
+    between = len(np.load(args.keep / "variants.npz")["lengths"])  # written posts come after variants
+    rows = np.where(rows < posts, rows, rows + between)
+    on_dev = np.flatnonzero(np.isin(rows, np.flatnonzero(bench.part == DEV)))
+    found = {}
+    for share in MIXED:
+        mixed = (1 - share) * mean[rows[on_dev]] + share * chances[on_dev]
+        figures = judge(bench, torch.from_numpy(mixed).clamp(min=1e-7).log(), rows[on_dev])
+        bench.tell({"share": share, **figures})
+        found[share] = figures["score"]
+    best = max(found, key=lambda it: found[it])
+    mean[rows] = (1 - best) * mean[rows] + best * chances
+    bench.tell({"chosen": best, "posts": len(rows)})
+    np.save(args.keep / "opinions.npy", mean.astype(np.float16))
+
+
 def sources(keep: Path) -> tuple[str, ...]:
     """Return the token files that there are."""
-    return ("tokens", "variants") if (keep / "variants.npz").is_file() else ("tokens",)
+    return ("tokens", *(it for it in ("variants", "written") if (keep / f"{it}.npz").is_file()))
 
 
 def soft_targets(bench: Bench, hard_share: float) -> Targets:
@@ -376,7 +404,7 @@ def student(args: argparse.Namespace) -> None:
     bench = Bench(args.keep, f"student-{args.of}{args.tag}")
     torch.manual_seed(args.seed)
     if args.of == "minilm":
-        network = Network(encoder_of(*base(args.keep, "minilm")), HEAD_LIST)
+        network = Network(encoder_of(*deepened(*base(args.keep, "minilm"), args.deep)), HEAD_LIST)
     else:
         network = fine_tuned(args.keep, args.start)
     network.to(DEVICE)
@@ -411,23 +439,55 @@ def student(args: argparse.Namespace) -> None:
     save(network, args.keep / f"student-{args.of}{args.tag}.safetensors")
 
 
+def deepened(tensors: dict[str, torch.Tensor], config: Any, times: int) -> tuple[dict[str, torch.Tensor], Any]:
+    """Return an encoder in which each layer stands so many times in a row."""
+    if times == 1:
+        return tensors, config
+    found = {}
+    for key, value in tensors.items():
+        if key.startswith("encoder.layer."):
+            _, _, at, rest = key.split(".", 3)
+            found |= {f"encoder.layer.{int(at) * times + i}.{rest}": value.clone() for i in range(times)}
+        else:
+            found[key] = value
+    config.num_hidden_layers *= times
+    return found, config
+
+
+def mean_of(paths: list[Path]) -> dict[str, torch.Tensor]:
+    """Return the mean of networks' weights.
+
+    Networks that began from the same weights lie in one valley: their mean is better than each of them.
+    """
+    states = [load_file(path) for path in paths]
+    return {key: sum(it[key].float() for it in states) / len(states) for key in states[0]}
+
+
+def mean(args: argparse.Namespace) -> None:
+    """Write the mean of students of one kind, and say how good it is."""
+    bench = Bench(args.keep, f"mean-{args.of}{args.tag}")
+    paths = sorted(args.keep.glob(f"student-{args.of}{args.tag}-?.safetensors"))
+    state = {key: value.half().contiguous() for key, value in mean_of(paths).items()}
+    save_file(state, args.keep / f"student-{args.of}{args.tag}.safetensors")
+    network = load_student(args.keep, [args.keep], args.of, args.tag).to(DEVICE)
+    bench.tell({"students": [path.stem for path in paths], **dev_judge(bench, network, bench.tokens())()})
+
+
 def fine_tuned(keep: Path, name: str) -> Network:
-    """Return a teacher's network."""
+    """Return a teacher's network; `teachers` is the mean of all of them."""
     _, config = base(keep, "mpnet")
-    state = {k: v.float() for k, v in load_file(keep / f"{name}.safetensors").items()}
+    state = mean_of(
+        sorted(keep.glob("teacher-?.safetensors")) if name == "teachers" else [keep / f"{name}.safetensors"]
+    )
     network = Network(encoder_of(_part(state, "encoder."), config), HEAD_LIST)
     network.load_state_dict(state)
     return network
 
 
-def load_student(keep: Path, students: list[Path], which: str) -> Network:
-    """Return a student's network, ready to answer, with the mean of the weights that lie in some folders.
-
-    Students that began from the same weights lie in one valley: their mean is better than each of them.
-    """
+def load_student(keep: Path, students: list[Path], which: str, tag: str = "") -> Network:
+    """Return a student's network, ready to answer, with the mean of the weights that lie in some folders."""
     _, config = base(keep, which)
-    states = [load_file(folder / f"student-{which}.safetensors") for folder in students]
-    state = {key: sum(it[key].float() for it in states) / len(states) for key in states[0]}
+    state = mean_of([folder / f"student-{which}{tag}.safetensors" for folder in students])
     encoder = _part(state, "encoder.")
     config.num_hidden_layers = len({key.split(".")[2] for key in encoder if key.startswith("encoder.layer.")})
     network = Network(encoder_of(encoder, config), HEAD_LIST)
@@ -452,7 +512,7 @@ def pieces(args: argparse.Namespace) -> None:
 def main() -> None:
     """Run one step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    steps = {it.__name__: it for it in (tokens, pretrain, variants, teacher, opinions, student, pieces)}
+    steps = {it.__name__: it for it in (tokens, pretrain, variants, teacher, opinions, mix, student, mean, pieces)}
     parser.add_argument("step", choices=steps)
     parser.add_argument("--keep", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
@@ -468,6 +528,7 @@ def main() -> None:
     parser.add_argument("--start", default="teacher-1")
     parser.add_argument("--hard", type=float, default=0.35)
     parser.add_argument("--rounded", type=float, default=0.25, help="the last share of the run that feels rounding")
+    parser.add_argument("--deep", type=int, default=1, help="each layer of a small student so many times in a row")
     parser.add_argument("--bits", type=int, default=8, choices=(4, 8))
     parser.add_argument("--emoji-copies", type=float, default=1.0)
     parser.add_argument("--to", type=Path, default=Path())

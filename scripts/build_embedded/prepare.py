@@ -21,8 +21,10 @@ import vocabulary
 import weights
 from augment import Lexicon, rewrite
 from corpora import HEADS, TARGETS, Post, labelled, unlabelled
+from english_sentences import judged_apart, sentences
 
 COPIES = {"hatemojibuild": 4, "dynahate": 2, "edos": 2, "davidson": 1, "founta2018": 1, "kennedy2020": 1, "guest": 1}
+COPIES |= {"plain": 1}
 """Rewritten copies with the post's own labels, which teachers and students see."""
 POOL_COPIES = {"hatemojibuild": 4, "dynahate": 2, "edos": 1}
 """More copies that only the students see, with the teachers' labels."""
@@ -45,6 +47,7 @@ def main() -> None:
         table, [p for p in posts if p.part == "train"], args.weights / "minilm", args.out / "lexicon.json"
     )
     make_encoders(args.weights, args.out, posts, reddit, vocabulary.emoji_tokens(table))
+    posts += judged_apart(sentences())
     if args.small:
         posts, reddit = posts[::300], reddit[::2000]
     everything = [

@@ -185,6 +185,15 @@ class Teacher(nn.Module):
         return self.body(ids)[torch.arange(len(ids), device=ids.device), mask.sum(1) - 1].float()
 
 
+def take(network: Teacher, state: dict[str, Tensor]) -> None:
+    """Load thin layers and heads, and fold the layers into the matrices."""
+    for name, layer in network.named_modules():
+        if isinstance(layer, Adapted):
+            layer.down, layer.up = (nn.Parameter(state[f"{name}.{it}"].float()) for it in ("down", "up"))
+            layer.fold()
+    network.out.load_state_dict({it: state[f"out.{it}"].float() for it in ("weight", "bias")})
+
+
 def remember(body: Qwen, posts: int, length: int) -> None:
     """Give each layer room for the keys and values of so many posts."""
     for layer in body.layers:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A detector's whole life on one machine: from the corpora to a model folder with its card. A step that is done is not done again.
-#     DATA=corpora WEIGHTS=DIR OUT=DIR ./run.sh english          embedded-en and embedded-en-large, a GPU
+#     DATA=corpora WEIGHTS=DIR QWEN=FILE OUT=DIR ./run.sh english     embedded-en and embedded-en-large, a GPU
 #     DATA=corpora USE=DIR WORDS=FILE QWEN=FILE OUT=DIR ./run.sh german     embedded-de, a GPU
 #     OUT=DIR ./run.sh tiny          every English step on made-up posts and tiny encoders, a CPU, under two minutes
 # README.md says what these are.
@@ -37,8 +37,10 @@ screen() {
     once "exit-$1" sh -c "$P exit.py --layer 2 --states '$OUT/states' --folder '$built/$1' --write >'$built/$1.exit.json'"
 }
 english() {
-    : "${DATA:?the folder of corpora}" "${WEIGHTS:?the folder of base weights}"
+    : "${DATA:?the folder of corpora}" "${WEIGHTS:?the folder of base weights}" "${QWEN:?the language model}"
     once prepare "$P" prepare.py --data "$DATA" --weights "$WEIGHTS" --out "$prepared"
+    # shellcheck disable=SC2086  # ANY_MODEL is an option or nothing
+    once pack "$P" language_model.py pack --qwen "$QWEN" --keep "$prepared" ${ANY_MODEL:-}
     KEEP=$prepared ./gpu.sh
     finish small minilm embedded-en
     [ -n "${WITHOUT_LARGE:-}" ] || finish large mpnet embedded-en-large --matrix-bits 4
@@ -58,7 +60,8 @@ case ${1:-} in
 english | german) "$1" ;;
 tiny)
     once tiny "$P" tiny.py --out "$OUT/made-up"
-    export DATA=$OUT/made-up/data WEIGHTS=$OUT/made-up/weights WITHOUT_SCREEN=1 WITHOUT_LARGE=1 TEACHERS=1
+    export DATA=$OUT/made-up/data WEIGHTS=$OUT/made-up/weights WITHOUT_SCREEN=1 WITHOUT_LARGE=1 TEACHERS=1 STUDENTS=2
+    export QWEN=$OUT/made-up/qwen.gguf ANY_MODEL=--any-model B6=16 B7=16 B8=4 S6=4 S7=2 S8=1 S9=9
     export B0=16 B1=16 B2=64 B3=16 BV=16 S0=4 S1=6 S3=6 EPOCHS=1 SHARE=0.05
     english
     ;;

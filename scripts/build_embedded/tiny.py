@@ -1,8 +1,9 @@
-"""Made-up corpora in the files of the public ones, and tiny encoders, so that every English step can be tried on a CPU.
+"""Made-up corpora in the files of the public ones, tiny encoders and a tiny language model, to try every English step.
 
     python tiny.py --out DIR
 
-Writes `DIR/data` and `DIR/weights`. The posts are nonsense: bakers are praised, or scolded with a made-up word.
+Writes `DIR/data`, `DIR/weights` and `DIR/qwen.gguf`. The posts are nonsense: bakers are praised, or scolded with a
+made-up word.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import csv
 import json
 import lzma
+import struct
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -122,13 +124,44 @@ def write_weights(out: Path) -> None:
     names.write_text(json.dumps(table, ensure_ascii=False), "utf-8")
 
 
+def write_language_model(path: Path) -> None:
+    """Write a random language model of two layers that knows single letters, as a GGUF file of plain numbers."""
+    import numpy as np
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    letters = sorted(ByteLevel.alphabet())
+    shapes: dict[str, tuple[int, ...]] = {f"{name}.weight": (len(letters), 256) for name in ("token_embd", "output")}
+    shapes |= {"output_norm.weight": (256,)}
+    for at in range(2):
+        for name, rows in (("attn_q", 256), ("attn_k", 128), ("attn_v", 128)):
+            shapes |= {f"blk.{at}.{name}.weight": (rows, 256), f"blk.{at}.{name}.bias": (rows,)}
+        for name in ("attn_output", "ffn_gate", "ffn_up", "ffn_down"):
+            shapes[f"blk.{at}.{name}.weight"] = (256, 256)
+        shapes |= {f"blk.{at}.{name}.weight": (256,) for name in ("attn_norm", "ffn_norm")}
+
+    def text(it: str) -> bytes:
+        return struct.pack("<Q", len(it.encode())) + it.encode()
+
+    head = text("qwen2.attention.layer_norm_rms_epsilon") + struct.pack("<If", 6, 1e-6)
+    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(letters)) + b"".join(map(text, letters))
+    head += text("tokenizer.ggml.merges") + struct.pack("<IIQ", 9, 8, 0)
+    rng, index, body = np.random.default_rng(0), b"", b""
+    for name, shape in shapes.items():
+        index += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape[::-1], 0, len(body))
+        values = np.ones(shape) if "norm" in name else rng.normal(0, 0.05, shape)
+        body += values.astype(np.float32).tobytes()
+    start = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), 3) + head + index
+    path.write_bytes(start + b"\0" * (-len(start) % 32) + body)
+
+
 def main() -> None:
-    """Write both folders."""
+    """Write everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     write_data(args.out / "data", Random(4))
     write_weights(args.out / "weights")
+    write_language_model(args.out / "qwen.gguf")
 
 
 if __name__ == "__main__":
