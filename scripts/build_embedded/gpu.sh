@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Step 2 of the English detectors, on a machine with a GPU, all stages in a row. KEEP (what prepare.py and language_model.py
-# wrote, and what comes out), the seconds and batches of each stage, TEACHERS (which of the four) and STUDENTS (how many small
-# ones) can be set; the figures of every epoch go to $KEEP/*.jsonl. A stage that is done is not done again.
+# wrote, and what comes out), the seconds and batches of each stage, TEACHERS (which of the four), STUDENTS (how many small ones),
+# DEEP (how often each of their layers stands) and SHARED (several processes share the GPU) can be set; the figures of every
+# epoch go to $KEEP/*.jsonl. A stage that is done is not done again. Two teachers, the language model's two processes and batches
+# of 160 and 80 need 130 GB.
 set -eu
 cd "$(dirname "$0")"
 export PYTHONPATH=../../src${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 TOKENIZERS_PARALLELISM=true TRANSFORMERS_VERBOSITY=error
@@ -47,16 +49,6 @@ language() {
     once gather model gather
     wait $teacher
 }
-# small NAME OPTIONS…: the small students that differ by their seed, side by side.
-small() {
-    local name=$1
-    shift
-    for seed in $(seq "${STUDENTS:-3}"); do
-        once "student-minilm$name-$seed" job student --of minilm --tag="$name-$seed" --seed "$seed" --batch "${B3:-320}" \
-            --epochs "${E:-12}" --seconds "${S3:-600}" "$@" & running+=($!)
-    done
-}
-
 [ -z "${SHARED:-}" ] || . ./share_gpu.sh
 say pretrain
 once tokens job tokens
@@ -77,16 +69,13 @@ say students
     once student-mpnet job student --of mpnet --rate 8e-5 --batch "${B3:-320}" --epochs 6 --seconds "${S4:-800}" \
         --start teachers --bits 4 --rounded 0.6 & large=$!
 }
-small "" --rate 4e-4
-[ -z "${DEEP:-}" ] || small -deep --deep 2 --rate 2.5e-4
+for seed in $(seq "${STUDENTS:-3}"); do
+    once "student-minilm-$seed" job student --of minilm --tag="-$seed" --seed "$seed" --deep "${DEEP:-1}" --rate "${R3:-4e-4}" \
+        --batch "${B3:-320}" --epochs "${E:-12}" --seconds "${S3:-600}" & running+=($!)
+done
 all
 once mean-minilm job mean --of minilm
-[ -z "${DEEP:-}" ] || once mean-minilm-deep job mean --of minilm --tag=-deep
-[ -n "${WITHOUT_SCREEN:-}" ] || {
-    once screens "$P" screen_job.py --net wide --keep "$K" --seconds "${S5:-120}" & running+=($!)
-    [ -z "${DEEP:-}" ] || { once screens-deep "$P" screen_job.py --net wide --tag=-deep --keep "$K" --seconds "${S5:-120}" & running+=($!); }
-}
-all
+[ -n "${WITHOUT_SCREEN:-}" ] || once screens "$P" screen_job.py --keep "$K" --seconds "${S5:-120}"
 [ -z "${large:-}" ] || wait "$large" || failed=1
 say done
 exit $failed

@@ -1,6 +1,6 @@
 """After `job.py student --of minilm`, on a GPU: small networks that foresee what the student says.
 
-`python3 screen_job.py --keep DIR --seconds 200 [--net narrow --net wide] [--tag=-deep]`
+`python3 screen_job.py --keep DIR --seconds 200 [--net narrow --net wide]`
 
 Posts and random cuts of posts go to the student and to all small networks at once; they learn its answers. It
 sees no post of the last part of Reddit's sample, which benchmarks take. `screen-NAME.npz` (weights) and
@@ -70,11 +70,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=200)
     parser.add_argument("--batch", type=int, default=2048)
     parser.add_argument("--net", action="append", choices=tuple(CANDIDATES))
-    parser.add_argument("--tag", default="", help="what the student's name ends with")
     args = parser.parse_args()
-    bench = job.Bench(args.keep, f"screen{args.tag}")
+    bench = job.Bench(args.keep, "screen")
     store = bench.tokens()
-    student = job.load_student(args.keep, [args.keep], "minilm", args.tag).to(job.DEVICE)
+    student = job.load_student(args.keep, [args.keep], "minilm").to(job.DEVICE)
     table = student.encoder.get_input_embeddings().weight.detach()
     learnt, held = chosen(bench, store, len(table))
     torch.manual_seed(0)
@@ -88,8 +87,8 @@ def main() -> None:
         net.load_state_dict(averages[name])
         net.eval()
         weights = {key: it.detach().half().cpu().numpy() for key, it in net.state_dict().items()}
-        np.savez_compressed(args.keep / f"screen{args.tag}-{name}.npz", **weights)
-    judge(bench, store, student, nets, held, args.tag)
+        np.savez_compressed(args.keep / f"screen-{name}.npz", **weights)
+    judge(bench, store, student, nets, held)
 
 
 @torch.no_grad()
@@ -146,7 +145,7 @@ def learn(bench, store, student, nets, learnt, args):
 
 
 @torch.no_grad()
-def judge(bench, store, student, nets, held, tag):
+def judge(bench, store, student, nets, held):
     """Write what everyone says of the posts held back, and tell how much each network could clear."""
     lengths = store.lengths.cpu().numpy()
     p = np.zeros((len(held), len(QUESTIONS)), dtype=np.float32)
@@ -160,7 +159,7 @@ def judge(bench, store, student, nets, held, tag):
             logits[name][part] = net(ids, mask.float()).float().cpu().numpy()
     kinds = bench.corpus[held]
     np.savez_compressed(
-        bench.keep / f"screen{tag}-held.npz", rows=held, p=p, kinds=kinds, **{f"logits.{k}": v for k, v in logits.items()}
+        bench.keep / "screen-held.npz", rows=held, p=p, kinds=kinds, **{f"logits.{k}": v for k, v in logits.items()}
     )
     for kind in ("top", "gender", "edos", "dynahate"):
         among = kinds == kind
