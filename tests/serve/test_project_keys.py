@@ -170,9 +170,14 @@ def test_a_manager_makes_sees_and_revokes_keys_on_a_page(site, ids):
     assert ask(site, "/api/projects/p/results", secret).status_code == 401
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"per_day": "²"}, {"per_day": "0"}, {"days": "1"}, {"scope": "admin"}, {"scope": ""}]
-)
+def test_the_page_of_ones_own_keys_names_the_project_that_a_key_is_for(site, ids):
+    make_key(site)
+    make_key(site, project=None, scopes=("score",))
+    shown = site.as_("admin").get("/keys").text
+    assert shown.count("for “p” alone") == 1
+
+
+@pytest.mark.parametrize("wrong", NONSENSE)
 def test_a_form_with_nonsense_is_told_so(site, ids, wrong):
     form = {"name": "bot", "scope": "read", "days": "30", "per_day": "", "per_minute": "", **wrong}
     got = post(site.as_("manager"), "/projects/p/keys", form, page="/projects/p/keys")
