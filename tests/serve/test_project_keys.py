@@ -174,7 +174,7 @@ def test_the_page_of_ones_own_keys_names_the_project_that_a_key_is_for(site, ids
     make_key(site)
     make_key(site, project=None, scopes=("score",))
     shown = site.as_("admin").get("/keys").text
-    assert shown.count("for “p” alone") == 1
+    assert shown.count("for “Test cases with emoji, as HatemojiCheck” alone") == 1
 
 
 @pytest.mark.parametrize("wrong", NONSENSE)

@@ -124,10 +124,10 @@ def _own_page(request: Request, me: User, **shown: Any) -> Response:
     with context_of(request).store.read() as db:
         found = keys.list_keys(db, owner=_owner(me))
         owners = {user.id: user.name for user in users.list_users(db)}
-        names = {it.id: it.name for it in projects.list_projects(db)}
+        titles = {it.id: it.title for it in projects.list_projects(db)}
     scopes = [scope for scope in keys.SCOPES if scope != "admin" or me.role == "admin"]
     values = _values(request, found, owners if _owner(me) is None else {}, scopes, **shown)
-    return render.page(request, "keys.html", used={}, project_names=names, **values)
+    return render.page(request, "keys.html", used={}, project_titles=titles, **values)
 
 
 def _project_page(request: Request, place: Place, **shown: Any) -> Response:
@@ -137,7 +137,7 @@ def _project_page(request: Request, place: Place, **shown: Any) -> Response:
         owners = {user.id: user.name for user in users.list_users(db)}
         used = {key.id: key_usage.of_day(db, key.id, day).posts for key in found}
     values = _values(request, found, owners, keys.PROJECT_SCOPES, **shown)
-    return project_page(request, place, "project_keys.html", used=used, project_names={}, **values)
+    return project_page(request, place, "project_keys.html", used=used, project_titles={}, **values)
 
 
 def _values(
