@@ -102,11 +102,10 @@ class GradientInput:
         self.graph = TorchGraph(self.scorer.folder / "model.onnx")
 
     def weigh(self, found: Explanation) -> list[float] | None:
-        """Return a weight a unit; None where its pieces are not those that the detector reads."""
-        (whole,) = self.scorer._encoded([found.text])
-        pieces = [self.scorer._encoded([found.text[u.start : u.end]])[0][1:-1] for u in found.weights]
-        ids = [whole[0], *(piece for unit in pieces for piece in unit), whole[-1]]
-        if list(ids) != list(whole) or len(ids) > 128:
+        """Return a weight a unit: its pieces' together; None where the text is longer than the detector reads."""
+        (ids,) = self.scorer._encoded([found.text])
+        encoding = self.scorer._pieces._tokenizer.encode(found.text)
+        if list(ids) != encoding.ids or len(ids) > 128:
             return None
         question = next(q for q in self.scorer.questions if q.name == found.question)
         array = np.array([ids], dtype=np.int64)
@@ -114,11 +113,11 @@ class GradientInput:
         chosen = question.label_names.index(found.label)
         (logits[0, chosen] - logits[0].sum() + logits[0, chosen]).backward()
         by_piece = (vectors.grad * vectors.detach()).sum(-1)[1:-1, 0].tolist()
-        weights, at = [], 0
-        for unit in pieces:
-            weights.append(float(sum(by_piece[at : at + len(unit)])))
-            at += len(unit)
-        return weights
+        places = list(zip(encoding.offsets[1:-1], by_piece, strict=True))
+        return [
+            float(sum(weight for (start, end), weight in places if start < unit.end and unit.start < end))
+            for unit in found.weights
+        ]
 
     def logit_gap(self, texts: list[str]) -> float:
         """Return the mean difference between the torch function's probability of hate and the shipped network's."""
@@ -161,7 +160,7 @@ def measure(sample: Sample) -> dict[str, Any]:
         parts[side] = {way: mean_faithfulness(every) for way, every in found.items()}
     record: dict[str, Any] = {"detector": sample.detector, "question": sample.question, "posts": parts}
     record["CPU ms a post, median"] = {way: 1000 * statistics.median(it) for way, it in times.items() if it}
-    record["left out, other pieces"] = left_out
+    record["left out, too long"] = left_out
     if gradient is not None:
         record["torch against shipped, mean gap"] = gradient.logit_gap(sample.flagged)
     return record
@@ -197,7 +196,7 @@ def write_docs(record: dict[str, Any], docs: Path) -> None:
                 rows.append((title, side, way, comprehensive.n, shown(comprehensive), shown(sufficient)))
                 if side == "flagged":
                     figures += [
-                        Metric(f"{short}: {way}, {title}", m.value, m.n, m.low, m.high)
+                        Metric(f"{short}: {way.removeprefix('davy score ')}, {title}", m.value, m.n, m.low, m.high)
                         for short, m in (("without", comprehensive), ("alone", sufficient))
                     ]
         speed += [(title, found["detector"], way, f"{ms:.1f}") for way, ms in found["CPU ms a post, median"].items()]
