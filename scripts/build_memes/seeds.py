@@ -5,7 +5,7 @@
 DIR is what pack_seeds.py packed. Each training is one line of `results.jsonl` and one file of `predictions/`, as
 folds.py writes them, so that `choose.py` reads both; `predictions.npz` holds all logits in one file. No training starts
 after `--seconds`; started again, it does what is missing. First the folds, seed by seed; then the same rows on all of
-train, measured on val; then, where the benchmark was packed too, ViLBERT on it in four variants.
+train, measured on val.
 """
 
 from __future__ import annotations
@@ -35,38 +35,26 @@ SEEDS = (2, 3, 4)
 ROWS = ("text", "concat", "mmbt-region")
 SETTINGS = {"updates": "200", "warmup": "20", "every": "20", "batch": "64", "max_length": "96", "rate": "1e-4",
             "new_rate": "5e-4"}  # fmt: skip
-BENCHMARK = {"updates": "1200", "warmup": "120", "every": "100", "batch": "128", "max_length": "48", "rate": "2e-4",
-             "new_rate": "3e-4"}  # fmt: skip
-VARIANTS: dict[str, dict[str, str]] = {
-    "as it was": {},
-    "concatenated": {"joined": "concat"},
-    "half the rate": {"rate": "1e-4"},
-    "longer": {"updates": "2400", "warmup": "480"},
-}
-"""What is changed in ViLBERT, which learns the benchmark with one seed of three as it was."""
-DRAWN_SEEDS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
 class Task:
-    """One training: `data` is fold-N, whole or benchmark."""
+    """One training: `data` is fold-N or whole."""
 
     data: str
     row: str
     seed: int
-    variant: str = ""
 
     @property
     def name(self) -> str:
-        return ".".join((self.data, self.row, str(self.seed), *self.variant.split()))
+        return f"{self.data}.{self.row}.{self.seed}"
 
 
-def all_tasks(keep: Path) -> list[Task]:
+def all_tasks() -> list[Task]:
     """Return every training, the most important ones first."""
     folds = [Task(f"fold-{n}", row, seed) for seed in SEEDS for n in range(FOLDS) for row in ROWS]
     whole = [Task("whole", row, seed) for seed in SEEDS for row in ROWS]
-    drawn = [Task("benchmark", "vilbert", seed, variant) for seed in DRAWN_SEEDS for variant in VARIANTS]
-    return folds + whole + (drawn if (keep / "benchmark.npz").exists() else [])
+    return folds + whole
 
 
 class PackedMemes:
@@ -90,13 +78,9 @@ class PackedMemes:
 
 
 def preset_of(task: Task, keep: Path, quick: bool) -> MemePreset:
-    """Return a task's preset: the same settings for each row of a data set, but for what a variant changes."""
-    changes = {**(BENCHMARK if task.data == "benchmark" else SETTINGS), **VARIANTS.get(task.variant, {})}
-    if quick:
-        changes |= {"updates": "4", "warmup": "1", "every": "2", "batch": "8"}
-    joined = changes.pop("joined", "product")
-    preset = load_preset(task.row, "small", {**changes, "text_encoder": str(keep / "minilm")})
-    return replace(preset, network=replace(preset.network, joined=joined))
+    """Return a task's preset: the same settings for each row."""
+    changes = SETTINGS | ({"updates": "4", "warmup": "1", "every": "2", "batch": "8"} if quick else {})
+    return load_preset(task.row, "small", {**changes, "text_encoder": str(keep / "minilm")})
 
 
 def work_on(task: Task, memes: PackedMemes, keep: Path, out: Path, device: str, quick: bool) -> dict[str, Any]:
@@ -116,8 +100,7 @@ def work_on(task: Task, memes: PackedMemes, keep: Path, out: Path, device: str, 
     if task == Task("whole", "mmbt-region", SEEDS[0]):
         save_model(trained.model, out / "model")
     curve = [[round(it["loss"], 3), round(it["auroc"], 3)] for it in trained.histories[-1].records]
-    changed = {"variant": task.variant} if task.variant else {}
-    return {"row": task.row, "seed": task.seed, "data": task.data, **changed, "n": len(parts["train"]), **figures,
+    return {"row": task.row, "seed": task.seed, "data": task.data, "n": len(parts["train"]), **figures,
             "curve": curve, "seconds": round(time.time() - began, 1)}  # fmt: skip
 
 
@@ -131,13 +114,10 @@ def serve_tasks(tasks: Any, results: Any, keep: Path, out: Path, quick: bool) ->
     """Do tasks until there is None."""
     torch.set_num_threads(2 if torch.cuda.is_available() else 1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    data: dict[str, PackedMemes] = {}
+    memes = PackedMemes(keep, "harmeme")
     while (task := tasks.get()) is not None:
         try:
-            name = "benchmark" if task.data == "benchmark" else "harmeme"
-            if name not in data:
-                data[name] = PackedMemes(keep, name)
-            results.put((task, work_on(task, data[name], keep, out, device, quick)))
+            results.put((task, work_on(task, memes, keep, out, device, quick)))
         except Exception:  # noqa: BLE001 one task that fails must not take the others with it
             results.put((task, {"error": traceback.format_exc()}))
 
@@ -166,7 +146,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--data", default="", help="benchmark: only the trainings on it")
     parser.add_argument("--quick", action="store_true", help="four updates each, to try the job out")
     args = parser.parse_args()
     end = time.time() + args.seconds
@@ -175,9 +154,8 @@ def main() -> None:
     log = args.out / "results.jsonl"
     done = set()
     if log.exists():
-        done = {(it["data"], it["row"], it["seed"], it.get("variant", "")) for it in map(json.loads, log.open())}
-    wanted = [it for it in all_tasks(args.keep) if args.data in ("", it.data)]
-    waiting = [it for it in wanted if (it.data, it.row, it.seed, it.variant) not in done]
+        done = {(it["data"], it["row"], it["seed"]) for it in map(json.loads, log.open())}
+    waiting = [it for it in all_tasks() if (it.data, it.row, it.seed) not in done]
     commit = (args.keep / "commit.txt").read_text().strip()
     kind = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     print(f"{time.strftime('%Y-%m-%d %H:%M')}, commit {commit}, torch {torch.__version__}, {kind}, {args.workers} "

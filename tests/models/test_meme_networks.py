@@ -116,6 +116,37 @@ def test_vilbert_can_put_its_two_vectors_beside_each_other(tiny):
     assert joined.logits(TEXTS, pictures(3, "region")).shape == (3,)
 
 
+@pytest.mark.parametrize("layers", [1, 2], ids=["some of the encoder's layers read alone", "none reads alone"])
+def test_vilberts_new_blocks_start_by_adding_nothing_to_words_or_regions(layers, tiny):
+    preset = tiny_preset("vilbert", tiny)
+    assert preset.network.quiet_start
+    network = new_meme_model(replace(preset, network=replace(preset.network, visual_layers=layers))).network.eval()
+    norms = [network.text.embeddings.LayerNorm, *(layer.output.LayerNorm for layer in network.text.encoder.layer)]
+    ids, mask = pad_tokens([[2, 5, 6, 3]], 0)
+    one, other = (torch.from_numpy(pictures(1, "region", seed).vectors).float() for seed in (1, 2))
+    words, joined = network.encode(ids, mask, one)
+    again, elsewhere = network.encode(ids, mask, other)
+    torch.testing.assert_close(words, again)
+    assert not torch.allclose(joined, elsewhere), "the picture counts from the start, beside the words"
+    for norm in (network.words_look[0].norm, network.words_look[0].last_norm):
+        assert norm.weight.detach().numpy() == pytest.approx(float(norms[2 - layers].weight.detach().mean()))
+
+
+def test_vilbert_as_published_lets_the_picture_into_the_words_at_once(tiny):
+    preset = tiny_preset("vilbert", tiny)
+    network = new_meme_model(replace(preset, network=replace(preset.network, quiet_start=False))).network.eval()
+    ids, mask = pad_tokens([[2, 5, 6, 3]], 0)
+    one, other = (torch.from_numpy(pictures(1, "region", seed).vectors).float() for seed in (1, 2))
+    assert not torch.allclose(network.encode(ids, mask, one)[0], network.encode(ids, mask, other)[0])
+    assert not load_preset("vilbert", "full").network.quiet_start
+
+
+def test_a_rows_own_rates_come_before_those_of_its_size():
+    small = load_preset("vilbert", "small").training
+    assert (small.rate, small.new_rate) == (5e-5, 1e-4)
+    assert (small.updates, load_preset("concat", "small").training.rate) == (800, 1e-4)
+
+
 @pytest.mark.parametrize("row", [row for row in NETWORKS if row != "text" and not row.startswith("image")])
 def test_a_fusion_depends_on_the_picture_and_on_the_caption(row, tiny):
     torch.manual_seed(0)

@@ -72,6 +72,8 @@ class NetworkSettings:
     visual_heads: int = 8
     joined: str = "product"
     """How ViLBERT makes one vector of its two: their `product`, or both beside each other (`concat`)."""
+    quiet_start: bool = False
+    """Whether ViLBERT's new blocks add nothing at first, so that what both encoders know reaches the classifier."""
     dropout: float = 0.1
     """Of the layers that the text encoder does not bring; its own come with it."""
     classifier_width: int = 768
@@ -384,7 +386,21 @@ class ViLBert(MemeNetwork):
         self.words_look, self.regions_look = blocks(words, width, 4 * words), blocks(width, words, width)
         self.regions = blocks(width, width, width)
         self.pool_words, self.pool_regions = nn.Linear(words, width), nn.Linear(width, width)
+        if self.settings.quiet_start:
+            self.start_quietly()
         return width if self.settings.joined == "product" else 2 * width
+
+    @torch.no_grad()
+    def start_quietly(self) -> None:
+        """Let the new blocks add nothing, and leave words as large as the text encoder's layer before made them."""
+        for block in (*self.words_look, *self.regions_look, *self.regions):
+            for layer in (block.out, block.inner[-1]):
+                layer.weight.zero_()
+                layer.bias.zero_()
+        norms = [self.text.embeddings.LayerNorm, *(layer.output.LayerNorm for layer in self.text.encoder.layer)]
+        for before, block in zip(norms[-1 - len(self.words_look) : -1], self.words_look, strict=True):
+            for norm in (block.norm, block.last_norm):
+                norm.weight.fill_(float(before.weight.mean()))
 
     def encode(self, input_ids, attention_mask, features=None, feature_mask=None, boxes=None):  # type: ignore[no-untyped-def]
         vectors, seen = self.look(features, feature_mask)

@@ -103,7 +103,7 @@ def load_preset(row: str, size: str = "small", changes: Mapping[str, str] | None
         raise UserError(f"A meme model is small or full, not {size!r}.")
     values = load_shipped("davy.models", "meme_presets.yaml")[size]
     own = values["rows"][row]
-    training = MemeTraining(**values["training"], **own.get("training", {}))
+    training = MemeTraining(**{**values["training"], **own.get("training", {})})
     before = {**values["training"], **values["pretraining"]}
     preset = MemePreset(
         row,
