@@ -48,6 +48,8 @@ SUITES = {
     LARGE: ("emoji-en", "identities-en"),
     GERMAN: ("emoji-de", "identities-de"),
 }
+IN_BASE = ("d4c1c10", "0bba3a2", "233a424")
+"""Releases of the large detector that lay in the base package."""
 SAMPLE = 1000
 """So many posts of a corpus the small detector reads, the same ones in each release."""
 CARD_ROW = re.compile(
@@ -76,7 +78,7 @@ class Release:
     @property
     def folder(self) -> str:
         """Where the release lies in its commit."""
-        moved = self.detector == LARGE and self.commit == "115009a"
+        moved = self.detector == LARGE and self.commit not in IN_BASE
         return f"packages/davy-large/src/davy_large/{LARGE}" if moved else f"src/davy/models/weights/{self.detector}"
 
 

@@ -122,6 +122,18 @@ def test_plain_sentences_get_the_verdict_that_a_person_would_give(text, verdict)
     assert load("embedded").score(frame(text)).columns()["verdict"] == [verdict]
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("The women next door are Turks", "none"),
+        ("lesbians", "none"),
+        ("kill all muslims", "hateful > threatening language; hateful > muslims; offensive"),
+    ],
+)
+def test_the_large_detector_spares_plain_sentences_about_people(text, verdict):
+    assert load("embedded-en-large").score(frame(text)).columns()["verdict"] == [verdict]
+
+
 def test_german_and_english_in_one_sentence_are_read_together():
     found = (
         load("embedded").score(frame("Ich hasse all diese stupid women, they are disgusting")).columns()["verdict"][0]
