@@ -98,7 +98,7 @@ RELEASES = (
     Release(LARGE, "0bba3a2", "twelve layers in four bits"),
     Release(LARGE, "233a424", "measured ranges, uint8 matrices"),
     Release(LARGE, "115009a", "answers decoded together, long texts in windows"),
-    Release(LARGE, "db21508", "a correction for plain sentences about people"),
+    Release(LARGE, "2feecdc", "a correction for plain sentences about people"),
 )
 
 
