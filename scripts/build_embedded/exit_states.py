@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from corpora import labelled, unlabelled
+from corpora import Post, labelled, unlabelled
 from network_split import SplitNetwork
 from onnx import TensorProto, helper
 from screen_nets import QUESTIONS
@@ -39,19 +39,25 @@ GENDER, LABELLED = 0.5, 0.3
 PARTS = 4
 
 
+def held_posts(data: Path) -> tuple[list[Post], np.ndarray, np.ndarray]:
+    """Return labelled posts, then Reddit's; which neither screen nor exit learn from; and which may be read at all."""
+    known, reddit = labelled(data), unlabelled(data)
+    everything = [*known, *reddit]
+    top = np.flatnonzero([post.corpus == "top" for post in everything])
+    place = np.arange(len(everything)) + np.where(np.arange(len(everything)) < len(known), 0, COPIES)
+    held = (np.random.default_rng(2).random(int(place[-1]) + 1) < 0.1)[place]
+    held[top[-UNSEEN:]] = True
+    used = np.array([post.part != "dev" for post in everything])
+    used[top[-BENCHMARK:]] = False
+    return everything, held, used
+
+
 class Posts:
     """Labelled training posts, then Reddit's: token ids, kind, and the screen's logits."""
 
     def __init__(self, data: Path, scorer: OnnxScorer) -> None:
-        known, reddit = labelled(data), unlabelled(data)
-        everything = [*known, *reddit]
+        everything, self.held, self.used = held_posts(data)
         self.kinds = np.array([post.corpus for post in everything])
-        top = np.flatnonzero(self.kinds == "top")
-        place = np.arange(len(everything)) + np.where(np.arange(len(everything)) < len(known), 0, COPIES)
-        self.held = (np.random.default_rng(2).random(int(place[-1]) + 1) < 0.1)[place]
-        self.held[top[-UNSEEN:]] = True
-        self.used = np.array([post.part != "dev" for post in everything])
-        self.used[top[-BENCHMARK:]] = False
         texts = [" ".join(post.text.split()) or "." for post in everything]
         self.rows = TokenRows.of(
             [ids if use else [] for ids, use in zip(scorer._encoded(texts), self.used, strict=True)]
