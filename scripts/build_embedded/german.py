@@ -1,6 +1,6 @@
 """The German detector, on any machine: what its GPU job reads, and the data that both share.
 
-    python german.py --data DIR --use DIR --words FILE.msgpack.gz --english DIR --qwen FILE.gguf --out DIR [--small]
+    python german.py --data DIR --use DIR --words FILE.msgpack.gz --english DIR --qwen FILE.gguf --out DIR
 
 Writes tokens of German and English posts in three tokenisations, their labels, what the small network starts from,
 and the language model that the teachers grow from, in parts that travel. `german_job.py` trains, `german_finish.py`
@@ -113,16 +113,15 @@ def main() -> None:
     for option in ("--data", "--use", "--words", "--english", "--qwen", "--out"):
         parser.add_argument(option, type=Path, required=True)
     parser.add_argument("--reddit", type=int, default=110_000)
-    parser.add_argument("--small", action="store_true", help="some posts and two layers, for trying the job out")
+    parser.add_argument("--share", type=float, default=1.0, help="how much of the plain sentences to learn from")
+    parser.add_argument("--any-model", action="store_true", help="another language model than the one of the detector")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
 
-    ours = [*gmhp7k(args.data), *germeval(args.data), *gahd(args.data), *sentences()]
+    ours = [*gmhp7k(args.data), *germeval(args.data), *gahd(args.data), *sentences(share=args.share)]
     theirs, reddit = labelled(args.data), unlabelled(args.data)
     rng = np.random.default_rng(5)
-    reddit = [reddit[i] for i in rng.choice(len(reddit), args.reddit, replace=False)]
-    if args.small:
-        ours, theirs, reddit = ours[::100], theirs[::1000], reddit[::2000]
+    reddit = [reddit[i] for i in rng.choice(len(reddit), min(args.reddit, len(reddit)), replace=False)]
     write_labels(args.out, [*ours, *theirs])
     write_small(args, ours, [*theirs, *reddit])
     write_large(args, ours, theirs)
@@ -180,7 +179,8 @@ def write_small(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) 
 def english_body(folder: Path) -> dict[str, np.ndarray]:
     """Return the weights of the English detector: its table, six layers, and last layer with columns in our order."""
     graph = onnx.load(str(folder / "model.onnx")).graph
-    arrays = [a for a in (numpy_helper.to_array(it) for it in graph.initializer) if a.size > 300]
+    network = [it for it in graph.initializer if not it.name.startswith("c.")]  # the others are `correction.py`'s
+    arrays = [a for a in map(numpy_helper.to_array, network) if a.size > 300]
     found = {"words": arrays[0] * arrays[1], "positions": arrays[2][:LENGTH].astype(np.float32)}
     found |= {"norm.weight": arrays[3], "norm.bias": arrays[4]}
     rest = iter(arrays[5:-1])
@@ -216,8 +216,9 @@ def write_large(args: argparse.Namespace, ours: list[Post], theirs: list[Post]) 
     groups = [f" {form} |" for group in Swaps().groups for form in group]
     frames = (*FRAME, *BEFORE_SENTENCE, *shown, *groups)
     texts = [[post.text for post in posts] for posts in (ours, theirs)]
-    refuse_another(args.qwen)
-    pack(args.qwen, frames, texts, args.out, layers=2 if args.small else None)
+    if not args.any_model:
+        refuse_another(args.qwen)
+    pack(args.qwen, frames, texts, args.out)
     write_tokens(args.out / "qwen.tokens", Words.open(args.out, *FRAME).asked([*texts[0], *texts[1]]))
 
 

@@ -18,7 +18,7 @@ import polars as pl
 from german import HERE
 from german_finish import FIGURES, NAMES, Held, held_posts, nested
 from german_job import PLAIN
-from german_sentences import EACH, sections, sentences
+from german_sentences import EACH, sections
 
 from davy.models import folder as folders
 from davy.models.onnx import OnnxScorer
@@ -202,11 +202,12 @@ def facts(log: Path) -> dict:
         return next(it for it in wanted if value is None or it[key] == value)
 
     composed = last("compose", "prompts")
-    teachers = [last("total", "variant", variant) for variant in ("teacher", "second")]
+    trained = sorted({name for name, it in records if "agreed" in it})
+    teachers = [last("total", "variant", variant) for variant in trained]
     said = []
     for (corpus, head), title in JUDGED.items():
         values = sorted(it[f"{corpus} {head} f1"] for it in teachers)
-        said.append(f"{title} {values[0]:.3f} and {values[1]:.3f}")
+        said.append(f"{title} {' and '.join(f'{value:.3f}' for value in values)}")
     return {
         "agreed": last("teacher", "agreed")["agreed"], "translated": last("teacher", "agreed")["translated"],
         "written": last("writer", "new")["new"], "composed": composed["kept"] - composed["translated"],
@@ -249,12 +250,12 @@ def main() -> None:
     translated = [
         f"| {name} | {figure(it)} | {figure(record['originals'][name])} |" for name, it in record["translated"].items()
     ]
-    manifest, plain = folders.read(folder), sentences()
+    manifest = folders.read(folder)
     card = CARD.format(
         megabytes=record["bytes"] / 1e6, rows="\n".join(rows), slices=slices(held, odds), suite=args.suite,
         thresholds=", ".join(f"`{name}` {manifest.thresholds[name]:.2f}" for name in (*NAMES, "target")),
         translated_rows="\n".join(translated), judging=record["translated"]["type, accuracy"]["n"], runs=args.runs,
-        plain=len(plain), taught=min(PLAIN, len(plain)), patterns=len(all_patterns()),
+        plain=record["plain"], taught=min(PLAIN, record["plain"]), patterns=len(all_patterns()),
         unseen=record["types"]["patterns not seen, right"], typed=record["types"]["sentences"],
         typed_posts=record["types"]["translated"], **facts(args.log), **statements(folder, args.before),
     )  # fmt: skip

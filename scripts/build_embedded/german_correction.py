@@ -1,6 +1,6 @@
 """A small correction at the end of the German network, learnt from plain sentences, on any machine in minutes.
 
-    python german_correction.py --data DIR --texts FILE --built DIR [--write]
+    python german_correction.py --data DIR --texts FILE --built DIR [--share 1.0] [--write]
 
 `correction.py` says how it works. It learns from the sentences of `german_sentences.py`, and to change nothing on other
 texts (`--texts`, one a line, and the German corpora, without their labels). Each quarter of the patterns is judged by a
@@ -75,14 +75,15 @@ def main() -> None:
     for option in ("--data", "--texts", "--built"):
         parser.add_argument(option, type=Path, required=True)
     parser.add_argument("--most", type=int, default=9000, help="how many of the texts to read")
+    parser.add_argument("--share", type=float, default=1.0, help="how much of the plain sentences and texts to read")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
     folder, asked = args.built / "embedded-de", list(NAMES)
     heat, cut = thresholds(folders.read(folder), asked)
-    posts = sentences()
+    posts = sentences(share=args.share)
     gold = np.array([[post.answers[head][0] for head in NAMES.values()] for post in posts])
     plain = (*read(folder, VECTOR, asked, [post.text for post in posts]), gold)
-    others, source = other_texts(args.data, args.texts.read_text("utf-8").split("\n"), args.most)
+    others, source = other_texts(args.data, args.texts.read_text("utf-8").split("\n"), round(args.most * args.share))
     other = read(folder, VECTOR, asked, others)
     rng = np.random.default_rng(0)
     held = rng.random(len(source)) < 0.2

@@ -327,6 +327,7 @@ def main() -> None:
         "translated": ours,
         "originals": english,
         "types": typed,
+        "plain": int((np.load(args.prepared / "posts.npz")["corpus"] == "plain").sum()),
     }
     record |= {"temperatures": dict(manifest.temperatures), "thresholds": dict(manifest.thresholds)}
     (args.out / "figures.json").write_text(json.dumps(record, indent=2))

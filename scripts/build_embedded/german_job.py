@@ -22,6 +22,7 @@ import json
 import re
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -279,14 +280,12 @@ def judge(bench: GermanJob, network: nn.Module, tokens: Tokens) -> dict[str, flo
         if len(rows):
             pick = read(network, tokens, rows)[:, COLUMNS[head]].argmax(1).cpu().numpy()
             found[corpus] = float((pick == bench.label(head, rows)).mean())
-    gahd = bench.gahd[bench.dev[bench.gahd]]
-    for rows, head, gold in (
-        (bench.ours, "hate", "hate.de"),
-        (bench.ours, "sexist", "misogynistic.de"),
-        (gahd, "hate", "hate.de"),
-    ):
-        block = read(network, tokens, rows)[:, COLUMNS[head]].cpu().numpy()
-        found[f"zero {gold} {bench.corpus[rows[0]]}"] = auroc(bench.label(gold, rows), block[:, 1] - block[:, 0])
+    like = {"hate.de": "hate", "misogynistic.de": "sexist"}
+    for rows, asked in ((bench.ours, MEANT), (bench.gahd[bench.dev[bench.gahd]], MEANT[:1])):
+        logits = read(network, tokens, rows).cpu().numpy()
+        for gold in asked:
+            no, yes = logits[:, COLUMNS[like[gold]]].T
+            found[f"zero {gold} {bench.corpus[rows[0]]}"] = auroc(bench.label(gold, rows), yes - no)
     return found
 
 
@@ -382,9 +381,9 @@ def compose(args: argparse.Namespace) -> None:
     # Both kinds are there when time is up, and what judges comes early.
     early = {key for key, rows in jobs.items() if any(bench.dev[i] for i, _ in rows if i >= 0)}
     order = sorted(jobs, key=lambda it: (rng.random() * (0.5 if it in early else 1), it))
-    written = 0
+    written, started = 0, time.monotonic()
     for key in order:
-        if time.monotonic() - bench.started > args.write_seconds:
+        if time.monotonic() - started > args.write_seconds:
             break
         rows = jobs[key]
         for start in range(0, len(rows), args.at_once):
@@ -397,6 +396,10 @@ def compose(args: argparse.Namespace) -> None:
                 written += 1
                 if len(text.split()) > 1 and "\ufffd" not in text and text not in examples_shown:
                     found.setdefault(text, source)
+    if not any(bench.dev[source] for source in found.values() if source >= 0):
+        raise SystemExit(
+            "compose translated no dev post, and these judge type and target. Give it more --write-seconds."
+        )
     np.savez(args.keep / "composed.npz", source=np.array(list(found.values()), dtype=np.int64))
     (args.keep / "composed.txt").write_text("\n".join(found), encoding="utf-8")
     translated = sum(source >= 0 for source in found.values())
@@ -501,10 +504,19 @@ def bridge(args: argparse.Namespace) -> None:
     bench.tell(judge(bench, network, bench.tokens("use")))
 
 
-def cv(args: argparse.Namespace) -> None:
+def each_fold(step: Callable[[argparse.Namespace, str], None]) -> Callable[[argparse.Namespace], None]:
+    """Return a step that does this for every fold of `--folds`."""
+
+    def steps(args: argparse.Namespace) -> None:
+        for label in args.folds.split(","):
+            step(args, label)
+
+    return steps
+
+
+def cv(args: argparse.Namespace, label: str) -> None:
     """Train a teacher without a fold (`all`: with every post); write its opinion of all posts."""
     bench = GermanJob(args.keep, args.name)
-    label = args.folds
     known, held = bench.known(label), bench.held(label)
     network, tokens = teacher(args, "english"), bench.tokens("qwen")
     agreed = agreeing(bench, network, tokens)
@@ -608,14 +620,13 @@ def soft_loss(said: Tensor, wanted: Tensor, heads: list[str] | tuple[str, ...]) 
     return total
 
 
-def distil(args: argparse.Namespace) -> None:
+def distil(args: argparse.Namespace, label: str) -> None:
     """Distil without a fold (`all`: with every post); write the network, and its logits for what was held out."""
     bench = GermanJob(args.keep, args.name)
-    label = args.folds
     known = bench.known(label)
     tokens = bench.tokens("use")
     lengths = tokens.lengths.cpu().numpy()
-    rows, logits, states = opinions(bench, args.teachers.split(","), label)
+    rows, logits, states = opinions(bench, args.of.split(","), label)
     place = torch.full((len(tokens),), -1, device=DEVICE)
     place[torch.from_numpy(rows).to(DEVICE)] = torch.arange(len(rows), device=DEVICE)
     soft = softened(logits)
@@ -696,11 +707,11 @@ def take_trimmed(network: Reader, state: dict[str, Tensor]) -> None:
 
 
 def mean(args: argparse.Namespace) -> None:
-    """Write the mean of the small networks that `--teachers` names, for every fold, packed in parts that travel."""
+    """Write the mean of the small networks that `--of` names, for every fold, packed in parts that travel."""
     bench = GermanJob(args.keep, args.name)
     tokens = bench.tokens("use")
     for label in args.folds.split(","):
-        states = [load_file(args.keep / f"{name}-{label}.safetensors") for name in args.teachers.split(",")]
+        states = [load_file(args.keep / f"{name}-{label}.safetensors") for name in args.of.split(",")]
         state = {key: torch.stack([it[key] for it in states]).mean(0) for key in states[0]}
         network = student(bench, 1, 0.0)
         take_trimmed(network, state)
@@ -752,8 +763,7 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("step", choices=JOBS)
     found.add_argument("--keep", type=Path, required=True)
-    found.add_argument("--to", type=Path, default=Path())
-    for name, value in (("name", ""), ("folds", "all"), ("teachers", "teacher"), ("start", "")):
+    for name, value in (("name", ""), ("folds", "all"), ("of", "teacher"), ("start", "")):
         found.add_argument(f"--{name}", default=value)
     for name, number in (("seed", 1), ("epochs", 3), ("batch", 64), ("rank", 32), ("more", 25_000)):
         found.add_argument(f"--{name}", type=int, default=number)
@@ -771,7 +781,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 JOBS = {"bridge": bridge, "unpack": lambda args: unpack(args.keep), "english": english, "writer": writer}
-JOBS |= {"compose": compose, "gather": gather, "cv": cv, "distil": distil, "total": total, "mean": mean}
+JOBS |= {
+    "compose": compose,
+    "gather": gather,
+    "cv": each_fold(cv),
+    "distil": each_fold(distil),
+    "total": total,
+    "mean": mean,
+}
 
 
 def main() -> None:

@@ -52,8 +52,8 @@ def suite_texts() -> set[str]:
     return {plain_text(case.text) for name in names for case in suite_file.load(name).cases}
 
 
-def sentences(seed: int = 11) -> list[Post]:
-    """Return the posts: each pattern filled at random, each text once."""
+def sentences(seed: int = 11, share: float = 1.0) -> list[Post]:
+    """Return the posts: each pattern filled at random, each text once; of these a share, drawn at random."""
     parts = sections(HERE / "german_sentences.txt")
     lines = (HERE / "german_groups.txt").read_text("utf-8").splitlines()
     groups = [line.split(";") for line in lines if line and not line.startswith("#")]
@@ -80,7 +80,7 @@ def sentences(seed: int = 11) -> list[Post]:
                     misogynistic = -1
                 answers = {"hate.de": [hateful], "misogynistic.de": [misogynistic], "aux.offence": [hateful]}
                 posts.append(Post(text, "plain", "train", answers))
-    return posts
+    return posts if share == 1 else rng.sample(posts, round(len(posts) * share))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #     DATA=corpora WEIGHTS=DIR QWEN=FILE OUT=DIR ./run.sh english     embedded-en and embedded-en-large, a GPU
 #     DATA=corpora USE=DIR WORDS=FILE QWEN=FILE OUT=DIR ./run.sh german     embedded-de, a GPU
 #     OUT=DIR ./run.sh tiny          every English step on made-up posts and tiny encoders, a CPU, under two minutes
+#     OUT=DIR ./run.sh tiny-german   every German step, the same way
 # README.md says what these are.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -47,12 +48,14 @@ english() {
 }
 german() {
     : "${DATA:?the folder of corpora}" "${USE:?the unpacked package}" "${WORDS:?the list of German words}" "${QWEN:?the language model}"
-    once prepare "$P" german.py --data "$DATA" --use "$USE" --words "$WORDS" --qwen "$QWEN" --english "$shipped/embedded-en" --out "$prepared"
+    # shellcheck disable=SC2086  # ANY_MODEL is an option or nothing
+    once prepare "$P" german.py --data "$DATA" --use "$USE" --words "$WORDS" --qwen "$QWEN" --english "$shipped/embedded-en" \
+        --share "${SHARE:-1}" --out "$prepared" ${ANY_MODEL:-}
     KEEP=$prepared ./german.sh | tee -a "$OUT/german.log"
     mkdir -p "$nets"
     for label in 0 1 all; do cat "$prepared/parts/last-$label".npz.* >"$nets/last-$label.npz"; done
     once finish "$P" german_finish.py --name last --nets "$nets" --prepared "$prepared" --data "$DATA" --out "$built"
-    once correction sh -c "$P german_correction.py --data '$DATA' --texts '$prepared/made.txt' --built '$built' --write >'$built/correction.json'"
+    once correction sh -c "$P german_correction.py --data '$DATA' --texts '$prepared/made.txt' --built '$built' --share ${SHARE:-1} --write >'$built/correction.json'"
     once card "$P" german_card.py --built "$built" --before "$shipped/embedded-de" --data "$DATA" --log "$OUT/german.log"
     echo "$built/embedded-de"
 }
@@ -65,5 +68,13 @@ tiny)
     export B0=16 B1=16 B2=64 B3=16 BV=16 S0=4 S1=6 S3=6 EPOCHS=1 SHARE=0.05
     english
     ;;
-*) echo "run.sh english, german or tiny: say which" >&2 && exit 2 ;;
+tiny-german)
+    once tiny "$P" tiny_german.py --out "$OUT/made-up"
+    export DATA=$OUT/made-up/data USE=$OUT/made-up/use WORDS=$OUT/made-up/words.msgpack.gz
+    export QWEN=$OUT/made-up/qwen.gguf ANY_MODEL=--any-model SHARE=0.05
+    export FOLDS=0,1,all TEACHERS=teacher STUDENTS=one AGAIN=four EACH=1 LONGEST=16
+    export B0=16 B1=16 B2=64 B4=16 B5=16 B6=16 S0=3 S1=2 S2=1 S3=10 S4=3 S5=3 S6=3 S7=2
+    german
+    ;;
+*) echo "run.sh english, german, tiny or tiny-german: say which" >&2 && exit 2 ;;
 esac

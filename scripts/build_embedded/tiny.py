@@ -124,13 +124,26 @@ def write_weights(out: Path) -> None:
     names.write_text(json.dumps(table, ensure_ascii=False), "utf-8")
 
 
-def write_language_model(path: Path) -> None:
-    """Write a random language model of two layers that knows single letters, as a GGUF file of plain numbers."""
-    import numpy as np
+def letter_pieces(texts: list[str]) -> tuple[list[str], list[str]]:
+    """Return the tokens of a language model, ASCII letters and what they often form in texts, and how they merge."""
+    from tokenizers import Tokenizer, models, trainers
     from tokenizers.pre_tokenizers import ByteLevel
 
-    letters = sorted(ByteLevel.alphabet())
-    shapes: dict[str, tuple[int, ...]] = {f"{name}.weight": (len(letters), 256) for name in ("token_embd", "output")}
+    letters = [*(chr(code) for code in range(33, 127)), "Ġ", "Ċ"]  # the last two stand for space and new line
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(vocab_size=900, initial_alphabet=letters, show_progress=False)
+    tokenizer.train_from_iterator([text.encode("ascii", "ignore").decode() for text in texts], trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return sorted(model["vocab"], key=model["vocab"].get), [" ".join(pair) for pair in model["merges"]]
+
+
+def write_language_model(path: Path, texts: list[str]) -> None:
+    """Write a random language model of two layers that knows pieces of some texts, as a GGUF file of plain numbers."""
+    import numpy as np
+
+    pieces, merges = letter_pieces(texts)
+    shapes: dict[str, tuple[int, ...]] = {f"{name}.weight": (len(pieces), 256) for name in ("token_embd", "output")}
     shapes |= {"output_norm.weight": (256,)}
     for at in range(2):
         for name, rows in (("attn_q", 256), ("attn_k", 128), ("attn_v", 128)):
@@ -143,8 +156,8 @@ def write_language_model(path: Path) -> None:
         return struct.pack("<Q", len(it.encode())) + it.encode()
 
     head = text("qwen2.attention.layer_norm_rms_epsilon") + struct.pack("<If", 6, 1e-6)
-    head += text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(letters)) + b"".join(map(text, letters))
-    head += text("tokenizer.ggml.merges") + struct.pack("<IIQ", 9, 8, 0)
+    for name, listed in (("tokens", pieces), ("merges", merges)):
+        head += text(f"tokenizer.ggml.{name}") + struct.pack("<IIQ", 9, 8, len(listed)) + b"".join(map(text, listed))
     rng, index, body = np.random.default_rng(0), b"", b""
     for name, shape in shapes.items():
         index += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape[::-1], 0, len(body))
@@ -159,9 +172,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    write_data(args.out / "data", Random(4))
+    rng = Random(4)
+    write_data(args.out / "data", rng)
     write_weights(args.out / "weights")
-    write_language_model(args.out / "qwen.gguf")
+    write_language_model(args.out / "qwen.gguf", [post(rng, bad) for bad in (True, False) for _ in range(100)])
 
 
 if __name__ == "__main__":

