@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from correction import Recipe, corrected, held_out, insert, judged, learn, read, thresholds
 from german import gahd, germeval, gmhp7k
-from german_finish import FIGURES, NAMES, held_posts, interval, nested
+from german_finish import NAMES, held_figures, held_posts
 from german_sentences import EACH, HERE, sections, sentences
 
 from davy.models import folder as folders
@@ -62,11 +62,7 @@ def out_of_fold(args: argparse.Namespace, posts: list, gold: np.ndarray, others:
         for column, name in enumerate(NAMES):
             odds[name][rows] = said[:, column]
     np.savez(args.built / "odds.npz", **odds)
-    found = {}
-    for corpus, name in FIGURES:
-        rows = (held.corpus == corpus) & (held.gold[name] >= 0)
-        found[f"{corpus} {name}"] = interval(held.gold[name][rows], nested(held, odds, name)[1][rows])
-    return found
+    return held_figures(held, odds)
 
 
 def main() -> None:
@@ -96,11 +92,10 @@ def main() -> None:
         judgement = judged(gold[:, column], cut[column], group, plain[1][:, column], after[:, column])
         record[name] = {"unchanged": unchanged} | judgement
     found = {"sentences": len(posts), "patterns": len(np.unique(group)), "questions": record}
-    if (args.built / "fold-0").is_dir():
-        found["out of fold"] = out_of_fold(args, posts, gold, others)
-    print(json.dumps(found, indent=1))
+    found["out of fold"] = out_of_fold(args, posts, gold, others)
     if args.write:
-        print(insert(folder, VECTOR, asked, learn(plain, other, heat, RECIPE)))
+        found["version"] = insert(folder, VECTOR, asked, learn(plain, other, heat, RECIPE))
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

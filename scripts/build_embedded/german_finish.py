@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,10 +24,11 @@ import numpy as np
 import polars as pl
 import torch
 import weights as packing
-from corpora import TARGETS, Post, labelled
+from corpora import TARGETS, TYPES, Post, labelled
 from finish import target_threshold, temperature
 from german import folds, gahd, germeval, gmhp7k
-from german_job import COLUMNS, HEADS, POSITIONS, macro_f1
+from german_bench import COLUMNS, HEADS, POSITIONS
+from german_figures import classes_f1, macro_f1, micro_f1
 from german_nets import Body, Grams, Reader, small
 from tokenizers import Tokenizer
 
@@ -47,6 +49,7 @@ ALSO = ("type", "target")
 WEIGHTS = Path(folders.__file__).parent / "weights"
 SETTINGS = {"max_length": POSITIONS, "truncate": "windows", "prepare": ["calm capitals", "emoji names"]}
 SETTINGS["unsure"] = {name: [0.3333, 0.6667] for name in NAMES}
+LEAST_SLOPE = 0.02
 FIGURES = (("gmhp7k", "hate"), ("gmhp7k", "misogynistic"), ("gahd", "hate"), ("germeval", "offensive"))
 """Which corpus a question is judged on."""
 
@@ -161,13 +164,18 @@ def odds_of(folder: Path, texts: list[str]) -> dict[str, np.ndarray]:
 
 
 def fitted(odds: np.ndarray, gold: np.ndarray) -> tuple[float, float]:
-    """Return slope and shift that make the odds honest: a logistic regression of one feature, by Newton's method."""
+    """Return slope and shift that make the odds honest: a logistic regression of one feature, by Newton's method.
+
+    A slope is never under `LEAST_SLOPE`: odds that say nothing, or the contrary, become the share of yeses.
+    """
     x = np.stack([odds, np.ones(len(odds))], axis=1)
     weight = np.zeros(2)
     for _ in range(50):
         chance = 1 / (1 + np.exp(-x @ weight))
         step = np.linalg.solve((x * (chance * (1 - chance))[:, None]).T @ x, x.T @ (gold - chance))
         weight = weight + step
+    if weight[0] < LEAST_SLOPE:
+        return LEAST_SLOPE, float(np.log(gold.mean() / (1 - gold.mean())) - LEAST_SLOPE * odds.mean())
     return float(weight[0]), float(weight[1])
 
 
@@ -223,8 +231,24 @@ def interval(gold: np.ndarray, pick: np.ndarray) -> dict[str, float]:
     low, high = np.percentile(draws, [2.5, 97.5])
     hit = (pick & (gold == 1)).sum()
     found = {"macro_f1": macro_f1(gold, pick), "low": low, "high": high}
-    found |= {"precision": hit / pick.sum(), "recall": hit / gold.sum(), "f1": 2 * hit / (pick.sum() + gold.sum())}
+    found |= {
+        "precision": hit / max(1, pick.sum()),
+        "recall": hit / gold.sum(),
+        "f1": 2 * hit / (pick.sum() + gold.sum()),
+    }
     return {key: round(float(value), 4) for key, value in found.items()} | {"n": len(gold), "yes": int(gold.sum())}
+
+
+def held_figures(held: Held, odds: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    """Return the figures of each corpus and question, each half by the other's calibration and threshold."""
+    found = {}
+    for corpus, name in FIGURES:
+        chance, picks = nested(held, odds, name)
+        rows = (held.corpus == corpus) & (held.gold[name] >= 0)
+        gold = held.gold[name][rows]
+        error = {"calibration error": round(calibration_error(chance[rows], gold), 4)}
+        found[f"{corpus} {name}"] = interval(gold, picks[rows]) | error
+    return found
 
 
 def translated_posts(args: argparse.Namespace) -> list[Post]:
@@ -258,15 +282,6 @@ def judge_translated(posts: list[Post], folder: Path, texts: list[str]) -> tuple
     return temperature(chances["type"], every, gold), target_threshold(chances["target"], posts), figures
 
 
-def classes_f1(gold: np.ndarray, pick: np.ndarray) -> float:
-    """Return the mean F1 over the classes that occur."""
-    return float(np.mean([micro_f1(gold == k, pick == k) for k in np.unique(gold)]))
-
-
-def micro_f1(gold: np.ndarray, pick: np.ndarray) -> float:
-    return float(2 * (gold & pick).sum() / max(1, gold.sum() + pick.sum()))
-
-
 def spread(every: np.ndarray, measure: Callable[[np.ndarray], float]) -> dict[str, float]:
     """Return a figure with n and the middle 95 % of 1,000 bootstrap samples."""
     rng = np.random.default_rng(11)
@@ -298,14 +313,6 @@ def main() -> None:
     np.savez(args.out / "odds.npz", **odds)
 
     answers = [judged(held, odds, name, np.arange(len(held.half))) for name in NAMES]
-    figures = {}
-    for corpus, name in FIGURES:
-        chance, picks = nested(held, odds, name)
-        rows = (held.corpus == corpus) & (held.gold[name] >= 0)
-        gold = held.gold[name][rows]
-        figures[f"{corpus} {name}"] = interval(gold, picks[rows]) | {
-            "calibration error": round(calibration_error(chance[rows], gold), 4)
-        }
     whole = network(args, "all")
     typed = german_types.teach(whole, COLUMNS["type"], args.prepared)
     manifest = write(args, whole, args.out / "embedded-de", answers)
@@ -323,9 +330,10 @@ def main() -> None:
         "bytes": size,
         "name": args.name,
         "bits": args.bits,
-        "figures": figures,
+        "figures": held_figures(held, odds),
         "translated": ours,
         "originals": english,
+        "types of them": Counter(TYPES[post.answers["type"][0]] for post in posts),
         "types": typed,
         "plain": int((np.load(args.prepared / "posts.npz")["corpus"] == "plain").sum()),
     }

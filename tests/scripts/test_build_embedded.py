@@ -1,5 +1,6 @@
 """The detectors' whole ways, from corpora to card, on made-up posts and tiny encoders; stopped, they go on."""
 
+import json
 import os
 import subprocess
 import sys
@@ -43,6 +44,10 @@ def test_one_command_makes_a_detector_with_its_card_and_goes_on_where_it_stopped
     card = (folder / "card.md").read_text("utf-8")
     assert row in card
     assert log in card, "the card says where the run's figures lie"
+    assert "nan" not in card.split()
+    if name == "embedded-de":
+        judged = json.loads((tmp_path / "built/correction.json").read_text())["out of fold"]["gmhp7k hate"]
+        assert f"{row} {judged['n']} | {judged['macro_f1']:.3f} [" in card, "figures are those after the correction"
 
     weights = (folder / "model.onnx").stat().st_mtime_ns
     (tmp_path / "done" / card_step).unlink()
