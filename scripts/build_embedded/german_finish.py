@@ -30,6 +30,7 @@ from german import folds, gahd, germeval, gmhp7k
 from german_bench import COLUMNS, HEADS, POSITIONS
 from german_figures import classes_f1, macro_f1, micro_f1
 from german_nets import Body, Grams, Reader, small
+from sklearn.linear_model import LogisticRegression
 from tokenizers import Tokenizer
 
 from davy import schemes
@@ -164,19 +165,14 @@ def odds_of(folder: Path, texts: list[str]) -> dict[str, np.ndarray]:
 
 
 def fitted(odds: np.ndarray, gold: np.ndarray) -> tuple[float, float]:
-    """Return slope and shift that make the odds honest: a logistic regression of one feature, by Newton's method.
+    """Return slope and shift that make the odds honest, by a logistic regression of one feature.
 
     A slope is never under `LEAST_SLOPE`: odds that say nothing, or the contrary, become the share of yeses.
     """
-    x = np.stack([odds, np.ones(len(odds))], axis=1)
-    weight = np.zeros(2)
-    for _ in range(50):
-        chance = 1 / (1 + np.exp(-x @ weight))
-        step = np.linalg.solve((x * (chance * (1 - chance))[:, None]).T @ x, x.T @ (gold - chance))
-        weight = weight + step
-    if weight[0] < LEAST_SLOPE:
+    model = LogisticRegression(C=1e6, tol=1e-8).fit(odds[:, None], gold)
+    if model.coef_[0, 0] < LEAST_SLOPE:
         return LEAST_SLOPE, float(np.log(gold.mean() / (1 - gold.mean())) - LEAST_SLOPE * odds.mean())
-    return float(weight[0]), float(weight[1])
+    return float(model.coef_[0, 0]), float(model.intercept_[0])
 
 
 def chances(odds: np.ndarray, yes: Yes) -> np.ndarray:
