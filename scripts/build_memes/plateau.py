@@ -33,6 +33,7 @@ VARIANTS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "low rates": (SLOW, {}),
     "quiet start": (FAST, {"quiet_start": True}),
     "quiet start, low rates": (SLOW, {"quiet_start": True}),
+    "quiet start, low rates, concatenated": (SLOW, {"quiet_start": True, "joined": "concat"}),
 }
 """Training and network fields; both rates of `as it was` are those of the benchmark's table."""
 
