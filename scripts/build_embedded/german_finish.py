@@ -164,6 +164,17 @@ def odds_of(folder: Path, texts: list[str]) -> dict[str, np.ndarray]:
     return found
 
 
+def out_of_fold_odds(args: argparse.Namespace, held: Held) -> dict[str, np.ndarray]:
+    """Write a folder for each of two folds, and return its log odds of the posts that it never saw."""
+    odds = {name: np.zeros(len(held.half)) for name in NAMES}
+    for k in (0, 1):
+        rows = np.flatnonzero(held.half == k)
+        write(args, network(args, str(k)), args.out / f"fold-{k}")
+        for name, column in odds_of(args.out / f"fold-{k}", [held.texts[i] for i in rows]).items():
+            odds[name][rows] = column
+    return odds
+
+
 def fitted(odds: np.ndarray, gold: np.ndarray) -> tuple[float, float]:
     """Return slope and shift that make the odds honest, by a logistic regression of one feature.
 
@@ -300,14 +311,8 @@ def main() -> None:
     args = parser.parse_args()
     args.linear = None
     held = held_posts(args.data)
-    odds = {name: np.zeros(len(held.half)) for name in NAMES}
-    for k in (0, 1):
-        rows = np.flatnonzero(held.half == k)
-        write(args, network(args, str(k)), args.out / f"fold-{k}")
-        for name, column in odds_of(args.out / f"fold-{k}", [held.texts[i] for i in rows]).items():
-            odds[name][rows] = column
+    odds = out_of_fold_odds(args, held)
     np.savez(args.out / "odds.npz", **odds)
-
     answers = [judged(held, odds, name, np.arange(len(held.half))) for name in NAMES]
     whole = network(args, "all")
     typed = german_types.teach(whole, COLUMNS["type"], args.prepared)
