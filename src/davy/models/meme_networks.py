@@ -393,6 +393,7 @@ class ViLBert(MemeNetwork):
     @torch.no_grad()
     def start_quietly(self) -> None:
         """Let the new blocks add nothing, and leave words as large as the text encoder's layer before made them."""
+        block: Any
         for block in (*self.words_look, *self.regions_look, *self.regions):
             for layer in (block.out, block.inner[-1]):
                 layer.weight.zero_()
