@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -60,18 +61,26 @@ def check_whole(bench: Bench) -> None:
 
 
 def label_all(bench: Bench, name: str, seen: list[str]) -> Callable[[], None]:
-    """Return a worker that saves and goes on, in one transaction each, until nothing is left."""
+    """Return a worker that saves and goes on, in one transaction each, until nothing is left.
+
+    An item that another holds in the same moment is passed over, so a person who got none asks again, as people do.
+    """
 
     def run() -> None:
         member = bench.people[name]
-        with bench.store.write() as db:
-            sheet = labelling.next_sheet(db, bench.project, member)
-        while sheet is not None:
+        empty = 0
+        while empty < 20:
             with bench.store.write() as db:
-                found = labelling.open_sheet(db, bench.project, member, sheet.assignment.id)
-                labelling.save(db, found, NO, annotation_id=new_id())
-                seen.append(sheet.item.id)
                 sheet = labelling.next_sheet(db, bench.project, member)
+            while sheet is not None:
+                empty = 0
+                with bench.store.write() as db:
+                    found = labelling.open_sheet(db, bench.project, member, sheet.assignment.id)
+                    labelling.save(db, found, NO, annotation_id=new_id())
+                    seen.append(sheet.item.id)
+                    sheet = labelling.next_sheet(db, bench.project, member)
+            empty += 1
+            time.sleep(0.02)
 
     return run
 
