@@ -77,13 +77,13 @@ def find(pixels: np.ndarray) -> np.ndarray:
     return np.array(found + [WHOLE] * (REGIONS - len(found)), np.float32)
 
 
-def window_features(blocks: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray]:
+def window_features(blocks: list[dict[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Return the whole picture and a grid of three by three as regions, with where they lie."""
     from davy.models.image_features import WHOLE
 
     edges = [(0 / 7, 3 / 7), (2 / 7, 5 / 7), (4 / 7, 7 / 7)]
     boxes = [WHOLE, *((left, top, right, bottom) for top, bottom in edges for left, right in edges)]
-    regions = np.concatenate([np.concatenate([one, nine], axis=1) for one, nine, _ in blocks])
+    regions = np.concatenate([np.concatenate([block["one"], block["nine"]], axis=1) for block in blocks])
     return regions, np.tile(np.array(boxes, np.float32), (len(regions), 1, 1))
 
 
@@ -111,7 +111,7 @@ def compute_features(keep: Path, workers: int, windows: bool = False) -> None:
     network.load_state_dict({name: it.float() if it.is_floating_point() else it for name, it in state.items()})
     encoder = ImageEncoder("efficientnet-lite0", network.eval(), SCALES["efficientnet-lite0"], 1280).to(device).eval()
     blocks = list(encode(pixels, boxes, encoder, device, 128 if device == "cuda" else 8))
-    regions = np.concatenate([regions for *_, regions in blocks])
+    regions = np.concatenate([block["region"] for block in blocks])
     if windows:
         regions, boxes = window_features(blocks)
     np.save(keep / "benchmark-region.npy", regions)

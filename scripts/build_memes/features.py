@@ -1,9 +1,10 @@
 """Compute the features of all pictures once: boxes on the processor's cores, EfficientNet-Lite0 on the GPU.
 
     python features.py --keep DIR
+    OMP_NUM_THREADS=1 python features.py --keep DIR --workers 1 --regions --part benchmark-dev
 
 Reads what prepare.py packed, in DIR; writes `NAME-PART-{one,nine,region,boxes}.npy` beside it: the mean over the grid,
-the grid averaged to 3 × 3, the vectors of ten regions and their boxes.
+the grid averaged to 3 × 3, the vectors of ten regions and their boxes. `--regions` leaves the grid out.
 """
 
 from __future__ import annotations
@@ -71,8 +72,10 @@ def files_of(keep: Path, name: str, part: str) -> list[bytes]:
     return [data[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
-def encode(pixels: np.ndarray, boxes: np.ndarray, encoder, device: str, batch: int):  # type: ignore[no-untyped-def]
-    """Yield the features of one batch after another, as `davy.models.image_features` computes them."""
+def encode(  # type: ignore[no-untyped-def]
+    pixels: np.ndarray, boxes: np.ndarray, encoder, device: str, batch: int, regions_alone: bool = False
+):
+    """Yield the features of one batch after another, by kind, as `davy.models.image_features` computes them."""
     import torch
     from torch.nn import functional
 
@@ -81,21 +84,23 @@ def encode(pixels: np.ndarray, boxes: np.ndarray, encoder, device: str, batch: i
     for start in range(0, len(pixels), batch):
         block = torch.from_numpy(pixels[start : start + batch]).to(device).permute(0, 3, 1, 2).float()
         with torch.inference_mode():
-            small = functional.interpolate(block, (224, 224), mode="bilinear", antialias=True).round().clamp(0, 255)
             large = functional.interpolate(block, (448, 448), mode="bilinear", antialias=True).round().clamp(0, 255)
-            grid, fine = encoder(small), encoder(large)
-            nine = (
-                functional.adaptive_avg_pool2d(grid.transpose(1, 2).unflatten(2, (7, 7)), 3).flatten(2).transpose(1, 2)
-            )
             weights = torch.from_numpy(box_weights(boxes[start : start + batch], 14)).to(device)
-            regions = weights @ fine.half().float()
-        yield tuple(it.half().cpu().numpy() for it in (grid.mean(1, keepdim=True), nine, regions))
+            found = {"region": weights @ encoder(large).half().float()}
+            if not regions_alone:
+                small = functional.interpolate(block, (224, 224), mode="bilinear", antialias=True).round().clamp(0, 255)
+                grid = encoder(small)
+                cells = functional.adaptive_avg_pool2d(grid.transpose(1, 2).unflatten(2, (7, 7)), 3)
+                found |= {"one": grid.mean(1, keepdim=True), "nine": cells.flatten(2).transpose(1, 2)}
+        yield {kind: each.half().cpu().numpy() for kind, each in found.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--regions", action="store_true", help="regions alone, for the rows that look at no grid")
+    parser.add_argument("--part", action="append", help="some of the parts, such as benchmark-dev; all without")
     args = parser.parse_args()
     import torch
 
@@ -115,13 +120,13 @@ def main() -> None:
     with pool:
         for name, part in PARTS:
             target = args.keep / f"{name}-{part}"
-            if Path(f"{target}-boxes.npy").exists():
+            if Path(f"{target}-boxes.npy").exists() or target.name not in (args.part or [target.name]):
                 continue
             looked = list(pool.map(look_at, files_of(args.keep, name, part), chunksize=32))
             pixels, boxes = np.stack([it[0] for it in looked]), np.stack([it[1] for it in looked])
-            blocks = list(encode(pixels, boxes, encoder, device, 128 if device == "cuda" else 8))
-            for kind, arrays in zip(("one", "nine", "region"), zip(*blocks, strict=True), strict=True):
-                np.save(f"{target}-{kind}.npy", np.concatenate(arrays))
+            blocks = list(encode(pixels, boxes, encoder, device, 128 if device == "cuda" else 8, args.regions))
+            for kind in blocks[0]:
+                np.save(f"{target}-{kind}.npy", np.concatenate([block[kind] for block in blocks]))
             np.save(f"{target}-boxes.npy", boxes)
             print(f"{name} {part}: {len(pixels)} pictures, {time.time() - began:.0f} s, "
                   f"{len(np.unique(boxes.round(3).reshape(-1, 4), axis=0))} different boxes", flush=True)  # fmt: skip

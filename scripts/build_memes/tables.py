@@ -1,6 +1,6 @@
 """Write the tables and the picture of docs/detectors/memes.md from what collect.py gathered.
 
-    python tables.py --results results.jsonl --benchmark DIR --harmeme DIR --pairs pairs.csv --picture FILE.svg
+    python tables.py --results FILE [--results LATER] --benchmark DIR --harmeme DIR --pairs pairs.csv --picture FILE.svg
 
 Figures are means over three seeds with their standard deviation; intervals in brackets are over memes (2,000 resamples,
 the same for all seeds). `pairs.csv` names memes of HarMeme's val that have a near copy in train, as for choose.py.
@@ -106,7 +106,8 @@ def draw_seeds(runs: dict[str, Runs]) -> Plot:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("results", "benchmark", "harmeme", "pairs", "picture"):
+    parser.add_argument("--results", type=Path, action="append", required=True)
+    for name in ("benchmark", "harmeme", "pairs", "picture"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     args = parser.parse_args()
     found: dict[str, Runs] = {}

@@ -99,7 +99,7 @@ def test_rows_that_were_trained_elsewhere_come_from_a_file(folder, capsys):
     results.write_text("\n".join(map(json.dumps, [line, *others])))
     ids = {"valid-id": ["train0", "train3"], "test-id": [f"test{i}" for i in range(8)]}
     np.savez(folder / "t.npz", **ids, **{"test-text-0": np.linspace(-1, 1, 8)})
-    (found,), labels = read_results(results, load_memes(folder))
+    (found,), labels = read_results([results], load_memes(folder))
     assert (found.seed, list(found.logits)) == (0, ["test"])
     assert labels["dev"].tolist() == [0, 1], "the memes that were measured, here of train"
     command = ["reproduce", "memes", "--data", str(folder), "--results", str(results), "--json"]
@@ -110,10 +110,35 @@ def test_rows_that_were_trained_elsewhere_come_from_a_file(folder, capsys):
     assert line["ours"]["low"] is not None
     np.savez(folder / "t.npz", **{"test-id": ["other"], "test-text-0": np.zeros(1)})
     with pytest.raises(UserError, match="has answers to other"):
-        read_results(results, load_memes(folder))
+        read_results([results], load_memes(folder))
     results.write_text("{}\n")
     with pytest.raises(UserError, match="is no result of a row"):
-        read_results(results, load_memes(folder))
+        read_results([results], load_memes(folder))
+
+
+def test_of_a_row_that_several_files_have_the_last_one_counts(folder):
+    def write(name, *rows, seeds=2, dev="train0"):
+        lines = [
+            {"row": row, "seed": seed, "data": "hateful-memes", "predictions": f"{name}.npz",
+             "valid": {"auroc": 0.7, "accuracy": 0.6}, "test": {"auroc": 0.5 + seed / 10, "accuracy": 0.5}}
+            for row in rows for seed in range(seeds)
+        ]  # fmt: skip
+        np.savez(folder / f"{name}.npz", **{"valid-id": [dev], "test-id": [f"test{i}" for i in range(8)]})
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        return folder / f"{name}.jsonl"
+
+    memes = load_memes(folder)
+    first, second = write("first", "text", "vilbert", seeds=3), write("second", "vilbert")
+    runs, _ = read_results([first, second], memes)
+    assert [(run.row, run.seed) for run in runs] == [
+        ("text", 0),
+        ("text", 1),
+        ("text", 2),
+        ("vilbert", 0),
+        ("vilbert", 1),
+    ]
+    with pytest.raises(UserError, match="other memes of dev"):
+        read_results([first, write("third", "vilbert", dev="train1")], memes)
 
 
 def test_a_row_that_can_not_run_says_why_and_the_others_stay(folder, tmp_path, monkeypatch):

@@ -9,14 +9,10 @@ from PIL import Image
 from davy.core.errors import UserError
 from davy.image.picture import Picture
 from davy.models.image_features import (
-    RegionFeatures,
     box_weights,
     grid_features,
     pixel_array,
-    pooled_features,
-    read_regions,
     region_features,
-    write_regions,
 )
 
 torch = pytest.importorskip("torch")
@@ -112,12 +108,11 @@ def test_weights_of_another_network_are_refused_in_one_line(tmp_path):
     assert sum(value.numel() for value in ResNet50().parameters()) == 25_583_592  # Keras' count, without moving means
 
 
-def test_a_grid_has_a_vector_a_cell_and_its_mean_is_the_pooled_vector(lite0):
+def test_a_grid_has_a_vector_a_cell(lite0):
     pictures = [picture(seed) for seed in range(3)]
     grid = grid_features(lite0, pictures)
     assert grid.shape == (3, 49, 1280)
     assert grid.dtype == np.float16
-    assert np.allclose(grid.astype(np.float32).mean(1), pooled_features(lite0, iter(pictures)), atol=1e-3)
     assert grid_features(lite0, []).shape[0] == 0
 
 
@@ -160,7 +155,7 @@ def test_a_box_takes_each_cell_by_the_part_that_it_covers():
     assert np.allclose(box_weights(np.array([[0, 0.25, 0.75, 1]]), 2), [[2 / 9, 1 / 9, 4 / 9, 2 / 9]])
 
 
-def test_regions_are_the_picture_and_its_boxes_and_can_be_read_back(lite0, tmp_path):
+def test_regions_are_the_picture_and_its_boxes(lite0):
     pytest.importorskip("cv2")
     from davy.models.object_boxes import ObjectDetector, coco_labels
 
@@ -169,22 +164,3 @@ def test_regions_are_the_picture_and_its_boxes_and_can_be_read_back(lite0, tmp_p
     assert regions.features.shape == (2, 4, 1280)
     assert regions.boxes[:, 0].tolist() == [[0, 0, 1, 1]] * 2
     assert {label for row in regions.labels for label in row} <= {"", *coco_labels().values()}
-    write_regions(tmp_path / "r.npz", regions)
-    back = read_regions(tmp_path / "r.npz", ["b", "a"])
-    assert np.array_equal(back.features, regions.features[::-1])
-    assert back.labels == regions.labels[::-1]
-    with pytest.raises(UserError, match="no features of 1 memes, such as 'c'"):
-        read_regions(tmp_path / "r.npz", ["a", "c"])
-
-
-def test_a_file_of_features_with_wrong_shapes_or_pickles_is_refused(tmp_path):
-    path = tmp_path / "r.npz"
-    write_regions(path, RegionFeatures(("a",), np.zeros((1, 3, 8)), np.zeros((1, 2, 4))))
-    with pytest.raises(UserError, match="must be"):
-        read_regions(path)
-    np.savez(path, id=np.array(["a"], dtype=object), features=np.zeros((1, 1, 1)), boxes=np.zeros((1, 1, 4)))
-    with pytest.raises(UserError, match="does not hold region features"):
-        read_regions(path)
-    path.write_bytes(b"no archive")
-    with pytest.raises(UserError):
-        read_regions(path)

@@ -82,12 +82,12 @@ def reproduce_memes(
     seeds: int = 3,
     changes: Mapping[str, str] | None = None,
     captions: Path | None = None,
-    results: Path | None = None,
+    results: Sequence[Path] = (),
     fresh: bool = False,
     bootstrap: Bootstrap | None = None,
     reporter: Reporter = SILENT,
 ) -> Reproduction:
-    """Return Table 1 beside ours. `rows` are those to run, all without; `results` has rows that ran elsewhere.
+    """Return Table 1 beside ours. `rows` are those to run, all without; `results` have rows that ran elsewhere.
 
     `captions` is a folder of captioned pictures, for the rows with multimodal pre-training; without it the memes' own.
     """
@@ -98,15 +98,15 @@ def reproduce_memes(
     task = MeasuredMemes(
         memes.name, memes.data_hash, {part: _labels(memes, part) for part in ("dev", "test")}, dict(memes.names)
     )
-    if results is not None:
+    if results:
         runs, labels = read_results(results, memes)
         task = replace(task, labels={**task.labels, **labels})
-        told = (f"Rows were trained before: {results.name}.",)
+        notes = (f"Rows were trained before: {', '.join(map(str, results))}.",)
         size_of = {part: runs[0].figures[part].get("n") for part in task.labels}
         # A part that was cut otherwise than here, such as the tenth of train, has other memes.
         kept = {part: each for part, each in task.labels.items() if size_of[part] in (None, len(each))}
         task = replace(task, labels=kept)
-        return table_1(task, runs, _absent(runs), notes=told, bootstrap=bootstrap)
+        return table_1(task, runs, _absent(runs), notes=notes, bootstrap=bootstrap)
     captioned = load_memes(captions) if captions is not None else None
     lab = _Rows(memes, size, changes or {}, captioned, fresh, reporter)
     missing: dict[str, str] = {}
@@ -126,13 +126,26 @@ def reproduce_memes(
     return table_1(task, runs, missing, ran=_ran(size, changes or {}), bootstrap=bootstrap)
 
 
-def read_results(path: Path, memes: MemeParts) -> tuple[list[MemeRun], dict[str, np.ndarray]]:
-    """Return the runs of a file of results for this data, and the labels of the memes that they were measured on.
+def read_results(paths: Sequence[Path], memes: MemeParts) -> tuple[list[MemeRun], dict[str, np.ndarray]]:
+    """Return the runs of files of results for this data, and the labels of the memes that they were measured on.
 
-    The file has a JSON object a line. It may name an `.npz` beside it, with logits as `valid-ROW-SEED` and
-    `test-ROW-SEED` and ids as `valid-id` and `test-id`: the dev part there need not be the one that is cut here.
-    Lines of other data and those that a search did not choose are left out.
+    Of a row that several files have, the last one counts. A file has a JSON object a line. It may name an `.npz` beside
+    it, with logits as `valid-ROW-SEED` and `test-ROW-SEED` and ids as `valid-id` and `test-id`: the dev part there need
+    not be the one that is cut here. Lines of other data and those that a search did not choose are left out.
     """
+    by_row: dict[str, list[MemeRun]] = {}
+    labels: dict[str, np.ndarray] = {}
+    for path in paths:
+        runs, of_file = _read_file_of_results(path, memes)
+        for part, each in of_file.items():
+            if part in labels and not np.array_equal(labels[part], each):
+                raise UserError(f"{path} measured other memes of {part} than the file before it. Read them one by one.")
+        labels |= of_file
+        by_row |= {row: [run for run in runs if run.row == row] for row in {run.row for run in runs}}
+    return [run for row in ROWS for run in by_row.get(row, ())], labels
+
+
+def _read_file_of_results(path: Path, memes: MemeParts) -> tuple[list[MemeRun], dict[str, np.ndarray]]:
     files: dict[str, tuple[dict[str, np.ndarray], dict[str, np.ndarray]]] = {}
     runs = []
     labels: dict[str, np.ndarray] = {}
@@ -141,11 +154,11 @@ def read_results(path: Path, memes: MemeParts) -> tuple[list[MemeRun], dict[str,
         if record and record["data"] in (memes.name, memes.data_hash) and record.get("chosen", True):
             name = Path(str(record.get("predictions", ""))).name
             if name not in files:
-                files[name] = _kept(path.parent / name, memes)
+                files[name] = _saved_logits(path.parent / name, memes)
             arrays, of_file = files[name]
             labels |= of_file
             stem = f"{record['row']}-{record['seed']}"
-            logits = {part: arrays[f"{said}-{stem}"] for part, said in KEPT.items() if f"{said}-{stem}" in arrays}
+            logits = {part: arrays[f"{prefix}-{stem}"] for part, prefix in KEPT.items() if f"{prefix}-{stem}" in arrays}
             figures = {"dev": record["valid"], "test": record["test"]}
             runs.append(MemeRun(record["row"], int(record["seed"]), figures, logits))
     if not runs:
@@ -153,7 +166,7 @@ def read_results(path: Path, memes: MemeParts) -> tuple[list[MemeRun], dict[str,
     return runs, labels
 
 
-def _kept(path: Path, memes: MemeParts) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def _saved_logits(path: Path, memes: MemeParts) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the logits of an `.npz` by name, and by part the labels of its memes; nothing where it is not there."""
     if path.suffix != ".npz" or not path.is_file():
         return {}, {}
@@ -161,8 +174,8 @@ def _kept(path: Path, memes: MemeParts) -> tuple[dict[str, np.ndarray], dict[str
         kept = {name: arrays[name] for name in arrays.files}
     known = {name: yes for part in memes.parts.values() for name, yes in part.select("id", "yes").iter_rows()}
     labels = {}
-    for part, said in KEPT.items():
-        ids = [str(name) for name in kept.pop(f"{said}-id", ())]
+    for part, prefix in KEPT.items():
+        ids = [str(name) for name in kept.pop(f"{prefix}-id", ())]
         strange = next((name for name in ids if name not in known), None)
         if strange is not None:
             raise UserError(f"{path} has answers to {strange}, which {memes.folder} has no label of. Name its memes.")
@@ -202,8 +215,8 @@ def _labels(memes: MemeParts, part: str) -> np.ndarray:
 
 
 def _absent(runs: Sequence[MemeRun]) -> dict[str, str]:
-    there = {run.row for run in runs}
-    return {row: "it is not in the file of results" for row in ROWS if row not in there}
+    measured = {run.row for run in runs}
+    return {row: "it is not in the file of results" for row in ROWS if row not in measured}
 
 
 def _ran(size: str, changes: Mapping[str, str]) -> str:

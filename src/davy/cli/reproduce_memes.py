@@ -34,7 +34,8 @@ def memes(
         typer.Option(metavar="DIR2", help="Captioned pictures for ViLBERT CC and Visual BERT COCO; else DIR's own."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(metavar="F", help="Rows that were trained elsewhere: a .jsonl of results.")
+        list[Path] | None,
+        typer.Option(metavar="F", help="Rows that were trained elsewhere, a .jsonl; of several, the last counts."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the table here, as a page and as data.")
@@ -66,7 +67,7 @@ def memes(
             seeds=seeds,
             changes=parse_changes(set_ or ()),
             captions=captions,
-            results=results,
+            results=results or (),
             fresh=fresh,
             bootstrap=Bootstrap(resamples),
             reporter=reporter,

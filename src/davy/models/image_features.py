@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from davy.core.errors import UserError
-from davy.files.arrays import open_arrays
-from davy.files.atomic import atomic_path
 from davy.image.picture import Picture, on_white
 
 if TYPE_CHECKING:
@@ -59,12 +56,6 @@ def grid_features(encoder: ImageEncoder, pictures: Iterable[Picture], *, device:
     """Return (n, cells, d) float16; the mean over cells is the pooled vector."""
     grids = list(_grids(encoder, pictures, encoder.side, device))
     return np.concatenate(grids) if grids else np.zeros((0, 0, encoder.width), np.float16)
-
-
-def pooled_features(encoder: ImageEncoder, pictures: Iterable[Picture], *, device: str = "cpu") -> np.ndarray:
-    """Return (n, d) float32, the mean over cells, without keeping the grids."""
-    means = [grid.astype(np.float32).mean(1) for grid in _grids(encoder, pictures, encoder.side, device)]
-    return np.concatenate(means) if means else np.zeros((0, encoder.width), np.float32)
 
 
 def region_features(
@@ -110,37 +101,6 @@ def box_weights(boxes: np.ndarray, cells: int) -> np.ndarray:
     cover = overlap(1)[..., :, None] * overlap(0)[..., None, :]
     flat = cover.reshape(*boxes.shape[:-1], cells * cells)
     return np.asarray(flat / np.maximum(flat.sum(-1, keepdims=True), 1e-9), np.float32)
-
-
-def write_regions(path: Path, regions: RegionFeatures) -> None:
-    """Write regions as `.npz`: `id`, `features`, `boxes`, and `labels` and `scores` where they are known."""
-    arrays: dict[str, Any] = {"id": np.array(regions.ids), "features": regions.features, "boxes": regions.boxes}
-    if regions.scores is not None:
-        arrays |= {"labels": np.array(regions.labels), "scores": regions.scores}
-    with atomic_path(path) as hidden, hidden.open("wb") as file:
-        np.savez(file, **arrays)
-
-
-def read_regions(path: Path, ids: Sequence[str] | None = None) -> RegionFeatures:
-    """Return the regions in an `.npz`, in the order of `ids` where they are given; one that is missing is an error."""
-    with open_arrays(path, "region features (id, features, boxes)") as arrays:
-        names = tuple(str(name) for name in arrays["id"])
-        features, boxes = arrays["features"], arrays["boxes"]
-        labels = arrays.get("labels")
-        scores = arrays.get("scores")
-    if features.ndim != 3 or boxes.shape != (*features.shape[:2], 4) or len(names) != len(features):
-        raise UserError(
-            f"{path}: features have the shape {features.shape} and boxes {boxes.shape} for {len(names)} ids. "
-            "Features must be (n, k, d) and boxes (n, k, 4)."
-        )
-    place = {name: row for row, name in enumerate(names)}
-    missing = [name for name in ids or () if name not in place]
-    if missing:
-        raise UserError(f"{path} has no features of {len(missing)} memes, such as {missing[0]!r}.")
-    wanted = tuple(ids) if ids is not None else names
-    rows = [place[name] for name in wanted]
-    kept = () if labels is None else tuple(tuple(str(label) for label in labels[row]) for row in rows)
-    return RegionFeatures(wanted, features[rows], boxes[rows], kept, None if scores is None else scores[rows])
 
 
 def _grids(encoder: ImageEncoder, pictures: Iterable[Picture], side: int, device: str) -> Iterator[np.ndarray]:

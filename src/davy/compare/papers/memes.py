@@ -80,7 +80,7 @@ def table_1(
                              note="" if metric else missing.get(row, ""), ran=ran if metric else "")
                 )  # fmt: skip
     seeds = sorted({run.seed for run in runs})
-    told = (
+    all_notes = (
         f"Ours are on {task.name}: validation is {task.splits['dev']} ({_n(task, 'dev', runs)}), test is "
         f"{task.splits['test']} ({_n(task, 'test', runs)}).",
         f"Seeds: {', '.join(map(str, seeds)) or 'none'}; mean ± standard deviation.",
@@ -92,7 +92,9 @@ def table_1(
     title = f"Hateful Memes, Table 1: the paper's rows, ours trained on {task.name}"
     layout = tuple(_layout(heading, rows, of_row, paper, missing) for heading, rows in HEADINGS.items())
     first = seeds[0] if seeds else 0
-    return Reproduction("memes", title, paper.source, tuple(lines), task.data, first, told, paper.digits, layout=layout)
+    return Reproduction(
+        "memes", title, paper.source, tuple(lines), task.data, first, all_notes, paper.digits, layout=layout
+    )
 
 
 def mean_figure(
