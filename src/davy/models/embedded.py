@@ -23,7 +23,7 @@ from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models.baselines import content_hash
 from davy.models.cascade_screen import as_cascade
 from davy.models.folder import MANIFEST
-from davy.models.learnt_rows import learnt_by_any
+from davy.models.learnt_rows import calibrated_by_any, learnt_by_any
 from davy.models.model_name import ModelName
 from davy.models.second_opinion import LazyScorer, SecondOpinion
 
@@ -42,7 +42,7 @@ PACKAGES: Mapping[str, str] = {LARGE: "davy_large", LOOKS: "davy_memes"}
 SURE = 0.3
 """Of 5,733 short German posts 97.1 % are routed right from here on, 95.9 % from one half on; of English ones 99.5 %."""
 _ADDRESSES = re.compile(r"@\w+|https?://\S+|\[(?:USER|URL)\]")
-ROUTING = 2
+ROUTING = 3
 """Goes up whenever posts are routed in another way: the same text could then score differently."""
 UNKNOWN = "und"
 DIALECTS: Mapping[str, str] = {"als": "de", "bar": "de", "nds": "de", "ksh": "de", "gsw": "de", "sco": "en"}
@@ -91,6 +91,7 @@ class LanguageRouter:
             images=any(one.images for one in each),
             data_hash=self._data_hash(),
             learnt=learnt_by_any(self.scorers.values()),
+            calibrated=calibrated_by_any(self.scorers.values()),
             languages=tuple(self.scorers),
             one_by_one=self._one_by_one if any(one.one_by_one for one in each) else None,
             refuses_languages=True,
@@ -119,7 +120,7 @@ class LanguageRouter:
         read = np.ones(len(posts), dtype=bool)
         thresholds = {name: np.full(len(posts), 0.5) for name in questions}
         unsure: dict[str, Array] = {}
-        cascaded = False
+        cascaded = any(scorer.abilities.cascaded for scorer in self.scorers.values())  # whoever of them is asked
         for lang, scorer in self.scorers.items():
             if scorer.abilities.abstains:
                 unsure |= {q.name: np.zeros(len(posts), dtype=bool) for q in scorer.questions if q.name not in unsure}
@@ -127,7 +128,6 @@ class LanguageRouter:
             if not len(rows):
                 continue
             part = scorer.score(posts[rows])
-            cascaded = cascaded or part.read is not None
             read[rows] = True if part.read is None else part.read
             for question in part.questions:
                 blocks[question.name][rows] = _in_order(questions[question.name], question, part)
@@ -160,9 +160,10 @@ class LanguageRouter:
 
 
 def _language_code(given: str | None) -> str:
-    """Return a given language as its code; nothing where it is none that a person speaks (`und`, Twitter's `qme`)."""
+    """Return a given language as its code; nothing where it is no code (`English`) or nobody's (`und`, `qme`)."""
     code = str(given or "").strip().lower().replace("_", "-").split("-")[0]
-    return "" if code in NO_LANGUAGE or (code.startswith("q") and len(code) == 3) else code
+    nobodys = code in NO_LANGUAGE or (code.startswith("q") and len(code) == 3)
+    return "" if nobodys or len(code) not in (2, 3) else code
 
 
 def as_one_by_one(scorer: Scorer, threads: int | None = None) -> Scorer:
@@ -229,17 +230,20 @@ def detect_languages(texts: list[str]) -> list[str]:
     if not texts:
         return []
     from davy.text.language import detect_many, has_other_script, is_surely_foreign
+    from davy.text.short_language import is_short, load_short_language_model, words_of
 
-    words = [_ADDRESSES.sub(" ", text) for text in texts]
+    plain = [_ADDRESSES.sub(" ", text) for text in texts]
     found = []
-    for text, (detected, probability) in zip(words, detect_many(words), strict=True):
+    for text, (detected, probability) in zip(plain, detect_many(plain), strict=True):
         lang = DIALECTS.get(detected, detected)
         if has_other_script(text):
             found.append(UNKNOWN if lang in ROUTES else lang)
-        elif lang in ROUTES:
-            found.append(lang if probability >= SURE else "")
+        elif lang not in ROUTES and is_surely_foreign(text, probability):
+            found.append(lang)
+        elif is_short(words := words_of(text)):
+            found.append(load_short_language_model().language(words))
         else:
-            found.append(lang if is_surely_foreign(text, probability) else "")
+            found.append(lang if lang in ROUTES and probability >= SURE else "")
     return found
 
 
@@ -257,9 +261,9 @@ def _absent(name: str) -> UserError:
             status=503,
         )
     held = shipped_names()
-    there = f"It holds {', '.join(held)}." if held else "It holds no embedded detector yet."
+    held_note = f"It holds {', '.join(held)}." if held else "It holds no embedded detector yet."
     return UserError(
-        f"The weights of {name!r} are not in this installation. {there} "
+        f"The weights of {name!r} are not in this installation. {held_note} "
         "Name another model: a folder, hf:ORG/NAME, perspective, openai, url:…, keywords:FILE, majority or uniform.",
         status=503,
     )

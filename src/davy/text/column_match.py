@@ -41,7 +41,7 @@ class ColumnMatcher:
     def __len__(self) -> int:
         return len(self.patterns)
 
-    def found(self, texts: pl.Series) -> pl.Series:
+    def contains_any(self, texts: pl.Series) -> pl.Series:
         """Return whether each text holds one of the words; null texts do not."""
         import polars as pl
 

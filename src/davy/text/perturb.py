@@ -23,7 +23,6 @@ VOWEL_EMOJI: tuple[str, ...] = ("🌟", "❤️")
 SHARE = 0.3
 """How many of the words that can change do, one at least."""
 
-_TOKEN = re.compile(r"\S+")
 _KEEP = re.compile(r"(?:https?://|www\.|[@#])\S*", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
 _VOWEL = re.compile(r"[aeiouäöü]", re.IGNORECASE)
