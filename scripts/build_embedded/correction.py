@@ -36,7 +36,8 @@ class Recipe:
     """How a correction learns; `calm` is how much it counts that other texts stay as they are.
 
     What stays is their answer (cross entropy) or, with `keeps_odds`, their log odds (squares): that holds still, too,
-    what the network is sure of. With `rate_falls` the learning rate goes down to nothing.
+    what the network is sure of. With `rate_falls` the learning rate goes down to nothing. Each step has 256 other texts
+    and so many `sentences`.
     """
 
     epochs: int = 6
@@ -44,6 +45,7 @@ class Recipe:
     calm: float = 4.0
     keeps_odds: bool = False
     rate_falls: bool = False
+    sentences: int = 128
 
 
 def read(folder: Path, vector: str, questions: Sequence[str], texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -84,23 +86,30 @@ class Correction(nn.Module):
 
 
 def learn(plain: tuple, other: tuple, temperatures: torch.Tensor, recipe: Recipe) -> Correction:
-    """Return a correction that knows plain sentences (vectors, odds, gold) and leaves others (vectors, odds) alone."""
+    """Return a correction that knows plain sentences and leaves others alone.
+
+    `plain` are vectors, odds and gold, and may go on with how much each answer counts and how often each sentence is
+    drawn; `other` are vectors and odds, and may go on with how much each answer is held.
+    """
     correction = Correction(other[0], len(temperatures))
     optimizer = torch.optim.AdamW(correction.parameters(), lr=recipe.rate, weight_decay=0.05)
-    vectors, odds, gold = (torch.tensor(np.asarray(it, np.float32)) for it in plain)
-    others, before = (torch.tensor(it) for it in other)
+    vectors, odds, gold, *more = (torch.tensor(np.asarray(it, np.float32)) for it in plain)
+    counts, drawn = more or (torch.ones_like(gold), None)
+    others, before, *rest = (torch.tensor(it) for it in other)
+    hold = rest[0] if rest else torch.ones_like(before)
     kept = torch.sigmoid(before / temperatures)
     for epoch in range(recipe.epochs):
         order = torch.randperm(len(others))
         for start in range(0, len(others), 256):
             left = 1 - (epoch + start / len(others)) / recipe.epochs
             optimizer.param_groups[0]["lr"] = recipe.rate * (left if recipe.rate_falls else 1)
-            rows, some = order[start : start + 256], torch.randint(0, len(vectors), (128,))
+            rows = order[start : start + 256]
+            some = _draw(len(vectors), drawn, recipe.sentences)
             said = (odds[some] + correction(vectors[some])) / temperatures
-            each = F.binary_cross_entropy_with_logits(said, gold[some].clamp(min=0), reduction="none")
+            each = F.binary_cross_entropy_with_logits(said, gold[some].clamp(min=0), reduction="none") * counts[some]
             moved = correction(others[rows])
             if recipe.keeps_odds:
-                unrest = ((moved / temperatures) ** 2).mean()
+                unrest = (hold[rows] * (moved / temperatures) ** 2).mean()
             else:
                 unrest = F.binary_cross_entropy_with_logits((before[rows] + moved) / temperatures, kept[rows])
             loss = (each * (gold[some] >= 0)).mean() + recipe.calm * unrest
@@ -108,6 +117,13 @@ def learn(plain: tuple, other: tuple, temperatures: torch.Tensor, recipe: Recipe
             loss.backward()
             optimizer.step()
     return correction.eval()
+
+
+def _draw(n: int, weights: torch.Tensor | None, size: int) -> torch.Tensor:
+    """Return places of sentences at random, each alike or by weight."""
+    if weights is None:
+        return torch.randint(0, n, (size,))
+    return torch.multinomial(weights, size, replacement=True)
 
 
 @torch.no_grad()

@@ -1,8 +1,9 @@
-"""Plain English sentences with labels, grown from the patterns of `english_sentences.txt`.
+"""Plain English sentences with labels, grown from the patterns of `english_sentences.txt` and `english_insults.txt`.
 
 Patterns in, posts of the corpus `plain` out, the same for the same seed; a post's key is its pattern. They show what
-corpora rarely do: groups of people in harmless sentences, and a hateful sentence beside its negation. A pattern that a
-suite of ours has is refused, and a sentence that is a suite's case is left out, so that suites still judge.
+corpora rarely do: groups of people in harmless sentences, a hateful sentence beside its negation, and insults and
+threats against one person beside sentences of the same form that hurt nobody. A pattern that a suite of ours has is
+refused, and a sentence that is a suite's case is left out, so that suites still judge.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from german_sentences import plain_text, sections
 
 HERE = Path(__file__).parent
 EACH = {"0": 40, "0 offensive": 20, "1": 40, "1 women": 20}
-"""How often a pattern is filled."""
+"""How often a pattern about groups is filled."""
+EACH_PERSON = {"insult": 30, "threat": 30, "harmless": 30}
+"""How often a pattern about one person is filled; insults and threats are offensive, and no more than that."""
+LOWER_CASE = 0.3
+"""So many of the sentences about one person are in lower case, as people type them."""
 ALIKE = 0.75
 """Two patterns are one where so much of their words is the same, in the same order."""
 
@@ -39,9 +44,9 @@ def groups() -> list[Group]:
 
 
 def patterns() -> dict[str, list[str]]:
-    """Return the patterns by heading."""
-    parts = sections(HERE / "english_sentences.txt")
-    return {heading: parts[heading] for heading in EACH}
+    """Return the patterns of both files by heading."""
+    parts = sections(HERE / "english_sentences.txt") | sections(HERE / "english_insults.txt")
+    return {heading: parts[heading] for heading in (*EACH, *EACH_PERSON)}
 
 
 def skeleton(text: str, names: re.Pattern[str]) -> list[str]:
@@ -80,27 +85,32 @@ def taken_patterns(lines: list[str]) -> list[tuple[str, str]]:
     return found
 
 
-def fill(pattern: str, group: Group, other: Group, parts: dict[str, list[str]], rng: Random) -> str:
-    """Return a sentence of a pattern."""
-    text = pattern.replace("{A}", group.many).replace("{S}", group.one).replace("{B}", other.many)
-    for slot in "WPTE":
+def fill_slots(text: str, parts: dict[str, list[str]], rng: Random) -> str:
+    """Return a sentence of a pattern: each slot, a heading of one letter, is filled with one of its lines."""
+    for slot in filter(str.isalpha, (heading for heading in parts if len(heading) == 1)):
         while f"{{{slot}}}" in text:
             text = text.replace(f"{{{slot}}}", rng.choice(parts[slot]), 1)
-    text = re.sub(r"\b([Aa]) (?=[aeioAEIO]|un(?!i))", r"\1n ", text)
+    text = re.sub(r"\b([Aa]) (?=[aeioAEIO]|ug|un(?!i))", r"\1n ", text)
     return text[0].upper() + text[1:]
 
 
 def sentences(seed: int = 11) -> list[Post]:
-    """Return the posts: each pattern filled at random, each text once."""
-    parts, every = sections(HERE / "english_sentences.txt"), groups()
+    """Return the posts about groups and those about one person: patterns filled at random, each text once."""
+    rng, known = Random(seed), set(suite_skeletons()[0])
+    return group_sentences(rng, known) + person_sentences(rng, known)
+
+
+def group_sentences(rng: Random, known: set[str]) -> list[Post]:
+    """Return the posts of `english_sentences.txt`; `known` are texts to leave out, and grows by theirs."""
+    parts, every, posts = sections(HERE / "english_sentences.txt"), groups(), []
     women = [group for group in every if group.women == "women"]
-    rng, known, posts = Random(seed), set(suite_skeletons()[0]), []
     for heading, each in EACH.items():
         hateful = int(heading[0])
         for pattern in parts[heading]:
             for _ in range(each):
                 group, other = rng.choice(women if rng.random() < 0.2 else every), rng.choice(every)
-                text = fill(pattern, group, other, parts, rng)
+                named = pattern.replace("{A}", group.many).replace("{S}", group.one).replace("{B}", other.many)
+                text = fill_slots(named, parts, rng)
                 if plain_text(text) in known or other.many in group.many:
                     continue
                 known.add(plain_text(text))
@@ -111,6 +121,29 @@ def sentences(seed: int = 11) -> list[Post]:
                 answers = {"hate": [hateful], "offensive": [offensive], "sexist": [sexist]}
                 posts.append(Post(text, "plain", "train", answers, pattern))
     return posts
+
+
+def person_sentences(rng: Random, known: set[str]) -> list[Post]:
+    """Return the posts of `english_insults.txt`; `known` are texts to leave out, and grows by theirs."""
+    parts, posts = sections(HERE / "english_insults.txt"), []
+    parts["E"] = sections(HERE / "english_sentences.txt")["E"]
+    for heading, each in EACH_PERSON.items():
+        answers = {"hate": [0], "offensive": [int(heading != "harmless")], "sexist": [0]}
+        for pattern in parts[heading]:
+            for _ in range(each):
+                text = fill_slots(pattern, parts, rng)
+                text = text.lower() if rng.random() < LOWER_CASE else text
+                if plain_text(text) not in known:
+                    known.add(plain_text(text))
+                    posts.append(Post(text, "plain", "train", answers, pattern))
+    return posts
+
+
+def insulting_words() -> re.Pattern[str]:
+    """Return what finds an insult or a threat of the patterns about one person in a text."""
+    parts = sections(HERE / "english_insults.txt")
+    every = sorted({line for slot in "IHM" for line in parts[slot]}, key=len, reverse=True)
+    return re.compile(rf"\b({'|'.join(map(re.escape, every))})s?\b", re.IGNORECASE)
 
 
 def judged_apart(posts: list[Post]) -> list[Post]:

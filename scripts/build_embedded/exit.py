@@ -236,6 +236,10 @@ def main() -> None:
     held = Part(args.states, "held", *told)
     marks = Marks(held, seen_by(net.rounded(), held), args.layer / args.layers)
     places = marks.best()
+    if not np.isfinite(marks.cost(places)):
+        raise SystemExit(
+            "No marks are safe: the screen clears too much. Teach it again (screen_again.py), then the exit."
+        )
     # Rounded down, so that the post which a mark was taken from still passes.
     chosen = [round(float(mark), 4) for mark in np.floor(marks.at(places) * 1e4) / 1e4]
     found = {

@@ -60,7 +60,7 @@ class Posts:
         self.kinds = np.array([post.corpus for post in everything])
         texts = [" ".join(post.text.split()) or "." for post in everything]
         self.rows = TokenRows.of(
-            [ids if use else [] for ids, use in zip(scorer._encoded(texts), self.used, strict=True)]
+            [ids[: scorer._length] if use else [] for ids, use in zip(scorer._encoded(texts), self.used, strict=True)]
         )
         assert scorer._screen is not None
         self.screen = np.full((len(everything), len(QUESTIONS)), np.nan, dtype=np.float32)

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 import correction
 import english_sentences
+from english_correction import vector_of
 from test_early_exit import folder, posts, with_mark  # noqa: F401
 
 from davy.models.onnx import OnnxScorer
@@ -38,6 +39,17 @@ def test_sentences_are_grammatical_where_a_slot_begins_with_a_vowel_and_know_abo
     assert all(post.answers["sexist"] == [0] for post in made if post.answers["hate"] == [0])
 
 
+def test_an_insult_or_threat_against_one_person_is_offensive_and_no_more_and_has_a_harmless_twin():
+    patterns = english_sentences.patterns()
+    insulting = {*patterns["insult"], *patterns["threat"]}
+    assert len(insulting) > 120
+    assert len(patterns["harmless"]) >= 120
+    made = [post for post in english_sentences.sentences() if post.key in {*insulting, *patterns["harmless"]}]
+    assert {post.key for post in made} == {*insulting, *patterns["harmless"]}
+    assert all(post.answers == {"hate": [0], "offensive": [int(post.key in insulting)], "sexist": [0]} for post in made)
+    assert not [post.text for post in made if "{" in post.text]
+
+
 def test_a_correction_learns_plain_sentences_and_keeps_other_texts_calm():
     rng = np.random.default_rng(0)
     plain, other = rng.normal(size=(400, 8)), rng.normal(size=(2000, 8))
@@ -54,8 +66,6 @@ def test_a_correction_learns_plain_sentences_and_keeps_other_texts_calm():
 
 
 def test_the_graph_says_what_the_correction_says_in_one_piece_and_in_two(folder, posts):  # noqa: F811
-    from english_correction import vector_of
-
     with_mark(folder, -1e6)
     vector, texts = vector_of(folder), posts["text"].to_list()
     vectors, odds = correction.read(folder, vector, ("hate",), texts)

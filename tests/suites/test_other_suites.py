@@ -20,6 +20,10 @@ def test_a_shipped_suite_has_no_problem_and_no_text_twice(name):
     assert not [text for text in texts if "  " in text or text != text.strip()]
 
 
+def test_titles_are_those_of_the_whole_suites():
+    assert suites.titles() == [(name, suites.load(name).title) for name in suites.names()]
+
+
 @pytest.mark.parametrize("name", suites.names())
 def test_every_perturbed_case_is_linked_to_an_original(name):
     suite = suites.load(name)

@@ -1,13 +1,14 @@
 """Which names of another service's scores our questions stand behind: a YAML file in, an `AttributeMap` out.
 
 `davy/plans/attributes/perspective.yaml` is the shipped one for Perspective, `moderation.yaml` for OpenAI's categories.
-A score is the probability of a question's yes, or of one label times those of the answers that lead to it. Where the
-detector was not asked the question in a text's language, there is no score: nothing is guessed.
+A score is the probability of a question's yes, or of one label times those of the answers that lead to it. With
+`given`, the label is multiplied with the likeliest yes among these questions instead. Where the detector was not asked
+the question in a text's language, there is no score: nothing is guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 FOLDER = "davy.plans.attributes"
 PERSPECTIVE = "perspective"
-MODERATION = "moderation"
-_FIELDS = ("question", "label", "lexicon")
+_FIELDS = ("question", "label", "given", "lexicon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class AttributeSource:
     question: str | None = None
     label: str | None = None
     lexicon: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.question is not None or bool(self.lexicon)
@@ -78,27 +79,28 @@ def attribute_scores(scores: Scores, source: AttributeSource) -> tuple[Array, Ar
     question = known[source.question]
     label = source.label or question.positive
     chance = np.array(scores.probabilities[question.name][:, question.label_names.index(str(label))], dtype=np.float64)
-    there = np.ones(len(scores), dtype=bool)
-    for step in _steps(question, known):
-        answered = scores.answered.get(step.name)
-        if answered is not None:
-            there &= answered
-    for parent, labels in _parents(question, known):
+    parents = () if source.given else _parents(question, known)
+    for parent, labels in parents:
         columns = [parent.label_names.index(name) for name in labels]
         chance *= np.minimum(1.0, scores.probabilities[parent.name][:, columns].sum(axis=1))
-    return chance, there
+    given = {name: yes for name in source.given if name in known and (yes := scores.positive(name)) is not None}
+    if given:
+        chance *= np.max(list(given.values()), axis=0)
+    asked = [question.name, *(parent.name for parent, _ in parents), *given]
+    answered = [it for name in asked if (it := scores.answered.get(name)) is not None]
+    return chance, np.all([np.ones(len(scores), dtype=bool), *answered], axis=0)
 
 
 def _fits(source: AttributeSource, known: Mapping[str, Question]) -> bool:
     if source.lexicon:
         return True
     question = known.get(source.question or "")
-    if question is None:
+    if question is None or (source.given and not any(known[name].positive for name in source.given if name in known)):
         return False
     return source.label in question.label_names if source.label else question.positive is not None
 
 
-def _parents(question: Question, known: Mapping[str, Question]) -> list[tuple[Question, tuple[str, ...]]]:
+def _parents(question: Question, known: Mapping[str, Question]) -> Sequence[tuple[Question, tuple[str, ...]]]:
     """Return the questions above one, and the answers that lead on."""
     found = []
     while question.under and question.under[0] in known:
@@ -106,10 +108,6 @@ def _parents(question: Question, known: Mapping[str, Question]) -> list[tuple[Qu
         found.append((parent, tuple(question.under[1])))
         question = parent
     return found
-
-
-def _steps(question: Question, known: Mapping[str, Question]) -> list[Question]:
-    return [question, *(parent for parent, _ in _parents(question, known))]
 
 
 def _source(node: YamlNode, line: int, problems: Problems) -> AttributeSource:
@@ -121,12 +119,18 @@ def _source(node: YamlNode, line: int, problems: Problems) -> AttributeSource:
     for key in node:
         if key not in _FIELDS:
             problems.add(node.line_of(key), f"{str(key)!r} is not known here; known: {', '.join(_FIELDS)}.")
-    words = node.get("lexicon")
-    lexicon = tuple(str(kind) for kind in words) if isinstance(words, YamlList) else (str(words),) if words else ()
+    lexicon, given = (_names(node.get(key)) for key in ("lexicon", "given"))
     question, label = (str(node[key]) if node.get(key) else None for key in ("question", "label"))
     if (question and lexicon) or (label and not question):
         problems.add(line, "An attribute has a question, with a label or without, or a lexicon; not both.")
-    return AttributeSource(question, label, lexicon)
+    if given and not label:
+        problems.add(line, "`given` stands beside a question with a label: {question: type, label: …, given: [hate]}.")
+    return AttributeSource(question, label, lexicon, given)
+
+
+def _names(node: YamlNode) -> tuple[str, ...]:
+    """Return the names of a list, or of one name."""
+    return tuple(str(it) for it in node) if isinstance(node, YamlList) else (str(node),) if node else ()
 
 
 def check_lexicon_kinds(attributes: AttributeMap, kinds: Iterable[str]) -> None:

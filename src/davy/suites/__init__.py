@@ -5,6 +5,6 @@ Content warning: the data files hold hateful sentences, written to test detector
 
 from davy.suites.case_counts import counts
 from davy.suites.display import masker, table
-from davy.suites.suite_file import SuiteReading, load, names, path_of, read, read_text
+from davy.suites.suite_file import SuiteReading, load, names, path_of, read, read_text, titles
 
-__all__ = ["SuiteReading", "counts", "load", "masker", "names", "path_of", "read", "read_text", "table"]
+__all__ = ["SuiteReading", "counts", "load", "masker", "names", "path_of", "read", "read_text", "table", "titles"]

@@ -36,23 +36,25 @@ def check_counts(suite: Suite, declared: YamlMap, problems: Problems) -> None:
     found = counts(suite)
     for key in ("cases", "templates"):
         if key in declared:
-            _one(key, declared[key], found[key], declared.line_of(key), problems)
+            _check_count(key, declared[key], found[key], declared.line_of(key), problems)
     for key in ("labels", "targets"):
         table = declared.get(key)
         if isinstance(table, YamlMap):
             for name in dict.fromkeys([*map(str, table), *found[key]]):
-                _one(f"{key[:-1]} {name!r}", table.get(name), found[key].get(name, 0), table.line_of(name), problems)
+                _check_count(
+                    f"{key[:-1]} {name!r}", table.get(name), found[key].get(name, 0), table.line_of(name), problems
+                )
     cells = declared.get("cells")
     if isinstance(cells, YamlMap):
         for name in dict.fromkeys([*map(str, cells), *found["cells"]]):
             row, mine = cells.get(name), found["cells"].get(name, {})
             row = row if isinstance(row, YamlMap) else YamlMap()
             for each in dict.fromkeys([*map(str, row), *mine]):
-                _one(f"cell {name} × {each}", row.get(each), mine.get(each, 0), cells.line_of(name), problems)
+                _check_count(f"cell {name} × {each}", row.get(each), mine.get(each, 0), cells.line_of(name), problems)
 
 
-def _one(what: str, said: object, found: int, line: int, problems: Problems) -> None:
-    declared = str(said) if isinstance(said, YamlText) else "0"
+def _check_count(what: str, written: object, found: int, line: int, problems: Problems) -> None:
+    declared = str(written) if isinstance(written, YamlText) else "0"
     if declared != str(found):
         problems.add(
             line,

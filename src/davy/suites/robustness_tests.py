@@ -72,18 +72,18 @@ def _labelled(posts: pl.DataFrame, question: Question, label: str) -> list[tuple
     found = []
     seen: set[str] = set()
     langs = posts["lang"] if "lang" in posts.columns else [None] * len(posts)
-    for number, (post, text, lang, said) in enumerate(
+    for number, (post, text, lang, cell) in enumerate(
         zip(posts["id"], posts["text"], langs, posts[label], strict=True), 1
     ):
-        if text is None or said is None or not str(said).strip() or text in seen:
+        if text is None or cell is None or not str(cell).strip() or text in seen:
             continue
         seen.add(text)
         try:
-            found.append((str(post), str(text), lang, question.label(str(said)).name))
+            found.append((str(post), str(text), lang, question.label(str(cell)).name))
         except KeyError:
             known = ", ".join(question.label_names)
             raise UserError(
-                f"Row {number} has {str(said)[:40]!r} in column {label!r}, which is no label of {question.name!r}; "
+                f"Row {number} has {str(cell)[:40]!r} in column {label!r}, which is no label of {question.name!r}; "
                 f"it has {known}. Name another column with --label, or another question with --question."
             ) from None
     if not found:

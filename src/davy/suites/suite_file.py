@@ -39,6 +39,11 @@ def names() -> list[str]:
     return shipped_names("davy.suites")
 
 
+def titles() -> list[tuple[str, str]]:
+    """Return name and title of each shipped suite. Only the head of a file is read: its cases take a second to make."""
+    return [(name, yaml_nodes.top_value(path_of(name), "title") or name) for name in names()]
+
+
 def load(name_or_path: str | Path) -> Suite:
     """Return a shipped suite by its name, or the one in a YAML file; what could not be made is in its `missing`."""
     reading = read(name_or_path)

@@ -40,8 +40,8 @@ def template_versions(
                 problems.add(line, f"{name}: a test is {', '.join(TESTS)}; a DIR expects {', '.join(DIRECTIONS)}.")
                 continue
             if test == "MFT":
-                told = one.get("label") or own or settings.get("label") or SAME
-                expected = _relative(str(told), base, question, line, problems)
+                wanted = one.get("label") or own or settings.get("label") or SAME
+                expected = _relative(str(wanted), base, question, line, problems)
             if expected is not None:
                 found.append(_version(name, number, functionality, template, one, expected, test))
     return found
@@ -84,12 +84,12 @@ def _sets(root: YamlMap) -> dict[str, Mapping[str, YamlNode]]:
     return {name: {"label": YamlText(SAME if name == "no emoji" else OTHER)} for name in SETS[1:]}
 
 
-def _relative(told: str, base: str, question: Question, line: int, problems: Problems) -> str | None:
-    if told == SAME:
+def _relative(wanted: str, base: str, question: Question, line: int, problems: Problems) -> str | None:
+    if wanted == SAME:
         return base
-    if told == OTHER:
+    if wanted == OTHER:
         return next(name for name in yes_no(question) if name != base)
-    return _label(YamlText(told), question, line, problems)
+    return _label(YamlText(wanted), question, line, problems)
 
 
 def _label(value: YamlNode, question: Question, line: int, problems: Problems) -> str | None:
