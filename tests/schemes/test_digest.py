@@ -30,6 +30,13 @@ def test_guidelines_aliases_and_examples_may_grow_under_one_digest(edos):
     assert schemes.digest(grown) == schemes.digest(edos)
 
 
+def test_a_translation_is_no_other_question(edos):
+    said = {"en": edos.questions[0].labels[0].definition["en"]}
+    assert schemes.digest(with_label(edos, definition=Wording(said))) == schemes.digest(edos)
+    assert schemes.digest(with_label(edos, definition=Wording(said | {"de": "Anders."}))) == schemes.digest(edos)
+    assert schemes.digest(with_label(edos, definition=Wording({"de": "Anders."}))) != schemes.digest(edos)
+
+
 @pytest.mark.parametrize(
     "changes", [{"name": "fine"}, {"definition": Wording("Otherwise.")}, {"title": Wording("No")}, {"code": "0"}]
 )

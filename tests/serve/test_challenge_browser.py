@@ -90,6 +90,7 @@ def test_a_challenge_runs_from_its_making_to_a_frozen_board(browser: Any, live: 
     # The practice board is public; of the hidden test an outsider sees nothing.
     looks.goto("/challenges/mill-valley/board?phase=practice&task=A")
     looks.get_by_role("row", name="Lamplighters").wait_for()
+    looks.get_by_text("Ranked by macro-F1 on").wait_for()
     for hidden in (
         "board?phase=test&task=A",
         "data/test?task=A",

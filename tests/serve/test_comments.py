@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -47,6 +48,36 @@ def error_of(answer):
     assert list(body) == ["error"]
     assert body["error"]["code"] == answer.status_code
     return body["error"]
+
+
+def test_a_body_without_a_content_type_is_read_as_perspective_did(site):
+    secret = make_key(site)[1]
+    body = json.dumps(comment()).encode()
+    for path in ("/v1alpha1/comments:analyze", "/v1/score", "/v1/moderations"):
+        sent = {"/v1/score": b'{"text": "fine"}', "/v1/moderations": b'{"input": "fine"}'}.get(path, body)
+        headers = {"authorization": f"Bearer {secret}"}
+        answer = site.visitor().post(path, content=sent, headers=headers)
+        assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        (b"{}", "application/x-www-form-urlencoded", "Send it with the header Content-Type: application/json."),
+        (b"{}", "text/plain", "Send it with the header Content-Type: application/json."),
+        (b'{"comment": ', "application/json", "The body is not JSON: it can't be read from character 12 on."),
+        (b"[]", "application/json", "not an object"),
+        (b"", "application/json", "The body is empty. Send JSON."),
+    ],
+)
+def test_a_body_that_cannot_be_read_says_what_to_send(site, body, kind, said):
+    secret = make_key(site)[1]
+    for path in ("/v1alpha1/comments:analyze", "/v1/score", "/v1/moderations"):
+        headers = {"authorization": f"Bearer {secret}", "content-type": kind}
+        answer = site.visitor().post(path, content=body, headers=headers)
+        assert answer.status_code == (422 if path == "/v1/score" else 400)
+        told = answer.json()["error"]
+        assert said in (told if isinstance(told, str) else told["message"])
 
 
 def test_a_comment_gets_the_score_of_the_question_behind_each_attribute(site):
@@ -225,7 +256,7 @@ def test_the_embedded_detectors_answer_in_english_and_german_and_refuse_what_the
 
 
 @needs_weights
-def test_a_label_below_another_question_has_the_product_of_their_probabilities(settings, empty_database):
+def test_a_threat_counts_where_the_text_is_offensive_or_hateful(settings, empty_database):
     made = replace(settings, model="embedded-en", attributes="perspective")
     with make_site(made, empty_database).started() as site:
         text = "they should all be thrown out of the country at once"
@@ -234,8 +265,8 @@ def test_a_label_below_another_question_has_the_product_of_their_probabilities(s
         from davy.score.result import one_post
 
         scores = load("embedded-en").score(one_post(text, "en"))
-        hateful = float(scores.positive("hate")[0])
+        hateful, offensive = (float(scores.positive(name)[0]) for name in ("hate", "offensive"))
         labels = scores.question("type").label_names
         threat = float(scores.probabilities["type"][0][labels.index("threatening language")])
         assert got["IDENTITY_ATTACK"]["summaryScore"]["value"] == pytest.approx(hateful, abs=1e-6)
-        assert got["THREAT"]["summaryScore"]["value"] == pytest.approx(hateful * threat, abs=1e-6)
+        assert got["THREAT"]["summaryScore"]["value"] == pytest.approx(max(hateful, offensive) * threat, abs=1e-6)

@@ -79,15 +79,49 @@ def test_a_community_decides_by_its_own_threshold_and_only_for_its_keys(site, ke
     assert mine[1]["questions"]["hate"]["threshold"] == 0.0
     with site.store.write() as db:
         other = keys.create(db, name="other", owner=site.people["expert"].id, scopes=["score"], by="shell")
-    assert ask(site, other[1], **asked).json()["results"][1]["verdict"] == "none"
+    for secret, name in ((other[1], "forum"), (key[1], "forun")):
+        refused = ask(site, secret, **{**asked, "community": name})
+        assert refused.status_code == 403
+        assert f'no community "{name}" that this API key may use' in refused.json()["error"]
     flush(site)
     made = decided(site)
     assert [(one.reference, one.decision) for one in made] == [("c0", "flag"), ("c1", "flag"), ("c2", "flag")]
     assert made[0].reasons[0]["question"] == "hate"
 
 
+def test_the_answer_has_the_decision_and_its_labels_agree_with_it(site, key):
+    add(site, key, low=0.3, high=0.6)  # without a threshold of its own: 0.5
+    texts = ["a grumblefop", "fine"]
+    results = ask(site, key[1], texts=texts, community="forum").json()["results"]
+    assert [it["decision"] for it in results] == ["flag", "pass"]
+    assert {it["questions"]["hate"]["threshold"] for it in results} == {0.5}
+    assert all("decision" not in it for it in ask(site, key[1], texts=texts).json()["results"])
+    with site.store.write() as db:
+        communities.change(db, "forum", by="shell", low=0.0, high=1.0)
+    flush(site)
+    again = ask(site, key[1], texts=texts, community="forum").json()["results"]
+    assert [it["decision"] for it in again] == ["review", "review"]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.1, 0.4), (0.7, 0.9)])
+def test_a_threshold_outside_what_is_uncertain_is_refused(site, key, low, high):
+    with pytest.raises(UserError, match=r"The threshold of hate is 0\.6, outside what is uncertain"):
+        add(site, key, thresholds={"hate": 0.6}, low=low, high=high)
+    add(site, key, thresholds={"hate": 0.6}, low=min(low, 0.6), high=max(high, 0.6))
+
+
+def test_perspectives_shape_tells_the_decision_in_a_header_and_takes_unknown_communities(site, key):
+    add(site, key)
+    body = {"comment": {"text": "a grumblefop"}, "requestedAttributes": {"IDENTITY_ATTACK": {}}, "languages": ["en"]}
+    address = f"/v1alpha1/comments:analyze?key={key[1]}"
+    told = site.visitor().post(address, json={**body, "communityId": "forum"})
+    assert told.headers["davy-decision"] == "flag"
+    other = site.visitor().post(address, json={**body, "communityId": "/forum/movies"})
+    assert (other.status_code, other.headers.get("davy-decision")) == (200, None)
+
+
 def test_the_uncertain_middle_is_reviewed_and_nothing_else_is_kept(site, key, project):
-    add(site, key, low=0.5, high=1.0, thresholds={"hate": 0.2})
+    add(site, key, thresholds={"hate": 0.2})
     with site.store.write() as db:
         communities.change(db, "forum", by="shell", low=0.0, high=0.6, project=project)
     flush(site)

@@ -25,9 +25,10 @@ def test_the_file_of_options_is_taken_by_davy_serve(monkeypatch):
 def test_the_compose_file_names_variables_that_davy_serve_reads():
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     given = {name for name in services["davy"]["environment"] if name.startswith("DAVY_")}
-    sources = [DEPLOY.parent / "src/davy" / name for name in ("cli/serve.py", "serve/settings.py")]
+    sources = [DEPLOY.parent / "src/davy" / name for name in ("cli/serve.py", "serve/settings.py", "store/images.py")]
     text = "".join(path.read_text() for path in sources)
     assert [name for name in given if name not in text] == []
+    assert {"DAVY_FILES", "DAVY_IMAGES", "DAVY_SECRET_KEY"} <= given, "PostgreSQL needs these"
 
 
 def test_the_unit_and_the_container_start_what_there_is():

@@ -42,6 +42,7 @@ def test_a_manager_closes_a_round_and_the_job_makes_the_next_target(site: Site, 
     mo = site.as_("mo")
     page = mo.get("/projects/duel/rounds/1/close").text
     assert "tfidf" in page
+    assert "Close the round" in mo.get("/projects/duel/rounds/1").text
     answer = post(mo, "/projects/duel/rounds/1/close", FORM, page="/projects/duel/rounds/1/close")
     assert answer.status_code == 303, answer.text
     with site.store.read() as db:
@@ -53,6 +54,10 @@ def test_a_manager_closes_a_round_and_the_job_makes_the_next_target(site: Site, 
     closed = mo.get("/projects/duel/rounds/1/close").text
     assert "duel-target@" in closed
     assert "tfidf, emoji leave, ×1" in closed
+    for path in ("1", "1/close"):  # what is closed offers no closing
+        page = mo.get(f"/projects/duel/rounds/{path}").text
+        assert "How it closed" in page
+        assert "Close the round" not in page
     story = site.as_("ada").get("/projects/duel/rounds/story")
     assert story.status_code == 200
     for words in ("How often people fool the target", "Quality of the labels", "What the rounds are made of", "🐍"):

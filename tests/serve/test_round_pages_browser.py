@@ -131,3 +131,8 @@ def test_a_draft_survives_a_reload_and_the_page_fits_a_phone_in_german(as_, live
     manager.goto("/projects/duel/rounds")
     picture(manager, "phone-list")
     assert fits(manager)
+    heights = manager.locator(".stacks .tag").evaluate_all(
+        "tags => tags.map(tag => tag.getBoundingClientRect().height)"
+    )
+    assert heights
+    assert max(heights) < 32, "a state is one line"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from davy.serve.headers import ALWAYS
-from davy.serve.permissions import MAY, ROLES, may
+from davy.serve.permissions import MAY, may
+from davy.store.users import ROLES
 
 PAGES = {
     "/": None,

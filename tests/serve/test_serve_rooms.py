@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from web_site import post
 
+import exchange_case
 from davy.core import Post
-from davy.store import jobs, keys, posts
+from davy.jobs import kinds
+from davy.serve.i18n import LANGUAGES, Translator
+from davy.store import jobs, keys, posts, projects
 
 
 def test_a_key_is_shown_once_works_and_can_be_revoked(site):
@@ -49,6 +52,25 @@ def test_jobs_show_their_state_and_can_be_cancelled(site):
     assert "every 2s" not in html
     assert client.get("/api/jobs").json()[0]["state"] == "cancelled"
     assert post(client, f"/jobs/{job.id}/cancel").status_code == 409
+
+
+def test_jobs_are_told_apart_by_what_they_do_and_for_which_project_in_both_languages(site):
+    exchange_case.fill(site.store)
+    with site.store.write() as db:
+        job = jobs.enqueue(db, kind=kinds.TRAIN, arguments={}, owner=site.people["expert"].id, project="tea-1")
+        title = projects.get(db, "tea-1").title
+    client = site.as_("expert")
+    for path in ("/jobs", f"/jobs/{job.id}"):
+        page = client.get(path).text
+        assert "train a detector" in page
+        assert title in page
+    post(client, "/language", {"lang": "de", "next": "/"})
+    assert "Detektor trainieren" in client.get("/jobs").text
+
+
+def test_every_kind_of_job_has_words(site):
+    for lang in LANGUAGES:
+        assert not [kind for kind in kinds.ALL if not Translator(lang).has(f"jobs.does.{kind.replace(' ', '_')}")]
 
 
 def test_empty_pages_say_what_to_do_first(site):

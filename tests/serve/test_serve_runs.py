@@ -177,6 +177,13 @@ def test_detectors_are_evaluated_on_a_file_with_a_paired_test(site, tmp_path):
     report = client.get(f"{address}/files/report.html")
     assert "sandbox allow-scripts" in report.headers["content-security-policy"]
     assert "grumblefop" not in report.text  # no text of a post
+    assert "counts as an error" in report.text
+    post(client, "/language", {"lang": "de", "next": "/"})
+    german = client.get(f"{address}/files/report.html")
+    assert german.headers["content-security-policy"] == report.headers["content-security-policy"]
+    assert "ein Beitrag ohne Antwort zählt als Fehler" in german.text
+    assert "gepaarter Bootstrap" in german.text
+    assert ">1,000<" in german.text
     assert client.get(f"{address}/files/../../secret").status_code == 404
 
 
@@ -185,7 +192,11 @@ def test_a_suite_is_run_and_its_report_is_read_on_the_page(site):
     address, page = run_page(site, client, start(client, "check", suite="emoji-de"))
     assert "All cases" in page
     assert re.search(r"0\.\d{3}", page)
-    assert client.get(f"{address}/files/report.html").status_code == 200
+    assert "At a glance" in client.get(f"{address}/files/report.html").text
+    post(client, "/language", {"lang": "de", "next": "/"})
+    german = client.get(f"{address}/files/report.html").text
+    assert "Auf einen Blick" in german
+    assert "At a glance" not in german
     assert client.get(f"{address}/files/cells.csv").headers["content-disposition"].startswith("attachment")
 
 

@@ -67,6 +67,14 @@ def test_a_scheme_is_written_question_by_question_and_used_for_a_project(site):
     assert kept.question("wet").label_names == ("dry", "wet")
 
 
+def test_a_question_that_was_just_begun_says_what_it_needs_and_is_no_mistake_yet(site):
+    client = site.as_("expert")
+    _, to = with_question(site, client)
+    page = client.get(to).text
+    assert "needs at least 2" in page
+    assert 'class="fault"' not in page
+
+
 def test_a_project_keeps_its_questions_when_the_author_goes_on_writing(site):
     client = site.as_("expert")
     _, to = with_question(site, client)
@@ -173,6 +181,30 @@ def test_a_file_is_read_and_what_is_wrong_with_it_named_by_its_line(site):
     assert send("x" * 300_000).status_code == 413
     none = post(client, "/schemes", {"from": "file"}, page="/schemes", files={"file": ("", b"")})
     assert none.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: w\nversion: 1\nquestions:\n  - {name: wet, labels: dry}\n", "muss eine Liste sein, ist aber ein Text."),
+        (
+            "name: w\nversion: 1\nquestions:\n  - {name: wet, labels: [dry, wet]}\n"
+            "  - {name: deep, under: {wett: [wet]}, labels: [a, b], kind: two}\n",
+            "Datei, Zeile 5: Die Frage &#39;deep&#39; hat die Art &#39;two&#39;; es gibt: one, many, scale, spans.",
+        ),
+        (
+            "name: w\nversion: 1\nquestions:\n  - {name: a, under: b, labels: [x, y]}\n"
+            "  - {name: b, labels: [x, y], lables: z}\n",
+            "&#39;a&#39; steht vor &#39;b&#39;, an der sie hängt (in Zeile 5). Setzen Sie &#39;b&#39; darüber.",
+        ),
+        ("name: [", "Das ist kein YAML"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_german(site, text, said):
+    client = site.as_("expert")
+    post(client, "/language", {"lang": "de", "next": "/"})
+    files = {"file": ("w.yaml", text.encode())}
+    assert said in post(client, "/schemes", {"from": "file"}, page="/schemes", files=files).text
 
 
 def test_open_coding_becomes_a_scheme(site):

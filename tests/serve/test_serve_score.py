@@ -117,6 +117,13 @@ def test_answers_are_a_path_and_what_was_not_reached_is_one_line():
     assert root.children[0].children  # the vector, under its category
 
 
+def test_a_question_that_is_not_asked_in_the_texts_language_is_not_among_those_not_reached():
+    questions = load("edos").questions
+    sure = {q.name: np.eye(len(q.labels))[[0]] for q in questions}
+    unasked = {q.name: np.array([False]) for q in questions if q.name != "category"}
+    assert answer_tree(Scores(questions, sure, answered=unasked), 0, "en") == ([], ["Which category of sexism is it?"])
+
+
 @pytest.mark.parametrize(
     ("text", "status", "words"),
     [("", 400, "no text"), ("  \n ", 400, "no text"), ("x" * 10_001, 413, "at most 10000")],

@@ -84,6 +84,7 @@ def test_a_manager_trains_a_baseline_from_an_uploaded_file(tea):
         assert len(jobs.latest(db, kind=TRAIN)) == 1  # the form was sent twice
     assert list(tea.settings.files_folder.glob("*/posts.csv")) == []  # the upload is gone
     assert job.done == job.total
+    assert "Its files were removed." not in own
     # Who runs the project can ask it at once, and nobody else.
     asked = {"text": "bad grumblefop", "model": f"trained:{job.id}", "explain": "yes"}
     assert "warm lamp" in client.get("/score").text
@@ -100,6 +101,18 @@ def test_a_manager_trains_a_baseline_from_an_uploaded_file(tea):
     assert post(admin, "/detectors", served, page="/detectors").status_code == 303
     assert "warm lamp" in tea.as_("annotator").get("/score").text
     assert post(client, f"{TRAINING}/{job.id}/remove", page=TRAINING).status_code == 409  # it is in use
+    # From now on lists have it once, as the registered one, and its own page leads to that.
+    with tea.store.read() as db:
+        in_use = detectors.find(db, "warm lamp").full_name
+    for verb in ("evaluate", "check"):
+        for place in ("/runs", f"{TRAINING}/runs"):
+            asked_in = client.get(f"{place}/new/{verb}").text
+            assert asked_in.count(">warm lamp ") == 1
+            assert f'value="{in_use}"' in asked_in
+    assert client.get("/score?kind=picture").text.count(">warm lamp") == 1
+    link = re.search(r'href="([^"]+/new/check[^"]+)"', client.get(f"{TRAINING}/{job.id}").text)
+    assert link
+    assert f'value="{in_use}" checked' in client.get(link.group(1)).text
 
 
 def test_a_training_is_measured_beside_the_default_with_the_thresholds_that_an_admin_gave_it(tea):
@@ -132,6 +145,20 @@ def test_a_baseline_learns_from_the_projects_settled_answers(tea):
     assert "macro-F1" not in page
     assert "figures need 30" in page  # three posts can't say how good it is
     assert "figures need 30" in client.get(f"{TRAINING}/{job.id}").text
+
+
+def test_a_training_that_ended_early_says_so_once_and_can_be_started_again(tea):
+    client = tea.as_("expert")
+    assert send(client, kind="tfidf", name="warm lamp", file=POSTS.encode()).status_code == 303
+    job = newest(tea)
+    waiting = client.get(f"{TRAINING}/{job.id}").text
+    assert waiting.count("Comes when the step before is done.") == 3
+    assert post(client, f"{TRAINING}/{job.id}/cancel", page=TRAINING).status_code == 303
+    assert newest(tea).state == "cancelled"
+    ended = client.get(f"{TRAINING}/{job.id}").text
+    assert ended.count("It ended before there was anything to show.") == 1
+    assert "<h2>" not in ended
+    assert f'action="{TRAINING}/{job.id}/again"' in ended
 
 
 @pytest.mark.slow

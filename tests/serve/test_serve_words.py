@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import string
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 
@@ -12,10 +13,16 @@ import pytest
 from two_projects import fill, fill_rooms
 from web_site import post
 
+from davy.compare.tasks import TITLES
+from davy.core import Metric
 from davy.core.scheme import Wording
-from davy.serve.found_sentences import known_sentences, said_title
+from davy.report import Column
+from davy.rounds.choice import choice_table
+from davy.serve.audit_words import audit_rows
 from davy.serve.i18n import LANGUAGES, Translator, catalogue, choose_language
+from davy.serve.translations import shipped_titles, translated_title, translations_of
 from davy.store import events
+from davy.store.events import AuditEvent
 
 SERVE = Path(str(resources.files("davy.serve")))
 TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
@@ -24,7 +31,7 @@ DYNAMIC = (
     "posts.kind.", "keys.revoked", "keys.expired", "scheme.problem.", "scheme.kind.",
     "account.letter.", "account.switch.", "settings.section.", "settings.figure.", "settings.rule.", "settings.answer.",
     "settings.otherwise.", "settings.middle.", "settings.deletion.",
-    "bring.encoding.", "bring.language.",
+    "bring.encoding.", "jobs.does.", "language.",
     "project.kind.", "project.state.", "project.role.", "project.room.", "projects.none.", "going.",
     "project.step.", "preset.", "editor.align.", "editor.place.", "editor.side.",
     "memes.step.", "memes.about.", "memes.counts.", "memes.do.", "memes.why.", "filter.violation.", "filter.missing.",
@@ -44,6 +51,7 @@ DYNAMIC = (
     "detectors.act.", "detectors.act_name.", "detectors.adding.",
     "challenges.none.", "challenge.room.", "challenge.part.", "challenge.state.", "board.mark.", "board.summary.",
     "submission.state.", "submission.words.", "analysis.level.", "method.", "fault.", "organise.", "error.submission_",
+    "metric.",
 )  # fmt: skip
 """Families of keys that code puts together."""
 
@@ -173,6 +181,10 @@ PAGE_ROOMS = (
 """Where sentences come from that pages show, by folder or file of the package."""
 
 
+SCHEME_READERS = ("schemes/read.py", "schemes/rules.py", "schemes/scheme_fields.py", "files/yaml_nodes.py")
+"""Where it is noted what is wrong with a scheme's file, which a page shows too."""
+
+
 def refused_sentences() -> dict[str, str]:
     """Every sentence that a page may have to show, with `{}` for its values, and the file that says it."""
     root = SERVE.parent
@@ -185,6 +197,9 @@ def refused_sentences() -> dict[str, str]:
             called = isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", ""))
             if called == "UserError" and (sentence := written(node.args[0])):
                 found[sentence] = name
+            noted = called == "add" and name in SCHEME_READERS and len(node.args) == 2 and written(node.args[1])
+            if noted:
+                found[noted] = name
     return found
 
 
@@ -198,7 +213,7 @@ def written(node: ast.expr) -> str | None:
 
 
 def test_every_error_that_a_page_may_show_is_there_in_german():
-    german, sources = known_sentences("errors", "de"), refused_sentences()
+    german, sources = translations_of("errors", "de"), refused_sentences()
     # What names an option or a command is the shell's; what has no words of its own is another's sentence.
     wanted = {it for it in sources if not re.search(r"--\w|\bdavy \w", it) and re.search(r"[A-Za-z]{2}", it)}
     missing = {it: sources[it] for it in wanted if it not in german}
@@ -210,10 +225,20 @@ def test_no_german_error_is_left_over_or_has_more_values_than_the_english_one():
     for path in SERVE.parent.rglob("*.py"):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         said |= {(written(node) or "").strip() for node in nodes if isinstance(node, ast.expr)}
-    for english, german in known_sentences("errors", "de").items():
+    for english, german in translations_of("errors", "de").items():
         assert english in said, f"nobody says this any more: {english}"
         numbers = [name for _, name, _, _ in string.Formatter().parse(german) if name is not None]
         assert len(numbers) <= english.count("{}"), german
+        assert german.format(*("x" for _ in range(english.count("{}")))), german
+
+
+def test_one_of_a_thing_is_not_said_as_many_and_a_language_goes_by_its_name():
+    english, german = Translator("en"), Translator("de")
+    assert english("going.not_full", n=1) == "One post still needs answers."
+    assert english("going.not_full", n=2) == "2 posts still need answers."
+    assert german("going.cases", n=1) == "Ein Fall wartet auf eine Fachkraft."
+    assert english("going.round_open", n=1) == "It closes with round 1."
+    assert (english.language("fr"), german.language("fr"), german.language("xx")) == ("French", "Französisch", "xx")
 
 
 def test_an_error_is_told_in_german_with_its_values():
@@ -232,11 +257,11 @@ def test_an_error_is_told_in_german_with_its_values():
 
 def test_what_the_audit_records_is_there_in_german(site):
     fill_rooms(site)
-    german = known_sentences("events", "de")
+    german = translations_of("events", "de")
     recorded = set()
     for path in SERVE.parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "events.record":
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("events.record", "_record"):
                 recorded |= {
                     str(it.value.value)
                     for it in node.keywords
@@ -244,9 +269,61 @@ def test_what_the_audit_records_is_there_in_german(site):
                 }
                 recorded |= {str(it.arg) for it in node.keywords if it.arg not in ("what", "by", "about", None)}
     with site.store.read() as db:
-        recorded |= {it.what for it in events.latest(db, limit=500)}
+        for it in events.latest(db, limit=500):
+            recorded |= {it.what, "scheme draft" if it.about.startswith("scheme draft ") else it.about.split()[0]}
     missing = {it for it in recorded if it not in german and Translator("de").event(it) == it}
     assert not missing
+
+
+def test_details_of_the_audit_are_said_in_the_readers_words_with_nothing_left_out():
+    told = {
+        "user added": {"role": "annotator"},
+        "member roles changed": {"user": "u1", "was": ["manager"], "roles": ["manager", "annotator"]},
+        "phase added": {"phase": "main", "kind": "calibration"},
+        "job done": {"kind": "measure agreement"},
+        "post settled": {"basis": {"hate": "unanimous", "type": "majority"}},
+        "challenge person added": {"organiser": True},
+        "cases decided together": {"decision": "answer", "cases": 3},
+        "team renamed": {"was": "annotator", "name": "Lamplighters"},
+    }
+    moment = datetime(2026, 11, 18, tzinfo=UTC)
+    recorded = [AuditEvent(n, moment, "system", what, "job x", it) for n, (what, it) in enumerate(told.items())]
+    rows = audit_rows(Translator("de"), recorded, {"u1": "Ada"})
+    assert {(row.by, row.about) for row in rows} == {("System", "Auftrag x")}
+    assert [row.details for row in rows] == [
+        "Rolle: Annotation",
+        "Person: Ada; vorher: Leitung; Rollen: Leitung, Annotation",
+        "Phase: main; Art: Kalibrierung",
+        "Art: Übereinstimmung messen",
+        "Grundlage: hate: einstimmig, type: Mehrheit",
+        "veranstaltet: ja",
+        "Entscheidung: Antwort; Fälle: 3",
+        "vorher: annotator; Name: Lamplighters",
+    ]
+    assert [row.details for row in audit_rows(Translator("en"), recorded, {})][4:6] == [
+        "basis: hate: unanimous, type: majority",
+        "organiser: yes",
+    ]
+
+
+def test_every_figure_that_boards_rank_by_has_a_name_in_both_languages():
+    for lang in LANGUAGES:
+        assert all(Translator(lang).has(f"metric.{name}") for name in TITLES)
+    assert {Translator(lang)("metric.macro_f1") for lang in LANGUAGES} == {TITLES["macro_f1"]}
+
+
+def test_figures_of_a_table_are_written_in_the_readers_way_with_a_true_minus():
+    cell = Column("R(S)", "metric").shown(Metric("r", 0.25, 4, -0.333, 1.0))
+    assert Translator("en").figures(cell) == "0.250 [−0.333, 1.000]"
+    assert Translator("de").figures(cell) == "0,250 [−0,333; 1,000]"
+    assert Translator("de").table_word("R1: accuracy") == "R1: Anteil richtig"
+    assert Translator("de").table_word("attack on a thing, not on people (6)").endswith("nicht auf Menschen (6)")
+    assert Translator("de").table_word("dev and test") == "Entwicklung und Test"
+    assert Translator("de").report(choice_table([], "R2").note).startswith("Gewichteter Anteil richtig: zur Hälfte R2,")
+    assert Translator("de").table_word("not hateful") == "Nicht hasserfüllt"
+    assert Translator("de").table_word("20 (50.5)") == "20 (50,5)"
+    assert Translator("de").table_word("emoji-duel-target@9e3e546c13ce") == "emoji-duel-target@9e3e546c13ce"
+    assert Translator("de").interval(-0.25, 0.5, 2) == "[−0,25; 0,50]"
 
 
 def test_what_the_store_refuses_and_the_audit_are_german_on_german_pages_and_english_for_programs(site):
@@ -266,7 +343,7 @@ def test_every_question_and_label_that_ships_has_a_german_title():
 
     asked = [question for name in schemes.names() for question in schemes.load(name).questions]
     asked += load(DEFAULT).questions if shipped_names() else ()
-    german = known_sentences("labels", "de")
+    german = shipped_titles("de")
     named = [(it.title, it.name) for question in asked for it in (question, *question.labels)]
     missing = {
         name for title, name in named if "de" not in title and (title.said_in("en") or name).casefold() not in german
@@ -274,9 +351,25 @@ def test_every_question_and_label_that_ships_has_a_german_title():
     assert not missing
 
 
+def test_headings_names_of_questions_and_notes_and_changes_of_guidelines_that_ship_are_there_in_german():
+    from davy import schemes
+    from davy.core import FLAGS
+
+    shipped = [schemes.load(name) for name in schemes.names()]
+    asked = [question for scheme in shipped for question in scheme.questions]
+    guidelines = [guideline for scheme in shipped for guideline in scheme.guidelines]
+    names = {it.name for it in asked} | {label.group for it in asked for label in it.labels if label.group}
+    names |= {name for it in guidelines for name in it.notes if name not in FLAGS} | {it.changes for it in guidelines}
+    assert not {name for name in names if name.casefold() not in shipped_titles("de")}
+    titles = {label.title.said_in("en").casefold() for it in asked for label in it.labels}
+    titles |= {label.name for it in asked for label in it.labels}
+    spare = set(translations_of("labels", "de")) - titles - {name.casefold() for name in names}
+    assert spare == {"marked", "not marked"}, "nothing that ships is called so"
+
+
 def test_a_label_is_called_by_its_own_title_then_as_shipped_ones_are_then_by_its_name():
-    assert said_title(Wording({"en": "Hateful", "de": "Gemein"}), "hateful", "de") == "Gemein"
-    assert said_title(Wording("Hateful"), "hateful", "de") == "Hasserfüllt"
-    assert said_title(Wording(), "hateful", "de") == "Hasserfüllt"
-    assert said_title(Wording(), "hateful", "en") == "hateful"
-    assert said_title(Wording("Purple"), "purple", "de") == "Purple"
+    assert translated_title(Wording({"en": "Hateful", "de": "Gemein"}), "hateful", "de") == "Gemein"
+    assert translated_title(Wording("Hateful"), "hateful", "de") == "Hasserfüllt"
+    assert translated_title(Wording(), "hateful", "de") == "Hasserfüllt"
+    assert translated_title(Wording(), "hateful", "en") == "hateful"
+    assert translated_title(Wording("Purple"), "purple", "de") == "Purple"

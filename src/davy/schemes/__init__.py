@@ -2,6 +2,7 @@
 
 from davy.files.yaml_nodes import Problem
 from davy.schemes.read import check, from_dict, load, names, parse, read, renamed, text_of
+from davy.schemes.translations import with_translations, wordings
 from davy.schemes.write import digest, to_dict, to_yaml
 
 __all__ = [
@@ -17,4 +18,6 @@ __all__ = [
     "text_of",
     "to_dict",
     "to_yaml",
+    "with_translations",
+    "wordings",
 ]

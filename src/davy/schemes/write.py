@@ -33,17 +33,26 @@ def to_yaml(scheme: Scheme) -> str:
 def digest(scheme: Scheme) -> str:
     """Return a hash of what people and detectors answer: names, wording and structure.
 
-    Two schemes with one digest ask the same. Guidelines, aliases, examples and the scheme's
-    own title may grow without moving it.
+    Two schemes with one digest ask the same. Guidelines, aliases, examples, translations of the English words and
+    the scheme's own title may grow without moving it.
     """
     questions = [_question(question) for question in scheme.questions]
     for question in questions:
+        _keep_english(question)
         question.pop("absent", None)
         for label in question.get("labels", ()):
+            _keep_english(label)
             for aid in ("aliases", "examples", "group", "priority", "severe"):
                 label.pop(aid, None)
     said = json.dumps(questions, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def _keep_english(part: dict[str, Any]) -> None:
+    """Take the translations from a question's or a label's words, where they are in English too."""
+    for key in ("title", "definition"):
+        if isinstance(part.get(key), dict) and "en" in part[key]:
+            part[key] = part[key]["en"]
 
 
 def _question(question: Question) -> dict[str, Any]:

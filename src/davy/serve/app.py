@@ -35,7 +35,7 @@ from davy.serve.deciding import Decider
 from davy.serve.detector import Detector
 from davy.serve.detectors import Detectors
 from davy.serve.headers import BodyLimit, HostCheck, SecurityHeaders
-from davy.serve.known_keys import KnownKeys
+from davy.serve.key_cache import KeyCache
 from davy.serve.limits import Limiter
 from davy.serve.load_shedding import LoadShedding
 from davy.serve.metrics import Metrics
@@ -109,7 +109,7 @@ def _context(settings: ServerSettings) -> Context:
         templates=render.environment(),
         limiter=Limiter(shared=shared),
         metrics=Metrics(shared),
-        known_keys=KnownKeys(store),
+        key_cache=KeyCache(store),
         quotas=Quotas(store, shared),
         decider=Decider(store),
         attributes=attributes,

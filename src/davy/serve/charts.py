@@ -121,8 +121,8 @@ def curve_chart(records: Sequence[Mapping[str, Any]], words: Translator) -> Curv
         lines.append(ChartLine(name, number % STYLES, path, "", dots, decimal_text(words, values[-1])))
     steps = (1.0, 0.75, 0.5, 0.25, 0.0)
     ticks = tuple(decimal_text(words, step, 2) for step in steps)
-    said = "; ".join(f"{line.name}: {line.newest}" for line in lines)
-    return CurveChart(tuple(lines), ticks, tuple(100 * (1 - step) for step in steps), epochs[0], epochs[-1], said)
+    newest = "; ".join(f"{line.name}: {line.newest}" for line in lines)
+    return CurveChart(tuple(lines), ticks, tuple(100 * (1 - step) for step in steps), epochs[0], epochs[-1], newest)
 
 
 def decimal_text(words: Translator, value: float | None, digits: int = 3) -> str:
@@ -137,8 +137,7 @@ def metric_text(words: Translator, metric: Metric | None) -> str:
     value = decimal_text(words, metric.value)
     if metric.low is None or metric.high is None:
         return value
-    comma = ";" if words.lang == "de" else ","
-    return f"{value} [{decimal_text(words, metric.low)}{comma} {decimal_text(words, metric.high)}]"
+    return f"{value} {words.interval(metric.low, metric.high)}"
 
 
 @dataclass(frozen=True, slots=True)

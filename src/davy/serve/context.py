@@ -12,7 +12,7 @@ from davy.lexicons.read import Lexicon
 from davy.plans.attribute_map import AttributeMap
 from davy.serve.deciding import Decider
 from davy.serve.detectors import Detectors
-from davy.serve.known_keys import KnownKeys
+from davy.serve.key_cache import KeyCache
 from davy.serve.limits import Limiter
 from davy.serve.metrics import Metrics
 from davy.serve.pictures import HeldPictures
@@ -36,7 +36,7 @@ class Context:
     templates: Environment
     limiter: Limiter
     metrics: Metrics
-    known_keys: KnownKeys
+    key_cache: KeyCache
     quotas: Quotas
     decider: Decider
     attributes: AttributeMap

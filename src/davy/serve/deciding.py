@@ -45,6 +45,7 @@ class _Scored:
     posts: Sequence[PostToScore]
     scores: Scores
     community: Community | None
+    outcomes: Sequence[str | None]
     references: Sequence[str | None]
     may_store: bool
 
@@ -76,25 +77,31 @@ class Decider:
         key: ApiKey | None,
         references: Sequence[str | None] = (),
         may_store: bool = True,
-    ) -> Scores:
-        """Return the scores with the community's thresholds, and remember them to be counted.
+    ) -> tuple[Scores, list[str | None]]:
+        """Return the scores with the community's thresholds and each post's decision; remember both to be counted.
 
         `references` are the senders' ids of the first posts; where they are fewer than the posts, the others are parts
-        of these and are not counted. A community that the key may not use decides nothing.
+        of these and are not counted. A community that the key may not use decides nothing, and so does one for a post
+        that its question has no answer for: its decision is None.
         """
-        asked = self._communities.get(community or "")
-        if asked is not None and (key is None or key.id not in asked.keys):
-            asked = None
+        asked = self.community_of(community, key)
         if asked is not None:
-            scores = replace(scores, thresholds={**scores.thresholds, **asked.thresholds})
+            own = {**asked.thresholds, asked.question: asked.threshold}
+            scores = replace(scores, thresholds={**scores.thresholds, **own})
+        outcomes = _outcomes(asked, scores)
         whole = len(references) or len(posts)
         with self._lock:
             if self._posts + whole > MOST_HELD:
                 self._dropped += whole
-                return scores
+                return scores, outcomes
             self._posts += whole
-            self._held.append(_Scored(detector, posts[:whole], scores, asked, references, may_store))
-        return scores
+            self._held.append(_Scored(detector, posts[:whole], scores, asked, outcomes, references, may_store))
+        return scores, outcomes
+
+    def community_of(self, name: str | None, key: ApiKey | None) -> Community | None:
+        """Return the community of this name, where there is one and the key may use it."""
+        asked = self._communities.get(name or "")
+        return asked if asked is not None and key is not None and key.id in asked.keys else None
 
     def flush(self) -> None:
         """Write down what was scored since the last time; what can't be written now waits for the next time."""
@@ -145,20 +152,28 @@ def _count(counts: Counter[tuple[str, str, str, str, str, int]], scored: _Scored
                 counts[(day, name, scored.detector.full_name, question.name, lang, int(buckets[row]))] += 1
 
 
+def _outcomes(community: Community | None, scores: Scores) -> list[str | None]:
+    """Return `pass`, `flag` or `review` for each post; None where no community decides or nothing was answered."""
+    decides = community is not None and community.question in {question.name for question in scores.questions}
+    yes = scores.positive(community.question) if community is not None and decides else None
+    if community is None or yes is None:
+        return [None] * len(scores)
+    answered = scores.has_answer(scores.question(community.question))
+    return [
+        community.decide(float(chance)) if answered is None or answered[row] else None for row, chance in enumerate(yes)
+    ]
+
+
 def _decisions(scored: _Scored, langs: list[str]) -> list[tuple[Community, Decision, PostForReview | None]]:
     community, scores = scored.community, scored.scores
-    if community is None or community.question not in {question.name for question in scores.questions}:
+    yes = scores.positive(community.question) if community is not None and any(scored.outcomes) else None
+    if community is None or yes is None:
         return []
-    yes = scores.positive(community.question)
-    if yes is None:
-        return []
-    question = scores.question(community.question)
-    answered = scores.has_answer(question)
     found: list[tuple[Community, Decision, PostForReview | None]] = []
     for row, (post, lang) in enumerate(zip(scored.posts, langs, strict=True)):
-        if answered is not None and not answered[row]:
+        outcome = scored.outcomes[row]
+        if outcome is None:
             continue
-        outcome = community.decide(float(yes[row]))
         reference = scored.references[row] if row < len(scored.references) else None
         decision = Decision(
             community.name, scored.detector.full_name, outcome, _reasons(scores, row), reference, lang or None
@@ -205,8 +220,8 @@ def _write(db: Connection, made: list[tuple[Community, Decision, PostForReview |
                 keys = {}
             for decision_id, key in keys.items():
                 decisions.set_post(db, decision_id, key)
-        told = [decision.id for one, decision, _ in made if one.name == name and decision.decision != "pass"]
+        decided = [decision.id for one, decision, _ in made if one.name == name and decision.decision != "pass"]
         if community.webhook:
-            for start in range(0, len(told), TOLD):
-                arguments = {"community": name, "decisions": told[start : start + TOLD]}
+            for start in range(0, len(decided), TOLD):
+                arguments = {"community": name, "decisions": decided[start : start + TOLD]}
                 jobs.enqueue(db, WEBHOOK, arguments, owner=events.SYSTEM, max_attempts=WEBHOOK_ATTEMPTS)

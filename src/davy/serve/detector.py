@@ -16,7 +16,7 @@ from davy.core.scheme import Question, applicable_questions
 from davy.core.scorer import Scorer, Scores
 from davy.score.result import model_of, repair_text
 from davy.serve.batching import Batcher
-from davy.serve.found_sentences import said_title
+from davy.serve.translations import translated_title
 
 Result = TypeVar("Result")
 
@@ -123,7 +123,10 @@ class Detector:
 
 
 def answer_tree(scores: Scores, row: int, lang: str) -> tuple[list[AnswerView], list[str]]:
-    """Return one post's answers as a tree, each with the questions it led to, and the titles of those not reached."""
+    """Return one post's answers as a tree, each with the questions it led to, and the titles of those not reached.
+
+    A question that the detector does not ask in the post's language is in neither.
+    """
     picked = {question.name: scores.chosen(question.name)[row] for question in scores.questions}
     reached = set(applicable_questions(scores.questions, picked))
     chosen = {name: labels for name, labels in picked.items() if name in reached and labels}
@@ -133,8 +136,13 @@ def answer_tree(scores: Scores, row: int, lang: str) -> tuple[list[AnswerView], 
         return replace(_answer(scores, question, row, lang, chosen), children=tuple(map(view, below)))
 
     roots = [it for it in scores.questions if it.name in chosen and not (it.under and it.under[0] in chosen)]
-    left = [question_title(it, lang) for it in scores.questions if it.name not in chosen]
+    left = [question_title(it, lang) for it in scores.questions if it.name not in chosen and _is_asked(scores, it, row)]
     return [view(question) for question in roots], left
+
+
+def _is_asked(scores: Scores, question: Question, row: int) -> bool:
+    mask = scores.answered.get(question.name)
+    return mask is None or bool(mask[row])
 
 
 def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dict[str, tuple[str, ...]]) -> AnswerView:
@@ -142,17 +150,17 @@ def _answer(scores: Scores, question: Question, row: int, lang: str, chosen: dic
 
     title = question_title(question, lang)
     labels = chosen[question.name]
-    said = tuple(label_title(question, label, lang) for label in labels)
+    titles = tuple(label_title(question, label, lang) for label in labels)
     yes = scores.positive(question.name)
     if yes is not None and question.positive is not None:
         cut = float(np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(scores))[row])
         of = label_title(question, question.positive, lang)
         unsure = question.name in scores.unsure and bool(scores.unsure[question.name][row])
-        return AnswerView(title, said, of, float(yes[row]), cut, question.positive in labels, unsure)
+        return AnswerView(title, titles, of, float(yes[row]), cut, question.positive in labels, unsure)
     if len(labels) != 1:
-        return AnswerView(title, said)
+        return AnswerView(title, titles)
     value = float(scores.probabilities[question.name][row, question.label_names.index(labels[0])])
-    return AnswerView(title, said, said[0], value, None, False)
+    return AnswerView(title, titles, titles[0], value, None, False)
 
 
 def verdict_text(scores: Scores, row: int, lang: str) -> str:
@@ -172,7 +180,7 @@ def verdict_text(scores: Scores, row: int, lang: str) -> str:
 
 def label_title(question: Question, label: str, lang: str) -> str:
     """Return what a label is called in a language."""
-    return said_title(worded(question).label(label).title, label, lang)
+    return translated_title(worded(question).label(label).title, label, lang)
 
 
 def worded(question: Question) -> Question:
@@ -193,4 +201,4 @@ def _shipped_question(name: str, labels: tuple[str, ...]) -> Question | None:
 
 def question_title(question: Question, lang: str) -> str:
     """Return what a question is called in a language."""
-    return said_title(worded(question).title, question.name, lang)
+    return translated_title(worded(question).title, question.name, lang)

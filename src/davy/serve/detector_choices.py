@@ -45,7 +45,10 @@ class DetectorChoice:
 
 
 def list_choices(request: Request, who: User, project: str | None = None) -> list[DetectorChoice]:
-    """Return what a person may choose from, the server's default first; with `project`, trained ones of that alone."""
+    """Return what a person may choose from, the server's default first; with `project`, trained ones of that alone.
+
+    Each detector comes once: one that a project trained and an admin put into use is the registered one.
+    """
     context = context_of(request)
     with context.store.read() as db:
         entries = [entry for entry in detectors.list_detectors(db) if entry.state == "active"]
@@ -63,9 +66,10 @@ def list_choices(request: Request, who: User, project: str | None = None) -> lis
         found = found if any(it.key == own.key for it in found) else [own, *found]  # a registered one answers first
     default = str(context.detectors.default_model["name"])
     found.sort(key=lambda it: it.name != default)
+    in_use = {it.source for it in entries}
     for job in trained:
         entry = trained_entry(job)
-        if entry is not None:
+        if entry is not None and entry.source not in in_use:
             title = titles.get(job.project or "", "")
             found.append(DetectorChoice(entry.id, entry.name, entry.version, entry.source, entry.questions, title))
     return found

@@ -126,10 +126,24 @@ def _answer(request: Request, error: Exception) -> _Answer:
         message = error.message if wants_json(request) else words.error(error.message)
         return _Answer(error.status, message, {"Retry-After": str(int(wait) + 1)} if wait else {})
     if isinstance(error, RequestValidationError):
-        return _Answer(422, _wrong_fields(error))
+        return _Answer(422, _wrong_body(request, error) or _wrong_fields(error))
     if isinstance(error, HTTPException):
         return _Answer(error.status_code, _http_message(request, error), dict(error.headers or {}))
     return _bug(request, error)
+
+
+def _wrong_body(request: Request, error: RequestValidationError) -> str | None:
+    """Return why the body as a whole can't be read; None where single fields of it are wrong."""
+    fault = error.errors()[0]
+    if fault["type"] == "json_invalid":
+        return f"The body is not JSON: it can't be read from character {fault['loc'][-1]} on."
+    if fault["loc"] != ("body",):
+        return None
+    if fault["type"] == "missing":
+        return "The body is empty. Send JSON."
+    if "json" not in request.headers.get("content-type", "json"):
+        return "The body was not sent as JSON. Send it with the header Content-Type: application/json."
+    return "The body is JSON, but not an object: it begins with { and ends with }."
 
 
 def _wrong_fields(error: RequestValidationError) -> str:

@@ -7,6 +7,7 @@ so that templates escape whatever is filled in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,9 +16,11 @@ from types import MappingProxyType
 
 from davy.core.scheme import Wording
 from davy.files.yaml_nodes import load_shipped
-from davy.serve.found_sentences import said_title, translate
+from davy.serve.report_words import german_figures
+from davy.serve.translations import translate, translated_title
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch"})
+_COUNT = re.compile(r" \([\d.,]+\)$")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -34,9 +37,11 @@ class Translator:
     lang: str
 
     def __call__(self, key: str, **values: object) -> str:
-        """Return the sentence; with `count=` given, `key.one` or `key.other`."""
+        """Return the sentence: with `count=`, `key.one` or `key.other`; with `n=1`, `key.one` where there is one."""
         if "count" in values:
             key = f"{key}.one" if values["count"] == 1 else f"{key}.other"
+        elif values.get("n") == 1 and self.has(f"{key}.one"):
+            key = f"{key}.one"
         sentence = catalogue(self.lang)[key]
         return sentence.format(**values) if values else sentence
 
@@ -52,14 +57,32 @@ class Translator:
         """Return an event of the audit, or the name of one of its details, in this language."""
         return translate("events", words, self.lang)
 
+    def report(self, sentence: str) -> str:
+        """Return a sentence of a report, such as a table's note, in this language."""
+        return translate("reports", sentence, self.lang)
+
     def label(self, name: str) -> str:
         """Return what a question or label that shipped schemes know is called here; others keep their name."""
-        return said_title(Wording(), name, self.lang)
+        return translated_title(Wording(), name, self.lang)
+
+    def language(self, code: str) -> str:
+        """Return the name of the language with this ISO code, such as French; the code where it has no name here."""
+        key = f"language.{code}"
+        return self(key) if self.has(key) else code
 
     def table_word(self, text: object) -> str:
         """Return a report's head or cell in this language; parts before and after a colon are looked up alone."""
-        parts = str(text).split(": ")
-        return ": ".join(self(f"table.{part}") if self.has(f"table.{part}") else part for part in parts)
+        return self.figures(": ".join(self._table_part(part) for part in str(text).split(": ")))
+
+    def _table_part(self, part: str) -> str:
+        """Return a word of tables, a strategy of rounds or a shipped label; a count in brackets after it stays."""
+        found = _COUNT.search(part)
+        count = found[0] if found else ""
+        name = part.removesuffix(count)
+        for key in (f"table.{name}", f"rounds.strategy.{name.replace(' ', '_').replace(',', '')}"):
+            if self.has(key):
+                return self(key) + count
+        return self.label(name) + count
 
     def when(self, at: datetime) -> str:
         """Return a moment as people write it, in UTC."""
@@ -85,8 +108,17 @@ class Translator:
         """Return a figure with the language's sign and a true minus; a dash where there is none."""
         if value is None:
             return "–"
-        text = f"{value:.{digits}f}".replace("-", "−")
+        text = f"{value:z.{digits}f}".replace("-", "−")
         return text.replace(".", ",") if self.lang == "de" else text
+
+    def interval(self, low: float, high: float, digits: int = 3) -> str:
+        """Return an interval in brackets; a semicolon parts its ends where a comma is the decimal sign."""
+        between = ";" if self.lang == "de" else ","
+        return f"[{self.decimal(low, digits)}{between} {self.decimal(high, digits)}]"
+
+    def figures(self, text: str) -> str:
+        """Return a table's cell, such as "0.612 [0.540, 0.671]", with its figures as this language writes them."""
+        return german_figures(text) if self.lang == "de" else text
 
     def number(self, value: int) -> str:
         """Return a whole number with the language's grouping."""

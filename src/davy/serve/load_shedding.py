@@ -65,11 +65,11 @@ class LoadShedding:
     async def _hold(self, client: object, wait: float) -> None:
         """Return at once to a connection that was not refused lately, and otherwise when it was told to come back."""
         now = time.monotonic()
-        told = self._refused_until.pop(client, now)
-        self._refused_until[client] = max(now, told) + min(wait, LONGEST_HOLD)
+        until = self._refused_until.pop(client, now)
+        self._refused_until[client] = max(now, until) + min(wait, LONGEST_HOLD)
         if len(self._refused_until) > MOST_REFUSED:
             self._refused_until.popitem(last=False)
-        await asyncio.sleep(min(told - now, LONGEST_HOLD) if told > now else 0)
+        await asyncio.sleep(min(until - now, LONGEST_HOLD) if until > now else 0)
 
     def _expected_seconds(self) -> float:
         """Return how long a request that comes now would take, by the rate of the last answers."""

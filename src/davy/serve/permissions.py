@@ -6,9 +6,6 @@ nothing else in the web door looks at a role.
 
 from __future__ import annotations
 
-ROLES: tuple[str, ...] = ("admin", "expert", "annotator")
-
-
 MAY: dict[str, tuple[str, ...]] = {
     "see projects": ("admin", "expert", "annotator"),
     "make projects": ("admin", "expert"),

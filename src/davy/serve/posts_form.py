@@ -19,10 +19,10 @@ from davy.actions import bring_posts
 from davy.actions.bring_posts import PostChoices, TableLook
 from davy.core.errors import KeyedError, UserError
 from davy.image.picture_names import last_part
-from davy.serve import kept_uploads
+from davy.serve import stored_uploads
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.kept_uploads import KeptUpload
+from davy.serve.stored_uploads import StoredUpload
 from davy.serve.upload_form import keep_files, upload_limits
 from davy.serve.visitor import field
 
@@ -39,7 +39,7 @@ OTHER_LANGS = ("en", "de", "fr", "es", "it", "nl", "pl", "tr", "ar", "hi")
 class UploadedPosts:
     """What a form brought. `frame` is None while its sender still looks at the file, and where there is none."""
 
-    kept: KeptUpload
+    kept: StoredUpload
     look: TableLook | None = None
     chosen: PostChoices = field_of(default_factory=PostChoices)
     encoding: str = "utf-8"
@@ -60,12 +60,12 @@ async def read_sent(request: Request, form: FormData, owner: str, scheme: Scheme
         kept = await keep_files(request, form, owner)
     except UserError as error:
         settings = context_of(request).settings
-        before = await to_thread.run_sync(kept_uploads.find, settings, owner, field(form, "upload"))
-        return UploadedPosts(before or kept_uploads.NOTHING, wrong=error)
+        before = await to_thread.run_sync(stored_uploads.find, settings, owner, field(form, "upload"))
+        return UploadedPosts(before or stored_uploads.NOTHING, wrong=error)
     return await to_thread.run_sync(partial(_read, form, kept, scheme))
 
 
-def _read(form: FormData, kept: KeptUpload, scheme: Scheme | None) -> UploadedPosts:
+def _read(form: FormData, kept: StoredUpload, scheme: Scheme | None) -> UploadedPosts:
     likely = kept.encoding()
     encoding = field(form, "encoding") or likely
     chosen = _choices(form, scheme)

@@ -14,13 +14,14 @@ import msgspec
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from davy.serve.errors import LocalizedError
+from davy.serve.report_words import translate_report
 
 PAGE = "report.html"
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)">')
 
 
-def report_response(path: Path) -> Response:
-    """Return a report's page in its sandbox, or another of its files for saving."""
+def report_response(path: Path, lang: str) -> Response:
+    """Return a report's page in its sandbox, in the reader's language, or another of its files for saving."""
     if not path.is_file() or path.is_symlink():
         raise LocalizedError("no_such", status=404)
     if path.suffix != ".html":
@@ -30,7 +31,7 @@ def report_response(path: Path) -> Response:
     if found is None:  # not one of ours
         raise LocalizedError("no_such", status=404)
     policy = f"{found[1]}; frame-ancestors 'none'; sandbox allow-scripts"
-    return HTMLResponse(html, headers={"Content-Security-Policy": policy})
+    return HTMLResponse(translate_report(html, lang), headers={"Content-Security-Policy": policy})
 
 
 def read_json(path: Path) -> Any:

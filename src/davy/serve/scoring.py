@@ -16,11 +16,9 @@ from anyio import to_thread
 from starlette.requests import Request
 
 from davy.core.errors import UserError
-from davy.core.scheme import applicable_questions
 from davy.core.scorer import Scorer, Scores
 from davy.image.picture import Picture
 from davy.score.explain import explain
-from davy.score.result import records
 from davy.serve.context import Context, context_of
 from davy.serve.detector import Detector, PostToScore
 from davy.serve.errors import LocalizedError
@@ -40,6 +38,8 @@ class ScoredPosts:
     detector: Detector
     posts: tuple[PostToScore, ...]
     scores: Scores
+    decisions: list[str | None]
+    """What a community decides about each post: `pass`, `flag`, `review`; None where none decides."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -80,10 +80,10 @@ async def score_posts(
     if context.shadow is not None:
         context.shadow.offer(detector, asked, scores, store_text=may_store)
     key: ApiKey | None = getattr(request.state, "key", None)
-    scores = context.decider.decide(
+    scores, decisions = context.decider.decide(
         detector, asked, scores, community=community, key=key, references=references, may_store=may_store
     )
-    return ScoredPosts(detector, asked, scores)
+    return ScoredPosts(detector, asked, scores, decisions)
 
 
 async def explanations(request: Request, scored: ScoredPosts) -> list[dict[str, Any]]:
@@ -103,19 +103,6 @@ async def explanations(request: Request, scored: ScoredPosts) -> list[dict[str, 
         return found
 
     return await within_time(context_of(request), scored.detector.run(explained))
-
-
-def reached_records(scored: ScoredPosts, questions: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Return a record a post with the questions that its answers lead to; of these, the ones asked for."""
-    found = records(scored.scores)
-    for record in found:
-        answers = {name: tuple(it["label"].split("|")) for name, it in record["questions"].items()}
-        asked = [question for question in scored.scores.questions if question.name in answers]
-        reached = set(applicable_questions(asked, answers))
-        if questions is not None:
-            reached &= set(questions)
-        record["questions"] = {name: it for name, it in record["questions"].items() if name in reached}
-    return found
 
 
 def check_posts(context: Context, posts: Sequence[PostToScore], *, longest: int | None = None) -> None:

@@ -64,8 +64,8 @@ def field_values(settings: ProjectSettings, scheme: Scheme) -> Fields:
     values |= {"care.timezone": settings.care.timezone, "care.veil": settings.care.veil}
     values |= {f"care.hard.{name}": set(labels) for name, labels in settings.care.hard.items()}
     for place, contact in enumerate(settings.support[:MOST_CONTACTS]):
-        told = {"name": contact.name, "phone": contact.phone, "link": contact.link, **contact.words}
-        values |= {f"contact.{place}.{part}": told.get(part, "") for part in _CONTACT}
+        fields = {"name": contact.name, "phone": contact.phone, "link": contact.link, **contact.words}
+        values |= {f"contact.{place}.{part}": fields.get(part, "") for part in _CONTACT}
     for lang in LANGUAGES:
         values |= {f"consent.{lang}": settings.consent.get(lang, ""), f"debrief.{lang}": settings.debrief.get(lang, "")}
     pay = settings.pay or Pay()
@@ -121,13 +121,13 @@ def _care(form: FormData, settings: ProjectSettings, scheme: Scheme) -> Mapping[
 def _contacts(form: FormData, settings: ProjectSettings, scheme: Scheme) -> Mapping[str, Any]:  # noqa: ARG001
     found = []
     for place in range(MOST_CONTACTS):
-        told = {part: field(form, f"contact.{place}.{part}", most=500) for part in _CONTACT}
-        if not any(told.values()):
+        fields = {part: field(form, f"contact.{place}.{part}", most=500) for part in _CONTACT}
+        if not any(fields.values()):
             continue
-        if not told["name"]:
+        if not fields["name"]:
             raise LocalizedError("contact_name", status=422)
-        words = {lang: told[lang] for lang in LANGUAGES if told[lang]}
-        found.append(Contact(told["name"], words, told["link"], told["phone"]))
+        words = {lang: fields[lang] for lang in LANGUAGES if fields[lang]}
+        found.append(Contact(fields["name"], words, fields["link"], fields["phone"]))
     return {"support": (*found, *settings.support[MOST_CONTACTS:])}
 
 
@@ -180,9 +180,9 @@ def _rule_fields(name: str, rule: AdjudicationRule | None) -> Fields:
 
 def _wording(form: FormData, name: str, before: Mapping[str, str]) -> dict[str, str]:
     """Return a text by language; languages that the form does not show keep theirs."""
-    told = {lang: field(form, f"{name}.{lang}", most=LONGEST_TEXT).replace("\r\n", "\n") for lang in LANGUAGES}
+    wording = {lang: field(form, f"{name}.{lang}", most=LONGEST_TEXT).replace("\r\n", "\n") for lang in LANGUAGES}
     rest = {lang: text for lang, text in before.items() if lang not in LANGUAGES}
-    return {**rest, **{lang: text for lang, text in told.items() if text}}
+    return {**rest, **{lang: text for lang, text in wording.items() if text}}
 
 
 def _number(form: FormData, name: str, *, whole: bool = False) -> Any:

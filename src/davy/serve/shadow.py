@@ -128,11 +128,11 @@ def _reached(scores: Scores) -> list[set[str]]:
 def _view(scores: Scores, reached: Sequence[set[str]], name: str) -> list[_Answer | None]:
     """Return each post's answer to a question; None where it was not put to the post."""
     question = scores.question(name)
-    there = scores.has_answer(question)
+    answered = scores.has_answer(question)
     yes: Any = scores.positive(name)
     found: list[_Answer | None] = []
     for row, chosen in enumerate(scores.chosen(name)):
-        if name not in reached[row] or (there is not None and not there[row]):
+        if name not in reached[row] or (answered is not None and not answered[row]):
             found.append(None)
         elif yes is None:
             found.append(("|".join(chosen), None, None))

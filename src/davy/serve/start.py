@@ -83,6 +83,8 @@ def run(asked: ServeOptions) -> None:
     with ExitStack() as stack:
         stack.callback(listening.close)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-demo-")) if asked.demo else None
+        if asked.demo:
+            print("Building the demo: projects, people and nine days of their work …", file=sys.stderr, flush=True)
         settings = settings_of(asked, listening.getsockname()[1], Path(folder) if folder else None)
         if asked.workers > 1:
             shared = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-shared-"))

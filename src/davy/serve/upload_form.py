@@ -24,10 +24,10 @@ from davy.actions.file_checks import UploadLimits
 from davy.annotate import images
 from davy.annotate.images import PictureFiles
 from davy.files.file_table import list_columns
-from davy.serve import csrf, kept_uploads, uploads
+from davy.serve import csrf, stored_uploads, uploads
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.kept_uploads import KeptUpload
+from davy.serve.stored_uploads import StoredUpload
 from davy.serve.visitor import field
 
 if TYPE_CHECKING:
@@ -68,14 +68,14 @@ async def read_posts(request: Request, form: FormData, name: str = "file") -> pl
         upload.discard()
 
 
-async def keep_files(request: Request, form: FormData, owner: str) -> KeptUpload:
+async def keep_files(request: Request, form: FormData, owner: str) -> StoredUpload:
     """Return the table and the pictures of a form, kept: those sent now, else those that it sent before."""
     settings = context_of(request).settings
-    before = await to_thread.run_sync(kept_uploads.find, settings, owner, field(form, "upload"))
+    before = await to_thread.run_sync(stored_uploads.find, settings, owner, field(form, "upload"))
     tables, pictures = _chosen(form, "file"), _chosen(form, "pictures")
     if not tables and not pictures:
-        return before or kept_uploads.NOTHING
-    kept = before if before is not None else await to_thread.run_sync(kept_uploads.begin, settings, owner)
+        return before or stored_uploads.NOTHING
+    kept = before if before is not None else await to_thread.run_sync(stored_uploads.begin, settings, owner)
     limits = UploadLimits(size=settings.max_upload)
     try:
         for file in tables[:1]:
@@ -87,7 +87,7 @@ async def keep_files(request: Request, form: FormData, owner: str) -> KeptUpload
         if before is None:
             kept.discard()
         raise
-    return await to_thread.run_sync(kept_uploads.save, kept)
+    return await to_thread.run_sync(stored_uploads.save, kept)
 
 
 @asynccontextmanager
@@ -98,7 +98,7 @@ async def pictures_in(request: Request, form: FormData, name: str = "pictures") 
     try:
         for file in _chosen(form, name):
             received.append(await _picture(file, limits))
-        yield await to_thread.run_sync(kept_uploads.as_pictures, received) if received else None
+        yield await to_thread.run_sync(stored_uploads.as_pictures, received) if received else None
     finally:
         for upload in received:
             upload.discard()
@@ -140,7 +140,7 @@ async def _receive(
 
 def _read(upload: uploads.Upload) -> pl.DataFrame:
     """Return an upload's posts by the usual names of columns; other names need the form that asks for them."""
-    kept = KeptUpload(posts=upload)
+    kept = StoredUpload(posts=upload)
     with kept.table_path() as path:
         rows = bring_posts.read_table(path, kept.encoding())
     look = bring_posts.look_at(rows, None)

@@ -216,10 +216,10 @@ def key_only(scope: str, act: str) -> Callable[..., Awaitable[User]]:
 
 async def _by_key(request: Request, secret: str, scope: str, act: str, project: str | None = None) -> User:
     context = context_of(request)
-    known = context.known_keys.recall(secret)
+    known = context.key_cache.recall(secret)
     try:
         if known is None:
-            key, owner = await to_thread.run_sync(context.known_keys.look_up, secret, scope)
+            key, owner = await to_thread.run_sync(context.key_cache.look_up, secret, scope)
         else:
             key, owner = known
             keys.check_allowed(key, owner, scope)

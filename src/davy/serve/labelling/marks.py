@@ -64,12 +64,12 @@ def mark_rows(question: QuestionView, text: PostText, chosen: Sequence[str] = ()
 
 def overlay_rows(question: QuestionView, text: PostText, voices: Iterable[tuple[str, Sequence[str]]]) -> list[MarkRow]:
     """Return the post's words with the letters of those who marked each; only labels that somebody used."""
-    said = [(letter, parse_spans(answer)) for letter, answer in voices]
+    marked = [(letter, parse_spans(answer)) for letter, answer in voices]
     rows = []
     for row in mark_rows(question, text):
         label = parse_span(row.words[0].value).label
         letters: dict[int, str] = {}
-        for letter, spans in sorted(said):
+        for letter, spans in sorted(marked):
             for place in marked_words(text.plain, (span for span in spans if span.label == label)):
                 letters[place] = letters.get(place, "") + letter
         if letters or not question.options:

@@ -14,10 +14,10 @@ from typing import Any
 
 from starlette.datastructures import FormData
 
-from davy.core import FLAGS, Guideline, Question, Scheme
+from davy.core import FLAGS, Guideline, Question, Scheme, Wording
 from davy.core.annotation import Answers
 from davy.serve.errors import LocalizedError
-from davy.serve.found_sentences import said_title, shown_label
+from davy.serve.translations import translated_label, translated_title
 from davy.text.words import snap_answer
 
 MOST_WORDED = 6
@@ -135,26 +135,26 @@ def _view(
         option = OptionView(
             id=f"{id}-{place}",
             name=label.name,
-            title=said_title(label.title, label.name, lang),
+            title=translated_title(label.title, label.name, lang),
             definition=label.definition.said_in(lang),
             examples=tuple(example.said_in(lang) for example in label.examples),
             under=_origin(scheme, (question.under[0], label.under))[1] if question.under and label.under else (),
             priority=label.priority,
             digit=label.code or "" if coded else "",
             code=label.code or "",
-            shown=shown_label(label, lang),
+            shown=translated_label(label, lang),
         )
         grouped.setdefault(label.group or "", []).append(option)
     return QuestionView(
         id=id,
         name=question.name,
-        title=said_title(question.title, question.name, lang),
+        title=translated_title(question.title, question.name, lang),
         definition=question.definition.said_in(lang),
         kind=question.kind,
         open=question.open,
         required=question.is_required,
         under=_origin(scheme, question.under) if question.under else None,
-        groups=tuple((group, tuple(options)) for group, options in grouped.items()),
+        groups=tuple((translated_title(Wording(), group, lang), tuple(options)) for group, options in grouped.items()),
         notes=tuple((name, words) for belongs, name, words in notes if belongs == question.name),
     )
 
@@ -182,7 +182,7 @@ def _notes(scheme: Scheme, guideline: Guideline | None, lang: str) -> tuple[tupl
         question, colon, rest = name.partition(":")
         belongs, title = (question, rest.strip()) if colon and question in asked else (asked[0], name)
         if name not in FLAGS:
-            notes.append((belongs, title, words.said_in(lang)))
+            notes.append((belongs, translated_title(Wording(), title, lang), words.said_in(lang)))
     return tuple(notes)
 
 

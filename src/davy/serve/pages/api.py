@@ -17,15 +17,16 @@ from starlette.responses import Response
 
 from davy.core.errors import UserError, nearest
 from davy.models.model_cards import model_cards
+from davy.score.result import records
 from davy.serve.context import context_of
 from davy.serve.detector import PostToScore
 from davy.serve.errors import LocalizedError
-from davy.serve.scoring import ScoredPosts, explanations, reached_records, score_posts
+from davy.serve.scoring import ScoredPosts, explanations, score_posts
 from davy.serve.visitor import check_rate, key_or_session
 from davy.store import detectors as registry
 from davy.store.users import User
 
-router = APIRouter()
+router = APIRouter(strict_content_type=False)
 
 Language = Annotated[str | None, Field(max_length=20)]
 
@@ -46,7 +47,7 @@ class ScoreRequest(BaseModel):
 
     Without `model` the default detector answers; `name@version` asks for exactly one version. `questions` names the
     ones you want, `explain` adds the words that carried each decision (at most 10 posts). `community` names whose
-    thresholds decide.
+    thresholds decide: each result then has a `decision`. It is refused where the key may not use it.
     """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -69,7 +70,10 @@ async def score(
 ) -> Response:
     """Return for each post its verdict and each question's label and probabilities, in the order of the posts."""
     sent = _sent(asked)
-    if getattr(request.state, "key", None) is None:  # a key has limits of its own
+    key = getattr(request.state, "key", None)
+    if asked.community is not None and context_of(request).decider.community_of(asked.community, key) is None:
+        raise LocalizedError("community_of_key", status=403, name=asked.community)
+    if key is None:  # a key has limits of its own
         check_rate(request, "texts of a session", who.id, cost=len(sent))
     posts = [PostToScore(post.text, post.lang or asked.lang) for post in sent]
     images = [post.image for post in sent]
@@ -77,11 +81,12 @@ async def score(
         request, posts, model=asked.model, images=images, community=asked.community, references=[p.id for p in sent]
     )
     _check_questions(scored, asked.questions)
-    results = reached_records(scored, asked.questions)
-    for post, result in zip(sent, results, strict=True):
-        result["path"] = _path(result["verdict"])
+    results = records(scored.scores, asked.questions)
+    for post, result, decision in zip(sent, results, scored.decisions, strict=True):
         if post.id is not None:
             result["id"] = post.id
+        if asked.community is not None:
+            result["decision"] = decision
     if asked.explain:
         for result, explanation in zip(results, await explanations(request, scored), strict=True):
             result["explanation"] = explanation
@@ -139,10 +144,3 @@ def _check_questions(scored: ScoredPosts, wanted: list[str] | None) -> None:
                 f"{nearest(name, known)}",
                 status=422,
             )
-
-
-def _path(verdict: str | None) -> list[list[str]]:
-    """Return a verdict as steps: each root question's answers from the top down."""
-    if not verdict or verdict == "none":
-        return []
-    return [path.split(" > ") for path in verdict.split("; ")]

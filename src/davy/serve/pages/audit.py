@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.serve import render
+from davy.serve.audit_words import audit_rows
 from davy.serve.context import context_of
 from davy.serve.visitor import allowed, key_or_session
 from davy.store import events, users
@@ -28,7 +29,8 @@ def audit(request: Request, who: Annotated[User, Depends(allowed("see the audit"
         recent = events.latest(db, before=before, limit=_PAGE)
         names = {user.id: user.name for user in users.list_users(db)}
     older = recent[-1].id if len(recent) == _PAGE else None
-    return render.page(request, "audit.html", events=recent, names=names, older=older)
+    rows = audit_rows(render.translator_of(request), recent, names)
+    return render.page(request, "audit.html", rows=rows, older=older)
 
 
 @router.get("/api/events")

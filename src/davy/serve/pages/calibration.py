@@ -65,7 +65,7 @@ def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Resp
                 "post": shown,
                 "masked": context.mask(shown.text),
                 "disagreement": divided.disagreement,
-                "said": {question: _by_label(cells) for question, cells in divided.said.items()},
+                "said": {question: _by_label(cells) for question, cells in divided.answers.items()},
                 "notes": [
                     (names.get(note.by, "–"), note.at, note.text, context.mask(note.text))
                     for note in messages.notes_of(db, place.project.id, divided.post)

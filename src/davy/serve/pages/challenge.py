@@ -19,9 +19,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from davy.actions import challenge as action
 from davy.actions.challenge_kit import entry_lines, released, write_kit
-from davy.compare.challenges import standing
+from davy.compare.challenges import ranked_submissions
 from davy.compare.challenges.board_table import board_csv
-from davy.compare.challenges.standing import SURVEY
+from davy.compare.challenges.ranked_submissions import SURVEY
 from davy.compare.pictures import MethodEntry, method_counts_svg, method_figures_svg
 from davy.core.challenge import Challenge, ChallengePhase, ChallengeTask
 from davy.core.errors import UserError
@@ -117,8 +117,8 @@ def board(request: Request, place: Sees, phase: str = "", task: str = "", format
             kept = challenges.find_board(db, chosen.id, asked.name)
             sent = submissions.of_phase(db, chosen.id, asked.name)
             every = teams.of_challenge(db, place.challenge.id)
-        left_out = standing.waiting_for_survey(sent, every, chosen)
-        counted = standing.counted(sent, every, chosen)
+        left_out = ranked_submissions.waiting_for_survey(sent, every, chosen)
+        counted = ranked_submissions.counted(sent, every, chosen)
         behind = chosen.frozen_at is None and submissions.basis(counted) != (kept.basis if kept else "")
         behind = behind and bool(counted or kept)
     if format in ("csv", "json"):

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.actions import challenge as action
-from davy.compare.challenges.standing import SURVEY, is_answered
+from davy.compare.challenges.ranked_submissions import SURVEY, is_answered
 from davy.compare.challenges.submission_file import SubmissionRefused
 from davy.compare.challenges.team_names import name_key
 from davy.core.challenge import Submission, Team
@@ -116,7 +116,7 @@ def _make_key(request: Request, place: ChallengePlace) -> Response:
         _, secret = keys.create(
             db, name=name, owner=place.user.id, scopes=["submit"], by=place.user.id, lasts=KEY_LASTS
         )
-    context_of(request).known_keys.forget()
+    context_of(request).key_cache.forget()
     return _team_page(request, place, secret=secret)
 
 

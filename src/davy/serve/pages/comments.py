@@ -40,7 +40,7 @@ from davy.text.language import detect
 from davy.text.match import matcher
 from davy.text.sentences import sentence_spans
 
-router = APIRouter()
+router = APIRouter(strict_content_type=False)  # Perspective took a body without a Content-Type
 
 MOST_BYTES = 20_480
 MOST_SPANS = 50
@@ -92,6 +92,8 @@ async def analyze(
     if kept:
         scored = await _scored(request, asked, text, spans, languages)
         response.headers.update(scored.headers)
+        if decision := scored.decisions[0]:
+            response.headers["Davy-Decision"] = decision
         scores = _attribute_scores(context, asked, kept, scored, text, spans, languages)
         answer = {"attributeScores": scores} if scores else {}
     answer["languages"] = languages.used

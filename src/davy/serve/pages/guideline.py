@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from davy.annotate import guidelines
 from davy.annotate.project_scheme import scheme_of
+from davy.core import Wording
 from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
@@ -22,8 +23,8 @@ from davy.serve.i18n import LANGUAGES
 from davy.serve.labelling.questions import question_views
 from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
+from davy.serve.translations import translated_title
 from davy.serve.visitor import Form, field
-from davy.store import guidelines as project_guidelines
 from davy.store import messages
 
 router = APIRouter(include_in_schema=False)
@@ -109,8 +110,8 @@ def _begun(request: Request, place: Place, message: str) -> dict[str, object]:
 def _page(request: Request, place: Place, version: int | None) -> Response:
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
-        every = project_guidelines.of_project(db, place.project.id)
         scheme = scheme_of(db, place.project)
+    every = scheme.guidelines
     shown = next((each for each in every if each.version == version), every[-1] if every else None)
     if version is not None and (shown is None or shown.version != version):
         raise LocalizedError("no_such", status=404)
@@ -122,11 +123,10 @@ def _page(request: Request, place: Place, version: int | None) -> Response:
         shown=shown,
         newest=every[-1].version if every else None,
         text=render_markdown(shown.text.said_in(lang)) if shown else "",
-        notes=[(name, words.said_in(lang)) for name, words in shown.notes.items()] if shown else [],
         difference=guidelines.difference(before.text.said_in(lang), shown.text.said_in(lang))
         if shown and before
         else [],
-        versions=[(each.version, each.changes) for each in reversed(every)],
+        versions=[(each.version, translated_title(Wording(), each.changes, lang)) for each in reversed(every)],
         questions=question_views(scheme, None, lang),
         warning=scheme.warning.said_in(lang),
     )
@@ -142,8 +142,8 @@ def _form_page(
     status: int = 200,
 ) -> Response:
     with context_of(request).store.read() as db:
-        now = guidelines.current(db, place.project)
         scheme = scheme_of(db, place.project)
+    now = scheme.guideline
     words = {lang: now.text.get(lang, "") if now else "" for lang in LANGUAGES}
     return project_page(
         request,

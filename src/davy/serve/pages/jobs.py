@@ -16,7 +16,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.visitor import Form, allowed, key_or_session
-from davy.store import Connection, jobs, users
+from davy.store import Connection, jobs, projects, users
 from davy.store.jobs import Job
 from davy.store.users import User
 
@@ -32,9 +32,10 @@ def all_jobs(request: Request, who: Sees) -> Response:
     with context_of(request).store.read() as db:
         recent = jobs.latest(db, visible_to=_whose(who))
         names = {user.id: user.name for user in users.list_users(db)} if who.role == "admin" else {who.id: who.name}
+        titles = {it.id: it.title for it in projects.list_projects(db) if it.id in {job.project for job in recent}}
     live = any(job.state in _LIVE for job in recent)
     template = "parts/jobs.html" if is_htmx(request) else "jobs.html"
-    return render.page(request, template, jobs=recent, names=names, live=live)
+    return render.page(request, template, jobs=recent, names=names, titles=titles, live=live)
 
 
 @router.get("/jobs/{job_id}", include_in_schema=False)
@@ -43,8 +44,11 @@ def one_job(request: Request, job_id: str, who: Sees) -> Response:
     with context_of(request).store.read() as db:
         job = _visible(db, job_id, who)
         lines = jobs.log_lines(db, job_id)
+        project = projects.find(db, job.project) if job.project else None
     template = "parts/job.html" if is_htmx(request) else "job.html"
-    return render.page(request, template, job=job, lines=lines, live=job.state in _LIVE)
+    return render.page(
+        request, template, job=job, lines=lines, title=project.title if project else "", live=job.state in _LIVE
+    )
 
 
 @router.post("/jobs/{job_id}/cancel", include_in_schema=False)

@@ -102,7 +102,7 @@ def _revoke(request: Request, key_id: str, me: User, back: str, **whose: str | N
         if key_id not in {key.id for key in keys.list_keys(db, **whose)}:
             raise LocalizedError("no_such", status=404)
         keys.revoke(db, key_id, by=me.id)
-    context_of(request).known_keys.forget()
+    context_of(request).key_cache.forget()
     return render.redirect(request, back, "key_revoked")
 
 

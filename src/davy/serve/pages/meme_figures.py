@@ -21,8 +21,8 @@ from davy.core.errors import UserError
 from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.found_sentences import said_title
 from davy.serve.membership import Place, in_project, project_page
+from davy.serve.translations import translated_title
 from davy.serve.visitor import Form, field
 from davy.store import projects
 
@@ -115,7 +115,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
     scale = next((it.name for it in scheme.questions if it.kind == "scale"), None)
     rules = project_settings.from_dict(place.project.settings).adjudication
     values = {
-        "agreement": [(it, said_title(it.question.title, it.question.name, words.lang)) for it in measured],
+        "agreement": [(it, translated_title(it.question.title, it.question.name, words.lang)) for it in measured],
         "human": human,
         "fresh": fresh,
         "rule": asdict(rules.get(scale, AdjudicationRule(rule="severe"))) if scale else None,

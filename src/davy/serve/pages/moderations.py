@@ -26,7 +26,7 @@ from davy.serve.scoring import ScoredPosts, score_posts
 from davy.serve.visitor import key_only
 from davy.store.users import User
 
-router = APIRouter()
+router = APIRouter(strict_content_type=False)
 
 THEIR_MODELS: tuple[str, ...] = ("omni-moderation", "text-moderation")
 """Model names of OpenAI's that mean whatever answers by default here."""

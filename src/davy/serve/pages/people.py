@@ -70,7 +70,7 @@ def disable(request: Request, user_id: str, who: Disables, fresh: FreshPassword,
     with context_of(request).store.write() as db:
         person = users.get(db, user_id)
         users.disable(db, person.id, by=who.id)
-    context_of(request).known_keys.forget()
+    context_of(request).key_cache.forget()
     return render.redirect(request, "/people", "disabled", undo=f"/people/{person.id}/enable", name=person.name)
 
 
@@ -105,7 +105,7 @@ def set_role(request: Request, user_id: str, who: Disables, fresh: FreshPassword
         if error.status == 404:
             raise
         return _page(request, wrong=render.error_text(request, error), status=error.status)
-    context_of(request).known_keys.forget()
+    context_of(request).key_cache.forget()
     return render.redirect(request, "/people", "role_set", name=person.name)
 
 

@@ -22,6 +22,7 @@ from davy.core import PHASE_KINDS
 from davy.core.errors import UserError
 from davy.core.phase_kind import MAIN_KIND
 from davy.serve import render
+from davy.serve.audit_words import audit_rows
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
@@ -81,7 +82,8 @@ def audit(request: Request, place: Manages, before: Annotated[int | None, Query(
         recent = events.latest(db, about=f"project {place.project.id}", before=before, limit=_EVENTS)
         names = {user.id: user.name for user in users.list_users(db)}
     older = recent[-1].id if len(recent) == _EVENTS else None
-    return project_page(request, place, "project_audit.html", events=recent, names=names, older=older)
+    rows = audit_rows(render.translator_of(request), recent, names)
+    return project_page(request, place, "project_audit.html", rows=rows, older=older)
 
 
 def _failed(request: Request, place: Place, error: UserError) -> Response:

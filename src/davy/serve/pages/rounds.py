@@ -23,10 +23,10 @@ from davy.rounds.seeds import SEED_KINDS, add_seeds, wrong_rows
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.found_sentences import said_title
 from davy.serve.i18n import Translator
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.round_targets import ask_targets, possible_targets, refusal_text
+from davy.serve.translations import translated_title
 from davy.serve.upload_form import UploadForm, read_posts
 from davy.serve.visitor import Form, field
 from davy.store import Connection, entries, members, round_seeds, rounds
@@ -153,7 +153,7 @@ def label_title(words: Translator, scheme: Scheme, round_: Round, label: str | N
     """Return what a label of the round's question is called in a language; one that is not listed is its own name."""
     question = scheme.question(round_.question)
     known = label in question.label_names
-    return said_title(question.label(label or "").title, label or "", words.lang) if known else label or ""
+    return translated_title(question.label(label or "").title, label or "", words.lang) if known else label or ""
 
 
 def progress_of(db: Connection, round_: Round) -> RoundProgress:

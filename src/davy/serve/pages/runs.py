@@ -200,7 +200,7 @@ def _form(
 
 def list_suites(request: Request, where: Workplace) -> list[tuple[str, str]]:
     """Return the suites that can be run here, as (what a form sends, title); a project's own first."""
-    shipped = [(name, suites.load(name).title or name) for name in suites.names()]
+    shipped = suites.titles()
     if where.project is None:
         return shipped
     with context_of(request).store.read() as db:
@@ -340,7 +340,8 @@ def _fetch(request: Request, where: Workplace, job_id: str, name: str) -> Respon
     if _row(job).verb in ("check", "evaluate"):
         if name not in REPORT_FILES:
             raise LocalizedError("no_such", status=404)
-        return report_response(folder / job_files.REPORTS / job.id / name)
+        report = folder / job_files.REPORTS / job.id / name
+        return report_response(report, render.translator_of(request).lang)
     path = job_files.find_file(folder, job.id, name) if name == job.result.get("file") else None
     if path is None:
         raise LocalizedError("export_gone", status=410, days=job_files.KEPT.days)

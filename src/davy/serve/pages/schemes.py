@@ -5,6 +5,7 @@ A scheme is its author's alone. Nobody else, no admin either, sees it before a p
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Annotated
 
@@ -24,6 +25,7 @@ from davy.schemes.draft import Values
 from davy.serve import render, scheme_choice
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
+from davy.serve.i18n import Translator
 from davy.serve.membership import Place, in_project
 from davy.serve.permissions import may
 from davy.serve.scheme_form import LONGEST_TITLE
@@ -38,6 +40,7 @@ Makes = Annotated[User, Depends(allowed("make projects"))]
 Codes = Annotated[Place, Depends(in_project("code posts"))]
 
 LARGEST_FILE = 256 * 1024
+_MORE = re.compile(r" \(\d+ more: davy scheme check \S+\)$")
 
 
 @router.get("/schemes")
@@ -70,14 +73,14 @@ def from_codes(request: Request, place: Codes, form: Form) -> Response:  # noqa:
 
 def _make(request: Request, who: User, form: FormData, text: str) -> Response:
     begin, title = field(form, "from"), field(form, "title", most=LONGEST_TITLE)
-    lang = render.translator_of(request).lang
+    words = render.translator_of(request)
     with context_of(request).store.write() as db:
         if begin == "file":
-            values = draft.draft_of(_parsed(text))
+            values = draft.draft_of(_parsed(text, words))
         elif begin == "copy":
             values = draft.draft_of(_source(db, who, field(form, "scheme")))
         elif begin == "empty" and title:
-            values = draft.blank_draft(draft.plain_name(title, otherwise="scheme"), {lang: title})
+            values = draft.blank_draft(draft.plain_name(title, otherwise="scheme"), {words.lang: title})
         else:
             raise LocalizedError("scheme_title", status=422)
         made = _add(db, who, values)
@@ -114,16 +117,15 @@ async def _text_of(form: FormData) -> str:
         raise LocalizedError("scheme_file_utf8", status=422) from None
 
 
-def _parsed(text: str) -> Scheme:
+def _parsed(text: str, words: Translator) -> Scheme:
     try:
         return shipped.parse(text, "file")
     except UserError as error:
-        problem = error.message.removeprefix("file:").partition(" (")[0] if "davy scheme" in error.message else ""
-        problem = problem or error.message.removeprefix("file:")
+        problem = _MORE.sub("", error.message.removeprefix("file:"))
         line, colon, rest = problem.partition(": ")
         if colon and line.isdecimal():
-            raise LocalizedError("scheme_file_line", status=422, line=line, problem=rest) from None
-        raise LocalizedError("scheme_file", status=422, problem=problem) from None
+            raise LocalizedError("scheme_file_line", status=422, line=line, problem=words.error(rest)) from None
+        raise LocalizedError("scheme_file", status=422, problem=words.error(problem)) from None
 
 
 def _page(request: Request, who: User, *, wrong: str = "", status: int = 200) -> Response:

@@ -16,9 +16,9 @@ from davy.annotate import screening
 from davy.core import Phase, Scheme
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.found_sentences import shown_label
 from davy.serve.membership import Place, in_project
 from davy.serve.pages.calibration import address_of
+from davy.serve.translations import translated_label
 from davy.serve.visitor import Form, field
 from davy.store import Connection, members, phases
 
@@ -33,7 +33,7 @@ def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: s
     results = screening.screening_results(db, place.project, phase, scheme, only=own)
     chosen = next((result for result in results if result.pseudonym == person), None)
     titles = {
-        question.name: {label.name: shown_label(label, lang) for label in question.labels}
+        question.name: {label.name: translated_label(label, lang) for label in question.labels}
         for question in scheme.questions
     }
     return {

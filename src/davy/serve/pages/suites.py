@@ -46,7 +46,7 @@ def show(request: Request, place: Writes) -> Response:
     """Return the project's suites, and ways to begin one."""
     with context_of(request).store.read() as db:
         found = project_suites.list_suites(db, place.project.id)
-    shipped = [(name, suites.load(name).title or name) for name in suites.names()]
+    shipped = suites.titles()
     return project_page(request, place, "suites.html", found=found, shipped=shipped)
 
 

@@ -115,6 +115,7 @@ def show_one(request: Request, place: Trains, job_id: str) -> Response:
         job = _own(db, place, job_id)
         row = _row(db, job)
         known = [entry for entry in detectors.list_detectors(db) if entry.source == _result(job).get("model")]
+    in_use = next((it for it in known if it.state == "active"), None)
     run = _run_folder(request, job)
     entry = trained_entry(job) if job.state == "done" else None
     values: dict[str, Any] = {
@@ -136,7 +137,8 @@ def show_one(request: Request, place: Trains, job_id: str) -> Response:
         "training.html",
         runs=_runs_of(request, place, job),
         known=known,
-        key=f"{TRAINED}{job.id}",
+        key=in_use.full_name if in_use else f"{TRAINED}{job.id}",
+        score_key=in_use.name if in_use else f"{TRAINED}{job.id}",
         cards=model_cards(entry.source) if entry else (),
         given={},
         open_sections=("figures",),
@@ -154,7 +156,8 @@ def show_report(request: Request, place: Trains, job_id: str, report: str) -> Re
         raise LocalizedError("no_such", status=404)
     with context_of(request).store.read() as db:
         job = _own(db, place, job_id)
-    return report_response(_run_folder(request, job) / REPORTS[report] / PAGE)
+    path = _run_folder(request, job) / REPORTS[report] / PAGE
+    return report_response(path, render.translator_of(request).lang)
 
 
 @router.post("/projects/{project_id}/train/{job_id}/{act}")

@@ -23,9 +23,9 @@ from davy.core import BASES, Phase, Scheme, Verdict
 from davy.serve import render
 from davy.serve.context import Context, context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.found_sentences import said_title, shown_label
 from davy.serve.labelling.marks import shown_marks
 from davy.serve.membership import Place, in_project, project_page
+from davy.serve.translations import translated_label, translated_title
 from davy.serve.visitor import Form, field
 from davy.store import Connection, cases, phase_answers, phases, verdict_history
 from davy.store.verdict_history import SettledPost
@@ -71,8 +71,8 @@ def verdicts(
         place,
         "verdicts.html",
         posts=[_shown(context, scheme, post, words.lang) for post in settled],
-        questions=[(each.name, said_title(each.title, each.name, words.lang)) for each in scheme.questions],
-        labels=[(label.name, shown_label(label, words.lang)) for label in asked.labels],
+        questions=[(each.name, translated_title(each.title, each.name, words.lang)) for each in scheme.questions],
+        labels=[(label.name, translated_label(label, words.lang)) for label in asked.labels],
         bases=[(name, bases[name], bases[name] / sum(bases.values())) for name in BASES if bases.get(name)],
         total=sum(bases.values()),
         chosen=chosen,
@@ -170,11 +170,11 @@ def _shown(context: Context, scheme: Scheme, post: SettledPost, lang: str) -> di
 
 
 def _title(scheme: Scheme, name: str, lang: str) -> str:
-    return said_title(scheme.question(name).title, name, lang)
+    return translated_title(scheme.question(name).title, name, lang)
 
 
 def _labels(scheme: Scheme, name: str, labels: tuple[str, ...], lang: str, masked: str = "") -> str:
-    titles = {label.name: shown_label(label, lang) for label in scheme.question(name).labels}
+    titles = {label.name: translated_label(label, lang) for label in scheme.question(name).labels}
     if scheme.question(name).kind == "spans":
         return shown_marks(labels, masked, titles.__getitem__)
     return ", ".join(titles.get(label, label) for label in labels)

@@ -21,8 +21,8 @@ from davy.core import Phase, Scheme, Wording
 from davy.jobs.kinds import MEASURE_AGREEMENT
 from davy.serve import charts, render
 from davy.serve.context import context_of
-from davy.serve.found_sentences import said_title, shown_label
 from davy.serve.membership import Place, in_project, project_page
+from davy.serve.translations import translated_label, translated_title
 from davy.serve.visitor import Form
 from davy.store import jobs
 from davy.store.tallies import Tally
@@ -135,9 +135,9 @@ def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Schem
     rows_of_questions = []
     for each in measured:
         asked = scheme.question(each.question)
-        titles = {label.name: shown_label(label, lang) for label in asked.labels}
+        titles = {label.name: translated_label(label, lang) for label in asked.labels}
         if asked.kind == "spans":
-            titles |= {name: said_title(Wording(), name, lang) for name in agreement.WORD_LABELS}
+            titles |= {name: translated_title(Wording(), name, lang) for name in agreement.WORD_LABELS}
         order = [
             *(label for label in titles if label in each.labels),
             *(label for label in each.labels if label not in titles),

@@ -3,6 +3,12 @@
 
 document.documentElement.classList.add("scripted");
 
+/* .places, .rooms: on a phone menu and tabs scroll sideways; the current one is brought into sight. */
+for (const tabs of document.querySelectorAll(".places, .rooms")) {
+  const current = tabs.querySelector("[aria-current]");
+  if (current) tabs.scrollLeft = current.offsetLeft - (tabs.clientWidth - current.offsetWidth) / 2;
+}
+
 /* data-copy="ID": copy that element's text and say so on the button. */
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");

@@ -9,7 +9,7 @@ from test_serve_score import ask, make_key
 from web_site import post
 
 from davy.core.errors import UserError
-from davy.serve.known_keys import MOST, KnownKeys
+from davy.serve.key_cache import MOST, KeyCache
 from davy.store import key_usage, keys
 
 
@@ -20,7 +20,7 @@ def at():
 
 @pytest.fixture
 def known(site, at):
-    return KnownKeys(site.store, clock=lambda: at[0])
+    return KeyCache(site.store, clock=lambda: at[0])
 
 
 def test_a_key_is_recalled_for_a_second_and_then_looked_up_again(site, known, at):
@@ -44,7 +44,7 @@ def test_neither_unknown_nor_refused_keys_are_remembered(site, known):
 def test_a_key_that_the_shell_revokes_is_refused_once_the_second_is_over(site):
     key, secret = make_key(site)
     at = [0.0]
-    site.app.state.context.known_keys._clock = lambda: at[0]
+    site.app.state.context.key_cache._clock = lambda: at[0]
     assert ask(site, {"text": "x"}, secret).status_code == 200
     with site.store.write() as db:
         keys.revoke(db, key.id, by="shell")

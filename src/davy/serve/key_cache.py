@@ -20,7 +20,7 @@ MOST = 1_000
 """Keys that are remembered; beyond, all are looked up again."""
 
 
-class KnownKeys:
+class KeyCache:
     """Remembers keys that exist, by the hash of their secret. Unknown ones are never remembered."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -30,7 +30,7 @@ _ABOUT = "about.json"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptUpload:
+class StoredUpload:
     """What a form sent: a table of posts, pictures, or both."""
 
     id: str = ""
@@ -80,7 +80,7 @@ class KeptUpload:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-NOTHING = KeptUpload()
+NOTHING = StoredUpload()
 
 
 def as_pictures(received: Iterable[Upload]) -> PictureFiles:
@@ -96,16 +96,16 @@ def as_pictures(received: Iterable[Upload]) -> PictureFiles:
     return images.joined(parts)
 
 
-def begin(settings: ServerSettings, owner: str) -> KeptUpload:
+def begin(settings: ServerSettings, owner: str) -> StoredUpload:
     """Return an empty place for what somebody sends; their oldest ones make room."""
     root = _root(settings)
     upload_id = new_id()
     for old in sorted(root.glob(f"upload-{owner}-*"))[: -MOST_KEPT + 1 or None]:
         shutil.rmtree(old, ignore_errors=True)
-    return KeptUpload(upload_id, job_files.make_folder(root, f"upload-{owner}-{upload_id}"))
+    return StoredUpload(upload_id, job_files.make_folder(root, f"upload-{owner}-{upload_id}"))
 
 
-def find(settings: ServerSettings, owner: str, upload_id: str) -> KeptUpload | None:
+def find(settings: ServerSettings, owner: str, upload_id: str) -> StoredUpload | None:
     """Return what somebody sent before; another's, or what has gone, is None."""
     if not _ID.fullmatch(upload_id):
         return None
@@ -116,10 +116,10 @@ def find(settings: ServerSettings, owner: str, upload_id: str) -> KeptUpload | N
         return None
     files = [Upload(**{**kept, "path": folder / kept["path"]}) for kept in about["files"]]
     posts = files.pop(0) if about["posts"] else None
-    return KeptUpload(upload_id, folder, posts, tuple(files))
+    return StoredUpload(upload_id, folder, posts, tuple(files))
 
 
-def save(kept: KeptUpload) -> KeptUpload:
+def save(kept: StoredUpload) -> StoredUpload:
     """Note what was sent, so that `find` gives it again."""
     files = [upload for upload in (kept.posts, *kept.pictures) if upload is not None]
     rows = [

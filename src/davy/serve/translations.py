@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from string import Formatter
 
+from davy import schemes
 from davy.core.scheme import Label, Wording
 from davy.files.yaml_nodes import load_shipped
 
@@ -31,20 +32,34 @@ def translate(kind: str, sentence: str, lang: str, *, deepest: int = _DEEPEST) -
     return sentence
 
 
-def said_title(title: Wording, name: str, lang: str) -> str:
+def translated_title(title: Wording, name: str, lang: str) -> str:
     """Return what a question or a label is called: its own title, else what shipped ones are called, else its name."""
     own = title.said_in(lang) or name
-    return own if lang == "en" or lang in title else known_sentences("labels", lang).get(own.casefold(), own)
+    return own if lang == "en" or lang in title else shipped_titles(lang).get(own.casefold(), own)
 
 
-def shown_label(label: Label, lang: str) -> str:
+def translated_label(label: Label, lang: str) -> str:
     """Return what people read: the title, with the code that guidelines speak in before it."""
-    title = said_title(label.title, label.name, lang)
+    title = translated_title(label.title, label.name, lang)
     return f"{label.code} {title}" if label.code else title
 
 
 @cache
-def known_sentences(kind: str, lang: str) -> Mapping[str, str]:
+def shipped_titles(lang: str) -> Mapping[str, str]:
+    """Return what shipped questions and labels are called in a language, by their English titles and labels' names.
+
+    `locale/labels.de.yaml` says it of names that schemes title in several ways, and of what has no title.
+    """
+    asked = [question for name in schemes.names() for question in schemes.load(name).questions]
+    named = [(question.title, question.title.said_in("en")) for question in asked]
+    for question in asked:
+        named += [(label.title, it) for label in question.labels for it in (label.title.said_in("en"), label.name)]
+    titles = {english.casefold(): title[lang] for title, english in reversed(named) if lang in title}
+    return {**titles, **translations_of("labels", lang)}
+
+
+@cache
+def translations_of(kind: str, lang: str) -> Mapping[str, str]:
     """Return a language's sentences by the English ones, both with `{}` or `{0}` for values."""
     loaded: Mapping[str, str] = load_shipped("davy.serve", f"locale/{kind}.{lang}.yaml")
     return loaded
@@ -53,7 +68,7 @@ def known_sentences(kind: str, lang: str) -> Mapping[str, str]:
 @cache
 def _patterns(kind: str, lang: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return what to look for, the sentences with most words of their own first."""
-    by_words = sorted(known_sentences(kind, lang).items(), key=lambda item: -len(item[0].replace("{}", "")))
+    by_words = sorted(translations_of(kind, lang).items(), key=lambda item: -len(item[0].replace("{}", "")))
     return tuple((_pattern(english), found) for english, found in by_words)
 
 
