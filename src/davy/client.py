@@ -44,13 +44,18 @@ class QuestionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PostAnswer:
-    """What a detector said about one post: the verdict's path, each question that it leads to, and by whom."""
+    """What a detector said about one post: the verdict's path, each question that it leads to, and by whom.
+
+    `decision` is a community's (`pass`, `flag`, `review`); `unsupported_language` is set where the post was not judged.
+    """
 
     verdict: str | None
     questions: Mapping[str, QuestionAnswer]
     model: str
     version: str
     raw: Mapping[str, Any]
+    decision: str | None = None
+    unsupported_language: str | None = None
 
 
 class Client:
@@ -129,7 +134,8 @@ def _answer(result: Mapping[str, Any], model: Mapping[str, str]) -> PostAnswer:
         name: QuestionAnswer(it["label"], it["labels"], it.get("probability"), it.get("threshold"))
         for name, it in result["questions"].items()
     }
-    return PostAnswer(result["verdict"], questions, model["name"], model["version"], result)
+    told = (result.get("decision"), result.get("unsupported_language"))
+    return PostAnswer(result["verdict"], questions, model["name"], model["version"], result, *told)
 
 
 def _message(response: httpx.Response) -> str:

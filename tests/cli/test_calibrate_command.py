@@ -43,6 +43,15 @@ def test_the_new_folder_has_the_numbers_and_the_old_one_stays(trained, tmp_path,
     assert "stopped at its bound, 0.25" in printed.err
 
 
+def test_posts_that_the_detector_learnt_from_are_counted_and_others_are_not(trained, capsys):
+    new = pl.DataFrame({"text": ["you grumblefop there", "nice day"], "hate.gold": ["hateful", "not hateful"]})
+    new.write_csv("new.csv")
+    assert run(["calibrate", "mine", "posts.csv", "new.csv", "--out", "better"]) == 0
+    assert "learnt from 60 of these 62 posts" in " ".join(capsys.readouterr().err.split())
+    assert run(["calibrate", "mine", "new.csv", "--out", "fair"]) == 0
+    assert "learnt from" not in capsys.readouterr().err
+
+
 def test_what_can_not_be_calibrated_is_one_line(trained, capsys):
     for arguments, message in (
         (["embedded", "posts.csv", "--out", "x"], "can't be saved"),

@@ -54,8 +54,13 @@ def test_a_project_is_made_shown_and_staffed(shell, tmp_path):
     assert shell("project", "close", "pilot", "1", "--anyway", "talked it over")[0] == 0
     code, out, _ = shell("project", "invite", "pilot", "--role", "expert", "--json")
     assert json.loads(out)["roles"] == ["expert"]
+    code, out, err = shell("project", "invite", "pilot", "--base-url", "https://davy.example.org/")
+    assert (out.startswith("https://davy.example.org/invitation/"), "before /invitation" in err) == (True, False)
+    code, out, err = shell("project", "invite", "pilot")
+    assert out.startswith("/invitation/")
+    assert "Put the server's address before /invitation" in " ".join(err.split())
     code, out, _ = shell("project", "roster", "pilot", "--json")
-    assert [it["state"] for it in json.loads(out)["invitations"]] == ["open", "open"]
+    assert [it["state"] for it in json.loads(out)["invitations"]] == ["open"] * 4
     code, out, _ = shell("project", "next-set", "pilot", "2a", "--posts", "2")
     assert code == 0
     code, out, _ = shell("project", "list", "--json")
@@ -122,3 +127,32 @@ def test_right_answers_are_read_from_the_column_that_is_named(shell, tmp_path):
     code, out, err = shell("project", "create", "edos", "--name", "h", "--posts", "gold.csv")
     assert (code, "screening" in out) == (0, False)
     assert "no post has right answers" in err
+
+
+def test_the_sampler_that_took_a_post_is_in_the_corpus_that_people_made_of_it(shell, tmp_path):
+    rows = [{"id": f"s{i}", "text": f"words {i}", "sampler": "random" if i % 2 else "keyword"} for i in range(4)]
+    rows[3]["meta"] = {"sampler": "told before", "likes": 3}
+    rows[2]["sampler"] = None
+    (tmp_path / "sample.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    assert shell("project", "create", "edos", "--name", "pilot", "--posts", "sample.jsonl")[0] == 0
+    answers = [f"s{i},{who},not sexist,words {i}" for i in range(4) for who in ("ada", "ben", "cay")]
+    (tmp_path / "people.csv").write_text("item,annotator,sexist,text\n" + "\n".join(answers))
+    assert shell("project", "import", "pilot", "people.csv")[0] == 0
+    assert shell("project", "corpus", "pilot", "--out", "corpus.jsonl")[0] == 0
+    made = {row["id"]: row for row in map(json.loads, (tmp_path / "corpus.jsonl").read_text().splitlines())}
+    assert {key: row["sampler"] for key, row in made.items()} == {
+        "s0": "keyword", "s1": "random", "s2": None, "s3": "told before",
+    }  # fmt: skip
+    assert made["s3"]["meta"]["likes"] == 3
+
+
+def test_a_phase_whose_answers_came_with_a_file_needs_no_people_and_names_the_cases_that_wait(shell, tmp_path):
+    assert shell("project", "create", "edos", "--name", "pilot", "--posts", "posts.jsonl")[0] == 0
+    assert "Annotators needed: 3" in shell("project", "open", "pilot", "main")[2]
+    labels = {"ada": "sexist", "ben": "not sexist", "cay": "not sexist"}
+    rows = [f"p{i},{who},{label if i < 4 else 'not sexist'}" for i in range(20) for who, label in labels.items()]
+    (tmp_path / "people.csv").write_text("item,annotator,sexist\n" + "\n".join(rows))
+    assert shell("project", "import", "pilot", "people.csv")[0] == 0
+    assert json.loads(shell("project", "show", "pilot", "--json")[1])["phases"][0]["may_open"]
+    assert shell("project", "open", "pilot", "main")[0] == 0
+    assert "4 cases wait" in shell("project", "show", "pilot")[1]

@@ -75,6 +75,8 @@ def test_an_invitation_is_printed_once_as_a_link(made, database_url):
     assert code == 0
     assert out.startswith("https://davy.test/invitation/")
     assert "not shown again" in err
+    assert "before /invitation" not in err
+    assert "before /invitation" in " ".join(made("user", "invite")[2].split())
     with open_store(database_url) as store, store.read() as db:
         found = invitations.get_usable(db, out.strip().rpartition("/")[2])
         assert (found.role, found.login, found.invited_by) == ("expert", "lin", "shell")
@@ -184,3 +186,23 @@ def test_a_wrong_database_is_one_line_and_leaves_no_file(capsys, monkeypatch, tm
     assert err.startswith("davy: ")
     assert err.count("\n") == 1
     assert os.listdir(tmp_path) == []
+
+
+def test_a_key_is_added_to_a_community_and_removed_when_asked(made):
+    lines = [made("key", "create", "--scope", "score")[1].split()[-1] for _ in range(3)]
+    first, second, third = (line.removeprefix("davy_")[:8] for line in lines)
+
+    def keys(*arguments):
+        code, _, err = made("community", "set", "forum", *arguments)
+        assert code == 0, err
+        return err.rpartition("Keys: ")[2].strip(" .\n").split(", ")
+
+    assert made("community", "create", "forum", "--key", first)[0] == 0
+    assert keys("--key", second) == [first, second]
+    assert keys("--key", second, "--uncertain", "0.4:0.6") == [first, second]
+    assert keys("--uncertain", "-") == [first, second]
+    assert keys("--remove-key", first) == [second]
+    assert keys("--remove-key", "-", "--key", third) == [third]
+    code, _, err = made("community", "set", "forum", "--remove-key", first)
+    assert (code, f"does not have the key {first}" in err) == (2, True)
+    assert "No key may use it" in made("community", "set", "forum", "--remove-key", "-")[2]

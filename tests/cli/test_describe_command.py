@@ -57,3 +57,28 @@ def test_what_the_user_can_fix_is_one_line(here, capsys, arguments, words):
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
+
+
+def test_answers_that_a_shipped_scheme_knows_are_counted_by_its_rules(here, capsys):
+    rows = ["1,a,not hateful,", "2,b,not hateful,", "3,c,hateful,misogynistic", "4,d,hateful,not misogynistic"]
+    (here / "corpus.csv").write_text("id,text,hate.gold,misogynistic.gold\n" + "\n".join(rows) + "\n")
+    assert run(["describe", "corpus.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # A question that was passed over is a no, so that three of all four posts are not misogynistic.
+    assert (found["scheme"], found["levels"][1]["implied"]) == ("gmhp7k 1", 2)
+
+
+def test_a_converted_corpus_keeps_the_splits_that_its_questions_have_of_their_own(here, capsys):
+    parts = [("train", "train")] * 3 + [("train", "val")] * 3 + [("val", "val")] * 2
+    rows = [f"{n},Guten Tag {n},{n % 2},0,3,0,x,{hate},{other}" for n, (hate, other) in enumerate(parts)]
+    header = "tweet_id,review_text,hs,m_hs,phase,annotator_name,source,split_hs,split_m_hs"
+    (here / "misogynistic_hatespeech_phase3.csv").write_text("\n".join([header, *rows]) + "\n")
+    published = ["misogynistic_hatespeech_phase3.csv", "--corpus", "gmhp7k"]
+    assert run(["convert", *published, "--out", "converted.csv"]) == 0
+    found = {}
+    for name, arguments in {"published": published, "converted": ["converted.csv"]}.items():
+        capsys.readouterr()
+        assert run(["describe", *arguments, "--json"]) == 0
+        found[name] = json.loads(capsys.readouterr().out)["across"]
+    assert "misogynistic by split_m_hs" in found["published"]
+    assert found["converted"] == found["published"]

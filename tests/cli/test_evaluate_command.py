@@ -207,3 +207,11 @@ def test_by_an_unknown_column_is_one_clear_line(folder, capsys):
     line = refused(capsys, "targeted.csv", "--model", "majority", "--by", "targets")
     assert "There is no column 'targets' to group by; the columns are id, text" in line
     assert "Did you mean 'target'" in line
+
+
+@pytest.mark.parametrize("model", ["majority", "uniform", "keywords:words.txt"])
+def test_a_baseline_that_answers_another_scheme_says_how_to_name_it(folder, capsys, model):
+    said = refused(capsys, ".", "--corpus", "edos", "--split", "dev", "--model", model)
+    assert said.endswith(f": {model}@edos")
+    found = evaluated(capsys, ".", "--corpus", "edos", "--split", "dev", "--model", f"{model}@edos")
+    assert "sexist" in found["questions"]

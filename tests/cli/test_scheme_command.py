@@ -73,15 +73,17 @@ def test_show_prints_every_label_of_every_scheme_once_or_more(davy, name):
         assert all(label.name in flat for label in question.labels)
 
 
-def test_show_speaks_german_where_the_scheme_does(davy):
+def test_show_speaks_german_where_the_scheme_does(davy, tmp_path):
     _, out, err = davy("scheme", "show", "gmhp7k", "--lang", "de")
     assert "Ist der Hass frauenfeindlich?" in out
     assert "not misogynistic (Nicht frauenfeindlich)" in out
     assert err == ""
-    code, out, err = davy("scheme", "show", "edos", "--lang", "de")
+    own = tmp_path / "wet.yaml"
+    own.write_text("name: wet\nversion: 1\nquestions:\n  - {name: wet, title: Is it wet?, labels: [dry, wet]}\n")
+    code, out, err = davy("scheme", "show", own, "--lang", "de")
     assert code == 0
-    assert "Is the post sexist?" in out
-    assert "edos is not all worded in 'de', only in en." in err
+    assert "Is it wet?" in out
+    assert "wet is not all worded in 'de', only in en." in err
 
 
 def test_show_prints_the_guideline_on_request(davy):

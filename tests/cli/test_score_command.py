@@ -70,6 +70,17 @@ def test_one_text_shows_verdict_bars_and_reasons(folder, capsys):
     assert lines[3].startswith("keywords:words.txt (version ")
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_one_text_as_json_leaves_out_the_questions_that_are_not_asked(capsys, seed):
+    asked = ["score", "--text", "a nice day", "--model", f"uniform:{seed}@edos"]
+    assert run([*asked, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert run(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert set(told["questions"]) == {line.split()[0] for line in lines[1:4] if "not asked" not in line}
+    assert told["path"] == ([] if told["verdict"] == "none" else [told["verdict"].split(" > ")])
+
+
 @pytest.mark.parametrize("text", ["", "\x00", "\udce4 lone \ud83d", "🦞", "\u202e", "word " * 200_000])
 def test_odd_texts_are_scored(folder, capsys, text):
     assert run(["score", "--text", text, "--model", "keywords:words.txt", "--json"]) == 0

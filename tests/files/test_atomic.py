@@ -37,6 +37,30 @@ def test_a_block_that_fails_leaves_the_file_as_it_was(tmp_path, error):
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
+def test_a_folder_takes_the_place_of_another_whole_or_not_at_all(tmp_path):
+    model = tmp_path / "model"
+    for content in ("old", "new"):
+        with atomic.replaced_folder(model) as draft:
+            (draft / "a.txt").write_text(content)
+            (draft / f"{content}.txt").touch()
+
+    def write():
+        with atomic.replaced_folder(model) as draft:
+            (draft / "a.txt").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert (model / "a.txt").read_text() == "new"
+    assert sorted(os.listdir(model)) == ["a.txt", "new.txt"]
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_the_draft_of_a_killed_run_is_emptied_by_the_next(tmp_path):
+    (atomic.new_draft(tmp_path / "model") / "half.txt").touch()
+    assert os.listdir(atomic.new_draft(tmp_path / "model")) == []
+
+
 def test_a_full_disk_is_one_line(tmp_path):
     with (
         pytest.raises(UserError, match=r"No room left to write .*a\.txt: No space left"),

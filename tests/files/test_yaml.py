@@ -11,7 +11,7 @@ from davy.collect import strategies
 from davy.collect.earlier_corpora import choose_posts
 from davy.core import UserError
 from davy.describe.documents import read_about
-from davy.files.yaml_nodes import Problems, load_values, parse_node, plain_values
+from davy.files.yaml_nodes import Problems, load_values, parse_node, plain_values, top_value
 from davy.train.config import load_config, with_changes
 
 
@@ -97,3 +97,11 @@ def test_one_module_reads_yaml():
         path.relative_to(source).as_posix() for path in source.rglob("*.py") if reads.search(path.read_text("utf-8"))
     }
     assert found == {"files/yaml_nodes.py", "suites/template_editor.py"}
+
+
+def test_a_value_at_the_top_is_found_without_reading_what_stands_below(tmp_path):
+    path = tmp_path / "long.yaml"
+    path.write_text("about: {title: not this one}\nlist: [title, title]\ntitle: This one\n" + "more: [" * 10_000)
+    assert top_value(path, "title") == "This one"
+    path.write_text("name: title\nother: {title: below}\n")
+    assert top_value(path, "title") is None

@@ -15,6 +15,7 @@ import davy
 from davy import UserError
 from davy.core import Abilities, Label, Question, Scores
 from davy.library.evaluation import GateFailed
+from davy.library.python_words import say_arguments
 from davy.models.label_answers import answer_by_labels
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
@@ -277,3 +278,47 @@ def test_fairness_by_group_comes_as_a_frame():
     assert accuracy.select("value", "n").row(0) == (0.5, 2)
     with pytest.raises(davy.UserError, match="There are no groups: name their column"):
         davy.evaluate("majority", posts, resamples=50).fairness("hate")
+
+
+def test_errors_name_the_arguments_of_the_verb_and_no_options_of_the_shell(tmp_path):
+    posts = pl.DataFrame({"text": ["a", "b"] * 6, "hate.gold": ["hateful", "not hateful"] * 6, "mood": ["x", "y"] * 6})
+    answers = pl.DataFrame({"post": [1, 1, 1, 2], "who": ["a", "a", "b", "b"], "same": ["x"] * 4})
+    for call, said in (
+        (lambda: davy.train(posts, gold={"hate": "lable"}), "no column 'lable' (`gold`)"),
+        (lambda: davy.train(posts.drop("hate.gold")), 'looks like it: gold={"target": "mood"}'),
+        (lambda: davy.evaluate("majority", posts.drop("hate.gold")), 'gold={"'),
+        (
+            lambda: davy.agree(answers, item="post", annotator="who", label="same"),
+            "choose `repeats` first",
+        ),
+        (lambda: davy.check("majority", "emoji-en", question="x"), "question=NAME"),
+        (lambda: davy.train(posts, soft=True), "`soft` learns from annotators' votes"),
+        (lambda: davy.load("embedded-memes-pictures").score(["x"]), "score_meme(FILE)"),
+    ):
+        with pytest.raises(UserError) as raised:
+            call()
+        assert said in raised.value.message
+        assert "--" not in str(raised.value)
+
+
+def test_the_first_of_two_answers_counts_where_a_caller_says_so():
+    answers = pl.DataFrame({"post": [1, 1, 1, 2, 2], "who": ["a", "a", "b", "a", "b"], "hate": list("ynyny")})
+    first, last = (
+        davy.agree(answers, item="post", annotator="who", label="hate", repeats=which, resamples=0).frame
+        for which in ("first", "last")
+    )
+    shares = [frame.filter(coefficient="percent")["value"][0] for frame in (first, last)]
+    assert shares == [0.5, 0.0]
+
+
+def test_one_column_to_split_by_needs_no_list():
+    posts = pl.DataFrame({"text": [f"post {n}" for n in range(40)], "mood": ["x", "y"] * 20})
+    one, several = (davy.split(posts, "50/50", stratify=given) for given in ("mood", ["mood"]))
+    assert [part["text"].to_list() for part in one] == [part["text"].to_list() for part in several]
+
+
+def test_a_command_in_an_error_stays_a_command():
+    message = "Train it: davy train F --kind tfidf --out DIR. Or name --kind NAME, --set epochs=3 or --workers 2."
+    assert say_arguments(message, frozenset({"kind", "out", "settings"})) == (
+        "Train it: davy train F --kind tfidf --out DIR. Or name kind=NAME, epochs=3 or --workers 2."
+    )

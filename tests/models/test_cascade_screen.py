@@ -18,6 +18,7 @@ from davy.models import folder as folders
 from davy.models.cascade_screen import Screen, as_cascade
 from davy.models.embedded import LanguageRouter
 from davy.models.onnx import OnnxScorer
+from davy.score.batch import score_frames
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("yes",)))
@@ -118,6 +119,14 @@ def test_a_routed_detector_screens_what_has_a_screen(cascade):
     assert (routed.abilities.cascaded, sifted.abilities.cascaded) == (False, True)
     assert sifted.version != routed.version
     assert sifted.score(posts("nice tail", "grumblefop")).columns()["cleared"] == [True, False]
+
+
+@pytest.mark.parametrize("lang", ["de", "fr"])
+def test_a_file_without_a_post_for_the_screen_is_scored_and_nothing_in_it_is_cleared(cascade, lang):
+    routed = LanguageRouter({"en": cascade, "de": OnnxScorer(cascade.folder)}, lambda texts: [lang] * len(texts))
+    (scored,) = score_frames([posts("nice tail", "grumblefop")], routed)
+    assert scored["cleared"].to_list() == [False, False]
+    assert scored["unsupported_language"].to_list() == [None if lang == "de" else lang] * 2
 
 
 def test_a_screen_that_does_not_fit_its_manifest_is_refused(cascade):

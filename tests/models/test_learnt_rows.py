@@ -8,7 +8,7 @@ import pytest
 
 from davy.cli.app import run
 from davy.models import folder as folders
-from davy.models.learnt_rows import FILE, keep_learnt, text_keys
+from davy.models.learnt_rows import CALIBRATED, FILE, keep_learnt, text_keys
 from davy.models.load import load
 
 TEXTS = [f"{'grumblefop' if i % 2 else 'a quiet'} number {i}" for i in range(60)]
@@ -81,3 +81,54 @@ def test_the_shipped_detectors_keep_what_they_learnt_from(name):
     learnt = load(name).abilities.learnt
     assert learnt is not None
     assert not learnt(["a sentence that nobody has written before this test"]).any()
+
+
+def test_a_detector_that_python_saved_knows_its_posts_too(folder, capsys):
+    import davy
+
+    posts = davy.read("posts.csv")
+    train, _ = davy.split(posts.drop("split"), "60/40")
+    davy.train(train, gold={"hate": "hate.gold"}, kind="tfidf").save("saved")
+    davy.calibrate("saved", train, gold={"hate": "hate.gold"}).save("numbers")
+    for name in ("saved", "numbers"):
+        assert evaluated(capsys, "-m", name)["models"][name]["learnt_from"] == len(train)
+
+
+def test_figures_on_posts_that_a_model_was_calibrated_on_are_marked(folder, capsys):
+    calibrate = ["calibrate", "run/seed-1/model", "posts.csv", "--split", "test", "--out"]
+    assert run([*calibrate, "better"]) == 0
+    found = evaluated(capsys, "--split", "test", "-m", "better")["models"]["better"]
+    assert (found["learnt_from"], found["calibrated_on"]) == (0, 20)
+    assert evaluated(capsys, "--split", "train", "-m", "better")["models"]["better"]["calibrated_on"] == 0
+    assert evaluated(capsys, "-m", "run/seed-1/model")["models"]["run/seed-1/model"]["calibrated_on"] is None
+    ensemble = "ensemble:mean:better+majority"
+    assert evaluated(capsys, "-m", ensemble)["models"][ensemble]["calibrated_on"] == 20
+    arguments = ["evaluate", "posts.csv", "--split", "test", "-m", "better", "--resamples", "0"]
+    assert run([*arguments, "--out", "report"]) == 0
+    assert "calibrated on 20 of these 20 posts: its figures are kind to it" in " ".join(capsys.readouterr().err.split())
+    assert "was calibrated on" in (folder / "report/report.html").read_text()
+    assert run([*arguments, "--unseen"]) == 2
+    assert "or was calibrated on them" in capsys.readouterr().err
+
+
+def test_posts_of_two_calibrations_are_kept_and_the_list_changes_no_version(folder):
+    assert run(["calibrate", "run/seed-1/model", "posts.csv", "--split", "test", "--out", "one"]) == 0
+    assert run(["calibrate", "one", "posts.csv", "--split", "train", "--out", "two"]) == 0
+    assert load("one").abilities.calibrated(TEXTS).sum() == 20
+    assert load("two").abilities.calibrated(TEXTS).sum() == 60
+    before = folders.read(folder / "one")
+    (folder / "one" / CALIBRATED).unlink()
+    assert folders.write(folder / "one", before).version == before.version
+
+
+def test_python_is_told_when_a_detector_is_measured_on_its_own_posts(folder):
+    import davy
+
+    posts = davy.read("posts.csv")
+    held = posts.filter(posts["split"] == "test")
+    gold = {"hate": "hate.gold"}
+    better = davy.calibrate("run/seed-1/model", held, gold=gold)
+    (told,) = davy.evaluate({"better": better}, held, gold=gold, resamples=0).warnings
+    assert told.startswith("better was calibrated on 20 of these 20 posts")
+    assert told in repr(davy.evaluate({"better": better}, held, gold=gold, resamples=0))
+    assert davy.evaluate("run/seed-1/model", held, gold=gold, resamples=0).warnings == []

@@ -48,7 +48,7 @@ def test_a_text_in_a_language_without_a_detector_is_not_judged_and_says_so():
         ("hаtе yоu аll", ""),  # Cyrillic letters within Latin words
         ("𝔖𝔬 𝔪𝔲𝔰𝔰 𝔡𝔞𝔰 𝔰𝔢𝔦𝔫", "de"),
         ("🔫🔫", ""),
-        ("slut", ""),  # Swedish for the end, to a model of languages
+        ("slut", "en"),  # Swedish for the end, to a model of all languages
         ("", ""),
     ],
 )
@@ -58,8 +58,8 @@ def test_what_can_be_judged_is_judged(text, language):
 
 
 def test_a_given_language_decides_and_a_placeholder_is_none():
-    posts = pl.DataFrame({"text": ["What a day"] * 4, "lang": ["fr", "und", "en-GB", "qme"]})
-    assert load("embedded").score(posts).columns()["unsupported_language"] == ["fr", None, None, None]
+    posts = pl.DataFrame({"text": ["What a day"] * 5, "lang": ["fr", "und", "en-GB", "qme", "English"]})
+    assert load("embedded").score(posts).columns()["unsupported_language"] == ["fr", None, None, None, None]
 
 
 def test_windows_overlap_end_as_a_text_ends_and_leave_short_texts_alone():

@@ -13,7 +13,7 @@ from davy import schemes
 from davy.core import UserError
 from davy.models import remote
 from davy.models.cache import DiskCache
-from davy.models.http import Service, _told
+from davy.models.http import Service, _retry_after
 from davy.models.load import load
 from davy.models.remote import OpenAiShape, PerspectiveShape, RemoteScorer
 from davy.score.result import records
@@ -124,12 +124,15 @@ def test_openai_is_asked_in_its_own_shape(server, monkeypatch):
     assert server.requests[0][1]["Authorization"] == "Bearer secret"
 
 
-def test_another_davy_answers_as_it_does_at_home(server):
+def test_another_davy_answers_the_questions_that_harmless_texts_lead_to_as_at_home(server):
     scorer = load(f"url:{server.url}/v1/score")
-    assert scorer.questions == schemes.load("edos").questions
+    assert scorer.questions == schemes.load("edos").questions[:1]
     assert scorer.version == server.scorer.version
     frame = posts("a", "b")
-    assert scorer.score(frame).columns() == server.scorer.score(frame).columns()
+    far, near = scorer.score(frame).columns(), server.scorer.score(frame).columns()
+    assert {name: far[name] for name in ("sexist", "sexist.label")} == {
+        name: near[name] for name in ("sexist", "sexist.label")
+    }
 
 
 def test_the_address_says_the_shape_and_the_key_goes_along(server, monkeypatch):
@@ -186,9 +189,9 @@ def test_a_busy_service_is_asked_again_and_its_wait_is_kept(server):
 def test_a_wait_may_be_a_date():
     """RFC 9110, 10.2.3: Retry-After is a number of seconds or an HTTP date."""
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert 25 < _told(date) <= 30
-    assert _told("120") == 120
-    assert _told("soon") == _told(None) == _told("-3") == 0
+    assert 25 < _retry_after(date) <= 30
+    assert _retry_after("120") == 120
+    assert _retry_after("soon") == _retry_after(None) == _retry_after("-3") == 0
 
 
 def test_a_service_that_stays_busy_is_given_up_with_one_line(server):

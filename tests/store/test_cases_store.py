@@ -52,7 +52,6 @@ def everyday(store) -> None:
         key = {"scheme": "grumble", "version": 1, "project": "pilot"}
         assert verdicts.of_post(db, "p", **key) == {"grumpy": verdict}
         assert verdicts.history(db, "p", "grumpy", **key) == [verdict]
-        assert list(verdicts.iter_settled(db, **key, question="grumpy")) == [("p", ("yes",), "single")]
         page = verdict_history.page(db, project, "grumpy", label="yes", basis="single")
         assert [(it.post, it.turns["grumpy"][0].answers) for it in page] == [("p", 1)]
         assert verdict_history.page(db, project, "grumpy", before=page[0].key) == []

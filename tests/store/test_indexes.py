@@ -61,7 +61,6 @@ def everyday(store: Store) -> None:
         annotations.of_annotator(db, ada.id)
         verdicts.add(db, Verdict(post, "grumpy", ("yes",), "single", (given.id,)), SCHEME, by=ada.id)
         verdicts.of_post(db, post, scheme="grumble", version=1)
-        list(verdicts.iter_settled(db, scheme="grumble", version=1, question="grumpy"))
         schemes.has_answers(db, "grumble", 1)
         events.latest(db)
         events.latest(db, about=f"user {ada.id}")

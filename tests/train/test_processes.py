@@ -51,5 +51,5 @@ def test_shares_of_a_batch_make_up_the_batch():
 def test_one_process_is_a_team_of_its_own(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     us = process_group()
-    assert (us.rank, us.size, us.leads) == (0, 1, True)
+    assert (us.rank, us.size, us.is_main) == (0, 1, True)
     assert us.same({"score": 1}) == {"score": 1}

@@ -103,12 +103,12 @@ def read_table(path: Path, encoding: str | None) -> pl.DataFrame:
 def look_at(rows: pl.DataFrame, scheme: Scheme | None) -> TableLook:
     """Return a table's first rows and what its columns seem to be."""
     columns = tuple(rows.columns)
-    text = _named(columns, (*TEXT_NAMES, *GERMAN_TEXTS))
-    image = _named(columns, IMAGE_NAMES)
+    text = _matching_column(columns, (*TEXT_NAMES, *GERMAN_TEXTS))
+    image = _matching_column(columns, IMAGE_NAMES)
     # Where some rows have no picture, their texts are in a column of another name, and its sender says which.
     pictured = image is not None and bool((rows[image].cast(pl.String).fill_null("") != "").all())
     read = text or (None if pictured else _longest(rows))
-    own_id, lang = _named(columns, ID_NAMES), _named(columns, LANG_NAMES)
+    own_id, lang = _matching_column(columns, ID_NAMES), _matching_column(columns, LANG_NAMES)
     guess = PostChoices(
         text=read,
         id=own_id,
@@ -184,8 +184,8 @@ def _without_repeats(frame: pl.DataFrame, *, distinct: bool) -> BroughtPosts:
     blank = frame.height - full.height
     if not distinct:
         return BroughtPosts(full, blank=blank)
-    said = full.select(pl.concat_str(pl.col("text"), pl.lit("\n"), image).alias("said"))["said"]
-    first = pl.Series(duplicates.first_of(duplicates.keys(said, fold=True)))
+    content = full.select(pl.concat_str(pl.col("text"), pl.lit("\n"), image).alias("said"))["said"]
+    first = pl.Series(duplicates.first_of(duplicates.keys(content, fold=True)))
     kept = full.filter(first)
     return BroughtPosts(kept, full.height - kept.height, blank)
 
@@ -198,7 +198,7 @@ def _as_text(rows: pl.DataFrame, column: str) -> pl.Expr:
     return pl.col(column).cast(pl.String)
 
 
-def _named(columns: Sequence[str], known: Sequence[str]) -> str | None:
+def _matching_column(columns: Sequence[str], known: Sequence[str]) -> str | None:
     folded = {column.strip().casefold(): column for column in reversed(columns)}
     return next((folded[name] for name in known if name in folded), None)
 
@@ -215,7 +215,7 @@ def _gold_columns(rows: pl.DataFrame, scheme: Scheme | None, taken: set[str | No
     found: dict[str, str] = {}
     for question in (question for question in scheme.questions if question.derived is None) if scheme else ():
         name = question.name
-        named = _named(rows.columns, (f"{name}{GOLD}", name, f"label_{name}"))
+        named = _matching_column(rows.columns, (f"{name}{GOLD}", name, f"label_{name}"))
         free = [column for column in rows.columns if column not in {*taken, *found.values()}]
         column = named or next((column for column in free if _has_labels(rows[column], question)), None)
         if column is not None:

@@ -23,6 +23,7 @@ from davy.measure.classification import macro_f1_of_tables
 from davy.measure.intervals import Bootstrap
 from davy.measure.thresholds import choose_threshold, cost_of_a_miss
 from davy.models.calibrated import CalibratedScorer, temper
+from davy.models.learnt_rows import keep_learnt
 
 if TYPE_CHECKING:
     from davy.core.scheme import Question
@@ -46,6 +47,10 @@ class Calibration:
     """How many posts have a settled answer to each question."""
     one_label: tuple[str, ...] = ()
     """The yes/no questions that all posts answer alike."""
+    learnt: int = 0
+    """How many of the posts the detector learnt from, as far as it says."""
+    of: int = 0
+    """How many posts there were, with answers or without."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -59,17 +64,24 @@ class Calibration:
 
     @property
     def warnings(self) -> list[str]:
-        """A sentence for each temperature that stopped at a bound, and for each threshold that could not be set."""
-        one_label = [
-            f"{name}: all {self.posts[name]:,} posts have one label, so its threshold stays. Give posts of both."
-            for name in self.one_label
-        ]
-        return one_label + [
-            f"{name}: the temperature stopped at its bound, {value:.3g}. On these {self.posts[name]:,} posts the "
-            f"detector is {'nearly always' if value < 1 else 'no more than by chance'} right; use more or other posts."
-            for name, value in self.temperatures.items()
-            if abs(abs(np.log(value)) - np.log(SHARPEST)) < 1e-6
-        ]
+        """A sentence for posts that were learnt, thresholds that could not be set, and temperatures at a bound."""
+        said = []
+        if self.learnt:
+            said.append(
+                f"the detector learnt from {self.learnt:,} of these {self.of:,} posts and is surer of them than of "
+                "others, so these numbers don't fit others. Calibrate on posts that it has not seen."
+            )
+        for name in self.one_label:
+            posts = f"all {self.posts[name]:,} posts have one label"
+            said.append(f"{name}: {posts}, so its threshold stays. Give posts of both.")
+        for name, value in self.temperatures.items():
+            if abs(abs(np.log(value)) - np.log(SHARPEST)) < 1e-6:
+                right = "nearly always" if value < 1 else "no more than by chance"
+                said.append(
+                    f"{name}: the temperature stopped at its bound, {value:.3g}. On these {self.posts[name]:,} posts "
+                    f"the detector is {right} right; use more or other posts."
+                )
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -103,6 +115,7 @@ def calibrate(
     temperatures: dict[str, float] = {}
     thresholds: dict[str, float] = {}
     one_label: list[str] = []
+    used: set[int] = set()
     counts: dict[str, int] = {}
     before: dict[str, dict[str, float]] = {}
     after: dict[str, dict[str, float]] = {}
@@ -110,6 +123,7 @@ def calibrate(
         if question.kind == "many":
             continue
         counts[question.name] = len(rows)
+        used.update(rows)
         answers, block = table.argmax(axis=1), scores.probabilities[question.name][rows]
         usual = np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(posts))[rows]
         before[question.name] = _figures(question, block, answers, 1.0, usual, threshold)
@@ -125,13 +139,15 @@ def calibrate(
             yes = question.label_names.index(str(question.positive))
             cut = thresholds[question.name] = choose_threshold(tempered[:, yes], answers == yes, threshold)
         after[question.name] = _figures(question, tempered, answers, divisor, cut, threshold)
+    seen = scorer.abilities.learnt
+    learnt = 0 if seen is None else int(seen(posts["text"].to_list()).sum())
     if not before:
         raise UserError(
             f"{scorer.name} has no question of one answer to calibrate, or the posts have no answers to it."
         )
     return (
-        CalibratedScorer(scorer, temperatures, thresholds),
-        Calibration(temperatures, thresholds, before, after, counts, tuple(one_label)),
+        CalibratedScorer(scorer, temperatures, thresholds, set_on=keep_learnt(posts[sorted(used)]["text"])),
+        Calibration(temperatures, thresholds, before, after, counts, tuple(one_label), learnt, len(posts)),
     )
 
 
@@ -156,10 +172,10 @@ def _figures(
     found |= {"Brier score": float(brier.value or 0.0), "calibration error": float(error.value or 0.0)}
     found["macro-F1"] = macro_f1_of_tables(gold[:, None] == labels, chosen[:, None] == labels)
     if _is_yes_no(question):
-        said, is_yes = chosen == yes, gold == yes
-        found["precision"] = float((said & is_yes).sum() / max(1, said.sum()))
-        found["recall"] = float((said & is_yes).sum() / max(1, is_yes.sum()))
+        flagged, is_yes = chosen == yes, gold == yes
+        found["precision"] = float((flagged & is_yes).sum() / max(1, flagged.sum()))
+        found["recall"] = float((flagged & is_yes).sum() / max(1, is_yes.sum()))
         worth = cost_of_a_miss(rule)
         if worth is not None:
-            found["cost a post"] = float(((said & ~is_yes).sum() + worth * (~said & is_yes).sum()) / len(gold))
+            found["cost a post"] = float(((flagged & ~is_yes).sum() + worth * (~flagged & is_yes).sum()) / len(gold))
     return {name: round(value, 6) for name, value in found.items()}

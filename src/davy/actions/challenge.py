@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.actions.file_checks import UploadLimits, check_contents
 from davy.actions.reporter import SILENT, Reporter
-from davy.compare.challenges import standing
+from davy.compare.challenges import ranked_submissions
 from davy.compare.challenges.challenge_file import board_task
 from davy.compare.challenges.submission_file import SubmissionRefused, check_predictions
 from davy.core.challenge import Challenge, ChallengePhase, ChallengeTask, Submission, Team
@@ -210,7 +210,7 @@ def rank_board(store: Store, phase_id: str, task_name: str) -> bool:
     with store.read() as db:
         challenge, phase = challenges.of_phase(db, phase_id)
         task, every = find_task(challenge, task_name), teams.of_challenge(db, challenge.id)
-        chosen = standing.counted(submissions.of_phase(db, phase_id, task_name), every, phase)
+        chosen = ranked_submissions.counted(submissions.of_phase(db, phase_id, task_name), every, phase)
         basis, kept = submissions.basis(chosen), challenges.find_board(db, phase_id, task_name)
         if phase.frozen_at is not None or (kept is not None and kept.basis == basis):
             return False
@@ -238,7 +238,9 @@ def rank_board(store: Store, phase_id: str, task_name: str) -> bool:
 
 def is_current(db: Connection, challenge: Challenge, phase: ChallengePhase, task: str) -> bool:
     """Return whether the kept board ranks exactly the submissions that count now."""
-    chosen = standing.counted(submissions.of_phase(db, phase.id, task), teams.of_challenge(db, challenge.id), phase)
+    chosen = ranked_submissions.counted(
+        submissions.of_phase(db, phase.id, task), teams.of_challenge(db, challenge.id), phase
+    )
     kept = challenges.find_board(db, phase.id, task)
     return (kept is None and not chosen) or (kept is not None and kept.basis == submissions.basis(chosen))
 

@@ -140,7 +140,7 @@ class _ShardRun:
     def _compare(self, step: Any) -> FunnelRow:
         """Have a step compare all posts, and leave for each unit who stays."""
         loaded = [_load_arrays(self.scratch, f"{unit.name}.arrays") for unit in self.units]
-        kept = step.kept({name: [arrays[name] for arrays in loaded] for name in loaded[0]})
+        kept = step.rows_to_keep({name: [arrays[name] for arrays in loaded] for name in loaded[0]})
         sizes = [len(arrays["is_present"]) for arrays in loaded]
         for unit, part in zip(self.units, np.split(kept, np.cumsum(sizes)[:-1]), strict=True):
             _save_arrays(self.scratch, f"{unit.name}.keep", {"keep": part})

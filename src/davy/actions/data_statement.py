@@ -48,8 +48,8 @@ class DataStatement:
 
         lines = []
         for found in statement_counts(db, project):
-            told = [f"{count.answer or 'other or no answer'} ({count.n})" for count in found.counts]
-            lines.append(f"{found.question.capitalize()}: {', '.join(told)}.")
+            counts = [f"{count.answer or 'other or no answer'} ({count.n})" for count in found.counts]
+            lines.append(f"{found.question.capitalize()}: {', '.join(counts)}.")
         chosen = list(phases)
         return cls(project, scheme, chosen, " ".join(lines), _terms(project), _agreement(db, chosen))
 
@@ -96,12 +96,12 @@ class DataStatement:
 
     def _annotators(self) -> str:
         phases = ", ".join(f"{phase.name} ({phase.kind})" for phase in self._phases)
-        told = f"{len(self._who):,} people gave {self._answers:,} answers in the phases {phases}."
+        sentence = f"{len(self._who):,} people gave {self._answers:,} answers in the phases {phases}."
         if self._bases:
-            told += f" Verdicts by basis: {_listed(self._bases)}."
+            sentence += f" Verdicts by basis: {_listed(self._bases)}."
         if self._people:
-            told += f" What they said about themselves, where at least three said it: {self._people}"
-        return told
+            sentence += f" What they said about themselves, where at least three said it: {self._people}"
+        return sentence
 
     def _kind(self) -> str:
         if not self._posts:
@@ -125,10 +125,10 @@ def _terms(project: Project) -> str:
     from davy.annotate.care import rules_of
 
     pay, rules = project.settings.get("pay") or {}, rules_of(project)
-    told = []
+    sentences = []
     if pay.get("per_hour"):
         experts = f", experts {pay['expert_per_hour']:g}" if pay.get("expert_per_hour") else ""
-        told.append(f"Paid {pay['per_hour']} {pay.get('currency', '')} an hour{experts}.".replace("  ", " "))
+        sentences.append(f"Paid {pay['per_hour']} {pay.get('currency', '')} an hour{experts}.".replace("  ", " "))
     if project.settings.get("care"):
         limits = [
             (rules.break_after_minutes, f"a break of {rules.break_minutes:g} minutes after {{:g}} minutes of work"),
@@ -137,8 +137,8 @@ def _terms(project: Project) -> str:
             (rules.daily_items, "at most {:g} posts a day"),
         ]
         kept = [words.format(value) for value, words in limits if value]
-        told += [f"Care: {', '.join(kept)}; posts could be skipped or refused without a reason."] if kept else []
-    return " ".join(told)
+        sentences += [f"Care: {', '.join(kept)}; posts could be skipped or refused without a reason."] if kept else []
+    return " ".join(sentences)
 
 
 def _agreement(db: Connection, phases: Iterable[Phase]) -> str:

@@ -17,6 +17,7 @@ import polars as pl
 from davy.actions.posts import Posts, load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.settled import answer_columns, plain_column, spell_gold, with_gold
+from davy.core.answers import GOLD
 from davy.core.errors import UserError
 from davy.core.scheme import Scheme
 from davy.describe.describe import EN_DE, CorpusStatistics
@@ -64,14 +65,15 @@ def describe(
     source = load_posts(posts, unique_ids=False)
     rows, rules = source.posts, None
     named = scheme or source.scheme
-    if named or gold or plain_column(rows):
+    settled = any(column.endswith(GOLD) for column in rows.columns)
+    if named or gold or settled or plain_column(rows):
         try:
             rules, columns = answer_columns(rows, gold, named, file=source.path, reporter=reporter)
             rows = spell_gold(with_gold(rows, columns), rules.questions)
         except UserError as error:
             if named or gold:
                 raise
-            reporter.note(f"Described without answers: {error.message}")
+            reporter.note(f"Described without {'a scheme' if settled else 'answers'}: {error.message}")
     statistics = measure(
         rows, name=name or source.name, scheme=rules, least=least, langs=tuple(langs), split_of=source.split_of
     )

@@ -48,8 +48,9 @@ def distil(
     reporter.begin(f"Distilling into {config.name}", 100)
     judged = None if dev is None else name_gold(load_joined([dev]), gold, questions)
     parts = (frame, judged, scorers, config, out)
+    tell = note_epoch(reporter)
     with StepReporter(reporter, out) as on_step:
-        student = fit_student(*parts, hard_share=hard_share, seed=seed, tell=note_epoch(reporter), on_step=on_step)
+        student = fit_student(*parts, hard_share=hard_share, seed=seed, tell=tell, on_step=on_step, publish=False)
     reporter.end()
     data = {
         "posts": len(frame),

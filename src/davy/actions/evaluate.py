@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from davy import schemes
 from davy.actions.posts import LoadedPosts, Posts, load_posts, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Learning, Models, check_names, load_scorers, score_posts
@@ -29,7 +30,8 @@ from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
 from davy.files.data_hash import data_hash, file_hash
 from davy.measure.intervals import Bootstrap
-from davy.models.learnt_rows import learnt_by_any
+from davy.models.learnt_rows import calibrated_by_any, learnt_by_any, seen_by_any
+from davy.models.model_name import SCHEMED, ModelName
 
 if TYPE_CHECKING:
     from davy.core.scheme import Scheme
@@ -58,8 +60,9 @@ def evaluate(
     `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `everywhere` measures yes/no
     child questions on all posts, as no where they don't apply; `texts` keeps the posts' texts for the lists of errors.
     `images` is the folder of the pictures that posts name. Each model makes one scoring pass. Posts that a model learnt
-    from are counted beside its figures; with `unseen` they are left out for all models. `by` is a column that names
-    the groups a post is about (`women|muslims`): rates by group and fairness ratios come with every yes/no question.
+    from or was calibrated on are counted beside its figures; with `unseen` they are left out for all models. `by` is a
+    column that names the groups a post is about (`women|muslims`): rates by group and fairness ratios come with every
+    yes/no question.
     """
     if not models and not predictions:
         raise UserError("Say what to measure: --model M (davy model list), or --predictions FILE.")
@@ -131,18 +134,24 @@ def _check_column(posts: pl.DataFrame, by: str) -> None:
 def _check_models(scorers: Mapping[str, Scorer], scheme: Scheme) -> None:
     for name, scorer in scorers.items():  # before the first of them reads all posts
         advice = label_advice(scorer, scheme.questions[0].name).removeprefix(". ")
+        asked = ModelName.parse(name)
+        if asked.kind in SCHEMED and asked.scheme is None and scheme.name in schemes.names():
+            advice = f"Say whose questions it answers: {name}@{scheme.name}"
         shared_questions(name, [question.name for question in scorer.questions], scheme, advice=advice)
 
 
 def _unseen(posts: pl.DataFrame, scorers: Mapping[str, Scorer], reporter: Reporter) -> pl.DataFrame:
-    """Return the posts that none of the models learnt from; none left is an error."""
-    learnt = learnt_by_any(scorers.values())
-    if learnt is None:
+    """Return the posts that none of the models learnt from or was calibrated on; none left is an error."""
+    seen = seen_by_any((learnt_by_any(scorers.values()), calibrated_by_any(scorers.values())))
+    if seen is None:
         raise UserError(f"None of {', '.join(scorers)} keeps what it learnt from. Leave out --unseen.")
-    kept = posts.filter(~pl.Series(learnt(posts["text"].to_list())))
+    kept = posts.filter(~pl.Series(seen(posts["text"].to_list())))
     if not len(kept):
-        raise UserError(f"{', '.join(scorers)} learnt from all {len(posts):,} posts. Measure on others.")
-    reporter.note(f"{len(posts) - len(kept):,} of {len(posts):,} posts left out: a model learnt from them.")
+        raise UserError(
+            f"{', '.join(scorers)} learnt from all {len(posts):,} posts, or was calibrated on them. Measure on others."
+        )
+    left = f"{len(posts) - len(kept):,} of {len(posts):,} posts left out"
+    reporter.note(f"{left}: a model learnt from them or was calibrated on them.")
     return kept
 
 
@@ -150,10 +159,14 @@ def _by_models(
     scorers: Mapping[str, Scorer], posts: pl.DataFrame, scheme: Scheme, reporter: Reporter
 ) -> list[Predictions]:
     made = []
+    texts = posts["text"].to_list()
     for name, scorer in scorers.items():
-        learnt = scorer.abilities.learnt
         read = read_predictions(name, scorer.version, score_posts(posts, scorer, reporter), scheme)
-        made.append(replace(read, seen=None if learnt is None else learnt(posts["text"].to_list()).tolist()))
+        seen, calibrated = (
+            None if tells is None else tells(texts).tolist()
+            for tells in (scorer.abilities.learnt, scorer.abilities.calibrated)
+        )
+        made.append(replace(read, seen=seen, calibrated=calibrated))
     return made
 
 

@@ -112,23 +112,23 @@ def export_project(
         project = projects.get(db, wish.project)
         scheme = scheme_of(db, project)
         chosen = choose_phases(db, project, wish.phases)
-        told = DataStatement.of_project(db, project, scheme, chosen)
+        data_statement = DataStatement.of_project(db, project, scheme, chosen)
         about = ExchangeContext(
             scheme,
             project=project.id,
             title=project.title,
             question=wish.question,
             raw=wish.raw,
-            statement=told.text,
+            statement=data_statement.text,
         )
         count = _Count(progress, size_of(chosen))
         rows = gather_rows(db, project, scheme, chosen, comments=wish.comments)
         with _room_for(out):
-            _write(format, count.through(told.through(rows)), out, about)
+            _write(format, count.through(data_statement.through(rows)), out, about)
         if images is not None:
             write_folder(folder_of(store), stored_images.of_posts(db, project.id, count.images), images)
         if statement is not None:
-            write_text(statement, told.text())
+            write_text(statement, data_statement.text())
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
 
 

@@ -125,10 +125,12 @@ def _weigh(
     reporter.begin(f"Explaining with {scorer.name}", len(posts))
     found = []
     for text, lang, places in posts:
-        told = explain(text, scorer, question=question, lang=lang)
-        asked = next((it for it in scorer.questions if it.name == told.question), None)
+        explanation = explain(text, scorer, question=question, lang=lang)
+        asked = next((it for it in scorer.questions if it.name == explanation.question), None)
         found.append(
-            WeighedText(tuple(word_weights(told, against=asked is not None and told.label == asked.no)), places)
+            WeighedText(
+                tuple(word_weights(explanation, against=asked is not None and explanation.label == asked.no)), places
+            )
         )
         reporter.advance(1)
     reporter.end()

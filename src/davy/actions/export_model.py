@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +49,9 @@ def export_model(
     record = export_onnx(model, out, dev=posts, int8=not exact, table_bits=table_bits, matrix_bits=matrix_bits)
     if posts is None or not settled:
         return record, None
-    _, found = calibrate(load_scorer(str(out)), posts, threshold=threshold)
-    written = folders.write(
-        out, replace(folders.read(out), temperatures=found.temperatures, thresholds=found.thresholds)
-    )
-    return {**record, "version": written.version}, found
+    calibrated, found = calibrate(load_scorer(str(out)), posts, threshold=threshold)
+    calibrated.set_numbers(out)
+    return {**record, "version": folders.read(out, check=False).version}, found
 
 
 def _export_meme(model: Path, out: Path, *, exact: bool, plain: bool) -> dict[str, Any]:

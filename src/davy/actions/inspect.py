@@ -103,7 +103,7 @@ def write_queue(
              f"name: {_slug(f'inspection-{title}-{matrix.task.name}')}",
              f"title: {json.dumps(f'What every system misses: {title}', ensure_ascii=False)}",
              "phases:"]  # fmt: skip
-    for number, ((gold, said), group) in enumerate(sides.items(), 1):
+    for number, ((gold, predicted), group) in enumerate(sides.items(), 1):
         file = f"posts-{number}.csv"
         rows = [
             {
@@ -114,7 +114,7 @@ def write_queue(
             for item in group
         ]
         tables.write(pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String)).lazy(), folder / file)
-        name = json.dumps(f"labelled {gold}, systems say {said}", ensure_ascii=False)
+        name = json.dumps(f"labelled {gold}, systems say {predicted}", ensure_ascii=False)
         lines.append(f"  - {{name: {name}, kind: production, posts: {file}, answers: 2}}")
     write_text(folder / "project.yaml", "\n".join(lines) + "\n")
     return items

@@ -118,10 +118,10 @@ def picture_features(
 
     names = memes.parts[part]["image"].to_list()
     cells = preset.network.cells if kind == "grid" else preset.regions
-    told = "\x1e".join(
+    key = "\x1e".join(
         [str(memes.folder), memes.data_hash, part, preset.image_encoder, kind, str(cells), *map(str, names)]
     )
-    path = cache_folder() / "meme-features" / f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.npz"
+    path = cache_folder() / "meme-features" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
     if path.is_file():
         with np.load(path, allow_pickle=False) as kept:
             return PictureFeatures(kept["vectors"], kept.get("boxes"))
@@ -183,5 +183,5 @@ def _caption(posts: pl.DataFrame) -> pl.Expr:
 
 
 def _part_name(memes: pl.DataFrame, part: str) -> str | None:
-    there = set(memes["split"].drop_nulls())
-    return next((name for name in PARTS[part] if name in there), None)
+    names = set(memes["split"].drop_nulls())
+    return next((name for name in PARTS[part] if name in names), None)

@@ -18,7 +18,7 @@ import numpy as np
 from davy.actions.meme_data import MemeParts, examples, load_memes
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError
-from davy.files.atomic import write_text
+from davy.files.atomic import replaced_folder, require_empty_folder, write_text
 from davy.measure.calibration import fit_temperature
 from davy.models.learnt_rows import write_learnt
 
@@ -63,8 +63,7 @@ def train_meme(
     from davy.models.meme_presets import load_preset
 
     preset = load_preset(row, size, changes)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} is not an empty folder. Name a new one for the model.")
+    require_empty_folder(out)
     memes = load_memes(data)
     captioned = load_memes(captions) if captions is not None else None
     run = out.with_name(f"{out.name}.run")
@@ -108,12 +107,12 @@ def train_preset(
 
 
 def save_meme_model(model: MemeModel, preset: MemePreset, memes: MemeParts, trained: TrainedMemeRow, out: Path) -> None:
-    """Write a model folder with its card and the list of what it learnt from; the manifest last."""
-    out.mkdir(parents=True, exist_ok=True)
-    write_learnt(out, memes.parts["train"]["text"].to_list())
-    write_text(out / "card.md", meme_card(preset, memes, trained))
+    """Write a model folder with its card and the list of what it learnt from, whole or not at all."""
     figures = {part: dict(each) for part, each in trained.figures.items()}
-    model.save(out, data=memes.data_hash, seed=trained.seed, size=preset.size, figures=figures)
+    with replaced_folder(out) as draft:
+        write_learnt(draft, memes.parts["train"]["text"].to_list())
+        write_text(draft / "card.md", meme_card(preset, memes, trained))
+        model.save(draft, data=memes.data_hash, seed=trained.seed, size=preset.size, figures=figures)
 
 
 def meme_card(preset: MemePreset, memes: MemeParts, trained: TrainedMemeRow) -> str:

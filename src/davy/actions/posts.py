@@ -90,7 +90,17 @@ def load_posts(posts: Posts, *, unique_ids: bool = True) -> LoadedPosts:
             post_columns.check_ids(made)
         with translate_errors(table.name):
             frame = _exported_gold(made.frame.collect()).with_row_index(ROW, offset=1)
-    return LoadedPosts(frame, display_name(source.path), short_name(source.path), None, made.json)
+    own = _converted_splits(frame)
+    return LoadedPosts(frame, display_name(source.path), short_name(source.path), None, made.json, own)
+
+
+def _converted_splits(frame: pl.DataFrame) -> Mapping[str, str]:
+    """Return each question's column of splits in a converted corpus, which `source` names in every row."""
+    sources = frame["source"].unique().to_list() if "source" in frame.columns else []
+    if len(sources) != 1 or sources[0] not in corpora.names():
+        return {}
+    own = corpora.describe(sources[0]).split_of
+    return {question: column for question, column in own.items() if column in frame.columns}
 
 
 def _exported_gold(frame: pl.DataFrame) -> pl.DataFrame:
@@ -164,4 +174,5 @@ def _from_frame(posts: pl.DataFrame) -> LoadedPosts:
         raise UserError(f"The posts have no column 'text'; they have {', '.join(posts.columns) or 'no columns'}.")
     if "id" not in posts.columns:
         posts = posts.with_columns(pl.int_range(1, pl.len() + 1).cast(pl.String).alias("id"))
-    return LoadedPosts(posts.drop(ROW, strict=False).with_row_index(ROW, offset=1), "the posts", "posts")
+    frame = posts.drop(ROW, strict=False).with_row_index(ROW, offset=1)
+    return LoadedPosts(frame, "The frame", "posts", split_of=_converted_splits(frame))

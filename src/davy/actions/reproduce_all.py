@@ -145,7 +145,7 @@ def hateful_memes(data: Path, seed: int, reporter: Reporter) -> PaperSection:
         place = corpora.find_in(data, corpus)
         if place is not None and (place / RESULTS).is_file():
             resamples = Bootstrap(1000, seed)
-            found = reproduce_memes(place, results=place / RESULTS, bootstrap=resamples, reporter=reporter)
+            found = reproduce_memes(place, results=[place / RESULTS], bootstrap=resamples, reporter=reporter)
             return _section("hateful-memes", found)
     missing = f"Ours are not there: no {RESULTS} lies beside the memes. Their rows: davy reproduce memes --data DIR."
     return published_section("hateful-memes", missing)

@@ -126,6 +126,6 @@ def put_proposals(db: Connection, round_: Round, rows: Sequence[Mapping[str, Any
         )
         if post.id not in posts.keys_of(db, round_.project, [post.id]):
             posts.add(db, post, project=round_.project, by=by)
-        said = TargetPrediction(row["target"], question.no or "", row["probability.after"])
-        seeds.append((post.id, [said]))
+        prediction = TargetPrediction(row["target"], question.no or "", row["probability.after"])
+        seeds.append((post.id, [prediction]))
     return round_seeds.add(db, round_, "proposal", seeds, by=by) if seeds else 0

@@ -33,7 +33,7 @@ from davy.rounds.candidates import BASE, EMOJI, TIMES, make_grid
 from davy.rounds.choice import measured_record
 from davy.rounds.close import CloseOutcome, ClosePlan, close_round, measure_posts, read_outcome
 from davy.rounds.frame import empty_frame, entries_frame
-from davy.rounds.quality import kept
+from davy.rounds.quality import without_dropped
 from davy.rounds.recorded import label_parts
 from davy.rounds.round_split import places, split_entries
 from davy.rounds.story import RoundStory, tell_story
@@ -195,7 +195,7 @@ def _gather(
         posts = posts.with_columns(pair=pair, part=pl.lit(EARLIER)).drop("split", strict=False)
         frames.append(split_entries(posts, question, seed=settings.seed).select(*COLUMNS, gold))
     with store.read() as db:
-        own = kept(entries_frame(db, round_, scheme)).filter(pl.col(gold).is_not_null())
+        own = without_dropped(entries_frame(db, round_, scheme)).filter(pl.col(gold).is_not_null())
     split = split_entries(own, question, seed=settings.seed, placed=placed)
     return pl.concat([*frames, label_parts(split).select(*COLUMNS, gold)], how="vertical_relaxed")
 

@@ -104,7 +104,7 @@ def _read_columns(posts: FileTable, plan: SamplingPlan, more: list[str]) -> pl.D
         raise UserError(
             f"{posts.name} has no column {by!r}, by which the plan {plan.name!r} gives its quotas; it has "
             f"{', '.join(posts.columns)}.{nearest(by, posts.columns)} Name another column in the plan's line `by:`, or "
-            f"leave the line out for one source: davy sample --plan {plan.name} --show > mine.yaml"
+            f"leave out `by:` and `pools:` for one source: davy sample --plan {plan.name} --show > mine.yaml"
         )
     wanted = ["id", "text", "lang", "image", *more]
     pools = [*plan.pools.values(), *([plan.every_pool] if plan.every_pool else [])]

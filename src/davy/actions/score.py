@@ -115,18 +115,18 @@ def score_meme(
     if scorer.abilities.with_images is not None:
         scorer = scorer.abilities.with_images(lambda _: picture)
     reads = text is None and not (looks and scorer.name.startswith("ocr:"))
-    said = text or ""
+    words = text or ""
     if reads:
-        said = text_of(read_lines(picture))
-        if not said and not looks:
+        words = text_of(read_lines(picture))
+        if not words and not looks:
             raise UserError(f"No text could be read on {name}. Say what it says: --text '…'")
-    posts = one_post(said, lang)
+    posts = one_post(words, lang)
     if looks:
         posts = posts.with_columns(pl.lit("meme").alias("image"))
     scores = scorer.score(posts)
     if why and looks:
         raise UserError(f"{scorer.name} looks at the picture, so words alone don't explain it. Leave out --explain.")
-    explanation = explain(said, scorer, lang=lang) if why else None
+    explanation = explain(words, scorer, lang=lang) if why else None
     return ScoredText(
         posts["text"][0], model_of(scorer), scores, records(scores)[0], explanation, looked=looks, read=reads
     )

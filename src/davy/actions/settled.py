@@ -129,7 +129,7 @@ def _composed(found: Mapping[str, pl.Series], among: Sequence[Question]) -> Sche
         named = [q for q in every if q.name == name]
         # One that knows some of the labels is meant: the reader then names the row with the label that is none.
         known = [q for q in named if _fits(q, cells, among)] or [q for q in named if _knows_some(q, cells)]
-        questions.append(known[0] if known else _made(name, cells))
+        questions.append(known[0] if known else _question_of_column(name, cells))
     for place, question in enumerate(questions):
         earlier = {q.name: q for q in questions[:place]}
         if question.under and not set(question.under[1]) <= set(_labels_of(earlier.get(question.under[0]))):
@@ -156,7 +156,7 @@ def _knows_some(question: Question, cells: pl.Series) -> bool:
     return any(_fits(question, values[i : i + 1]) for i in range(len(values)))
 
 
-def _made(name: str, column: pl.Series) -> Question:
+def _question_of_column(name: str, column: pl.Series) -> Question:
     """Return a question with the labels that occur; of two labels, one that plainly says so is the yes."""
     cells = column.cast(pl.String).drop_nulls().unique().to_list()
     labels = sorted({label for cell in cells for label in split_cell(cell)})

@@ -27,10 +27,9 @@ from davy.core.errors import UserError, nearest
 from davy.core.gold import gold_questions, targets
 from davy.core.scheme import Question, Scheme
 from davy.core.votes import one_row_a_vote
-from davy.files.atomic import check_folder, make_folder, write_text
+from davy.files.atomic import check_folder, draft_of, make_folder, new_draft, publish_draft, write_text
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
-from davy.models.learnt_rows import write_learnt
 from davy.report import Provenance
 from davy.train import run_record
 from davy.train.config import Config, from_values, load_config, with_changes
@@ -225,11 +224,13 @@ def note_epoch(reporter: Reporter) -> Callable[[dict[str, Any]], None]:
 def finish_model(
     folder: Path, config: Config, data: dict[str, Any], record: dict[str, Any], questions: Sequence[Question], base: str
 ) -> None:
-    """Put the card into a model folder and write its manifest again, which signs every file."""
+    """Put the card into a model's draft, write its manifest again, which signs every file, and give it its name."""
+    draft = draft_of(folder)
     labels = {question.name: list(question.label_names) for question in questions}
     card = run_record.model_card(config, data, record["summary"], labels, base=base)
-    write_text(folder / "card.md", card)
-    run_record.write_manifest(folder)
+    write_text(draft / "card.md", card)
+    run_record.write_manifest(draft)
+    publish_draft(draft, folder)
 
 
 def fit_baseline(
@@ -242,14 +243,12 @@ def fit_baseline(
     *,
     seed: int,
 ) -> History:
-    """Fit a baseline, write it to `folder/model` and return its figures on dev as a history of one epoch."""
+    """Fit a baseline, write the draft of `folder/model` and return the figures on dev as a history of one epoch."""
     began = time.monotonic()
     module, _, name = BASELINES[kind].partition(":")
     learn = one_row_a_vote(posts, questions) if config.soft else posts
     scorer = getattr(import_module(module), name)(questions, name=config.name).fit(learn, seed=seed)
-    make_folder(folder / "model")
-    write_learnt(folder / "model", posts["text"])
-    scorer.save(folder / "model")
+    scorer.save(new_draft(folder / "model"))
     record: dict[str, Any] = {"epoch": 1, "seconds": round(time.monotonic() - began, 1)}
     figures = {} if dev is None else macro_f1s(scorer, dev)
     if figures:
@@ -302,22 +301,23 @@ class _Training:
             return True
         from davy.train.processes import process_group
 
-        leads = process_group().leads
+        leads = process_group().is_main
         self.reporter = self.reporter if leads else SILENT
         return leads
 
     def _fit(self, trial: Trial, seed: int) -> History:
         folder = trial.folder / f"seed-{seed}"
         called = f"{trial.name or self.config.name}, seed {seed}"
-        self.reporter.note(f"{called}: {len(self.posts)} posts, {', '.join(q.name for q in self.questions)}")
+        self.reporter.note(f"{called}: {len(self.posts):,} posts, {', '.join(q.name for q in self.questions)}")
         self.reporter.begin(called, 100)
         parts = (self.posts, self.dev, self.questions, trial.config, folder)
         if self.kind == "transformer":
             from davy.train.trainer import train as fine_tune
 
+            tell = note_epoch(self.reporter)
             with StepReporter(self.reporter, folder) as on_step:
                 history = fine_tune(
-                    *parts, seed=seed, tell=note_epoch(self.reporter), on_step=on_step, dynamics=self.data_map
+                    *parts, seed=seed, tell=tell, on_step=on_step, dynamics=self.data_map, publish=False
                 ).history
             on_step.finish()
             if self.data_map and self._leads():

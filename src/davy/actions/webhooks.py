@@ -58,7 +58,7 @@ def send(community: Community, made: Sequence[Decision]) -> int:
     """Send decisions; return the status."""
     import httpx
 
-    body = json.dumps({"community": community.name, "decisions": [_told(one) for one in made]}).encode()
+    body = json.dumps({"community": community.name, "decisions": [_decision_fields(one) for one in made]}).encode()
     target = check_url(str(community.webhook))
     host = target.parts.hostname or ""
     named = f"[{target.address}]" if ":" in target.address else target.address
@@ -134,7 +134,7 @@ def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     return address.is_global and not address.is_multicast and (mapped is None or mapped.is_global)
 
 
-def _told(decision: Decision) -> dict[str, Any]:
+def _decision_fields(decision: Decision) -> dict[str, Any]:
     return {
         "id": decision.id,
         "at": decision.at.isoformat(),

@@ -92,7 +92,7 @@ def _write(
     """Add the verdicts that differ from those that stand, and take back those on questions that are passed over now."""
     fresh: list[tuple[Verdict, str]] = []
     for name, settled in outcome.verdicts.items():
-        word = decided.get(_asked(scheme, name)) if settled.basis == "expert" else None
+        word = decided.get(_asked_question(scheme, name)) if settled.basis == "expert" else None
         basis = "expert" if phase.behaviour.by_experts and settled.basis == "single" else settled.basis
         verdict = Verdict(item.post, name, settled.labels, basis, settled.annotations, word.reason if word else None)
         if standing.verdicts.get(name) != verdict:
@@ -116,10 +116,10 @@ def _passed_over_by(scheme: Scheme, name: str, outcome: RuleOutcome) -> Verdict 
     return None if question.applies_under(above.labels) else above
 
 
-def _asked(scheme: Scheme, name: str) -> str:
+def _asked_question(scheme: Scheme, name: str) -> str:
     """Return the question that people are asked, where `name` follows from another."""
     derived = scheme.question(name).derived
-    return _asked(scheme, derived[0]) if derived else name
+    return _asked_question(scheme, derived[0]) if derived else name
 
 
 def _ask_expert(

@@ -85,10 +85,10 @@ def _figures(
     from davy.measure.intervals import proportion
 
     name = question.name
-    there = {item: cells for item, cells in votes.items() if name in gold[item]}
+    with_gold = {item: cells for item, cells in votes.items() if name in gold[item]}
     groups: list[str | None] = [None, *(question.label_names if question.positive else ())]
     for label in groups:
-        chosen = {item: cells for item, cells in there.items() if label in (None, gold[item][name])}
+        chosen = {item: cells for item, cells in with_gold.items() if label in (None, gold[item][name])}
         hits = sum(_majority(cells, name) == gold[item][name] for item, cells in chosen.items())
         answers = sum(len(cells) for cells in chosen.values())
         if chosen:

@@ -45,7 +45,7 @@ def doubts_of_annotators(db: Connection, project: Project, phase: Phase, scheme:
     """Yield what a Dawid–Skene model of the phase's annotators thinks of each settled answer, whatever the doubt."""
     from davy.measure.dawid_skene import dawid_skene
 
-    settled = {kept.key: (kept.post["id"], _settled(kept, scheme)) for kept in _kept(db, project, phase)}
+    settled = {kept.key: (kept.post["id"], _settled(kept, scheme)) for kept in _settled_posts(db, project, phase)}
     for question, ratings in ratings_of(db, project, phase, scheme, every=1):
         model = dawid_skene(ratings, smoothing=SMOOTHING)
         place = {name: number for number, name in enumerate(ratings.items)}
@@ -72,7 +72,7 @@ def doubts_of_detector(
         raise UserError(
             f"Detector {scorer.name!r} answers {theirs}; this project asks {ours}. Choose another detector."
         )
-    rest = _kept(db, project, phase)
+    rest = _settled_posts(db, project, phase)
     while part := list(islice(rest, AT_ONCE)):
         yield from _scored(part, scheme, scorer, [question.name for question in shared])
 
@@ -81,7 +81,7 @@ def checks_of_posts(
     db: Connection, project: Project, phase: Phase, scheme: Scheme, ids: Collection[str]
 ) -> Iterator[Doubt]:
     """Yield every settled answer about these posts that no expert gave, such as all of a dev and a test set."""
-    for kept in _kept(db, project, phase):
+    for kept in _settled_posts(db, project, phase):
         if str(kept.post["id"]) not in ids:
             continue
         for name, cell in _settled(kept, scheme).items():
@@ -122,7 +122,7 @@ def audit(
     return Audit(len({doubt.post for doubt in every}), strongest, opened)
 
 
-def _kept(db: Connection, project: Project, phase: Phase) -> Iterator[ExportedPost]:
+def _settled_posts(db: Connection, project: Project, phase: Phase) -> Iterator[ExportedPost]:
     """Yield the posts that this project settled, with their verdicts."""
     return (kept for kept in export_rows.iter_posts(db, project, [phase.id]) if kept.verdicts)
 

@@ -187,7 +187,7 @@ def before_next(
         return None
     until = at + timedelta(minutes=rules.break_minutes)
     sittings.change(db, latest.id, ended_at=at, rest_until=until, rest_reason=reason)
-    return _rest(reason, at, until, rules.may_postpone and not latest.postponed)
+    return _rest_period(reason, at, until, rules.may_postpone and not latest.postponed)
 
 
 def stop(db: Connection, member: Member, *, at: datetime | None = None) -> None:
@@ -312,7 +312,7 @@ def _resting(db: Connection, latest: WorkSitting, rules: CareRules, at: datetime
     if until < latest.rest_until:  # the clock jumped back, or the rule was made gentler
         sittings.change(db, latest.id, rest_until=until)
     may = rules.may_postpone and not latest.postponed
-    return _rest(latest.rest_reason or "break", latest.ended_at or at, until, may)
+    return _rest_period(latest.rest_reason or "break", latest.ended_at or at, until, may)
 
 
 def _capped(rules: CareRules, done: DayTotal, at: datetime) -> RestPeriod | None:
@@ -320,10 +320,10 @@ def _capped(rules: CareRules, done: DayTotal, at: datetime) -> RestPeriod | None
     items = rules.daily_items is not None and done.items >= rules.daily_items
     if not (minutes or items):
         return None
-    return _rest("daily cap", at, _day_start(rules, at, days=1), may_postpone=False)
+    return _rest_period("daily cap", at, _day_start(rules, at, days=1), may_postpone=False)
 
 
-def _rest(reason: str, since: datetime, until: datetime, may_postpone: bool) -> RestPeriod:
+def _rest_period(reason: str, since: datetime, until: datetime, may_postpone: bool) -> RestPeriod:
     return RestPeriod(reason, since, until, f"rest.{reason.replace(' ', '_')}", may_postpone)
 
 

@@ -26,7 +26,7 @@ class DividedPost:
 
     post: str
     disagreement: float
-    said: Mapping[str, Mapping[str, str]]
+    answers: Mapping[str, Mapping[str, str]]
     """Question → pseudonym → what they said."""
 
 
@@ -40,7 +40,7 @@ def divided_posts(db: Connection, project: Project, phase: Phase, scheme: Scheme
         of_post = given.setdefault(one.post, {})
         for question, cell in agreement.answer_labels(scheme, one.answers).items():
             of_post.setdefault(question, {})[names.get(one.annotator, one.annotator)] = cell
-    found = [DividedPost(post, _disagreement(said), said) for post, said in given.items()]
+    found = [DividedPost(post, _disagreement(answers), answers) for post, answers in given.items()]
     return sorted((it for it in found if it.disagreement > 0), key=lambda it: (-it.disagreement, it.post))
 
 
@@ -52,9 +52,9 @@ def posts_with_answers(
     return [(by_post[row.post], row) for row in phase_answers.phase_posts(db, phase.id, list(by_post))]
 
 
-def _disagreement(said: Mapping[str, Mapping[str, str]]) -> float:
+def _disagreement(answers: Mapping[str, Mapping[str, str]]) -> float:
     shares = []
-    for cells in said.values():
+    for cells in answers.values():
         n = len(cells)
         if n > 1:
             alike = sum(count * (count - 1) for count in Counter(cells.values()).values())

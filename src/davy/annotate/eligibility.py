@@ -28,7 +28,7 @@ def may_work(member: Member, phase: Phase, all_phases: Sequence[Phase]) -> bool:
     """
     if member.left_at is not None or phase.state != "open" or phase.behaviour.shared:
         return False
-    if not _named(phase.settings.get("people"), member):
+    if not _is_listed(phase.settings.get("people"), member):
         return False
     if not set(phase.behaviour.roles) & set(member.roles):
         return False
@@ -61,7 +61,7 @@ def closed_batches(phase: Phase, member: Member, done: Mapping[str, int], at: da
     for name, batch in (phase.settings.get("batches") or {}).items():
         most = _number(batch.get("quota"), phase)
         if (
-            not _named(batch.get("people"), member)
+            not _is_listed(batch.get("people"), member)
             or not _before(batch.get("deadline"), at, phase)
             or (most is not None and done.get(name, 0) >= most)
         ):
@@ -88,7 +88,7 @@ def lease_of(phase: Phase) -> timedelta:
     return lease
 
 
-def _named(people: Iterable[str] | None, member: Member) -> bool:
+def _is_listed(people: Iterable[str] | None, member: Member) -> bool:
     """Return whether a list of user ids, pseudonyms or pools, where there is one, has this member in it."""
     return not people or bool({member.user, member.pseudonym, member.pool} & set(people))
 

@@ -28,9 +28,11 @@ def feedback_on(phase: Phase, item: Item, scheme: Scheme | None, answers: Answer
     """
     if not phase.behaviour.feedback or item.gold is None or phase.settings.get("feedback") is False:
         return None
-    said = answers if scheme is None else scheme.completed(answers)
+    completed = answers if scheme is None else scheme.completed(answers)
     return {
-        name: Feedback(tuple(said.get(name, ())), gold, _is_right(scheme, name, tuple(said.get(name, ())), gold))
+        name: Feedback(
+            tuple(completed.get(name, ())), gold, _is_right(scheme, name, tuple(completed.get(name, ())), gold)
+        )
         for name, gold in item.gold.items()
     }
 

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from davy.annotate.project_scheme import scheme_of
 from davy.core import Guideline, Project, Scheme, UserError, Wording
 from davy.core.errors import nearest
 from davy.store import Connection, assignments, guidelines, messages
@@ -81,8 +82,7 @@ def publish(
 
 def current(db: Connection, project: Project) -> Guideline | None:
     """Return the guideline in force, or None where the project has none yet."""
-    found = guidelines.of_project(db, project.id)
-    return found[-1] if found else None
+    return scheme_of(db, project).guideline
 
 
 def difference(before: str, after: str) -> list[tuple[str, str]]:

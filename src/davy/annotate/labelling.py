@@ -135,7 +135,7 @@ def open_sheet(db: Connection, project: Project, member: Member, assignment_id: 
         raise UserError("This post is before somebody else. Go on with your own next one.", status=403)
     _check_open(project, member, held.phase)
     if held.assignment.state in ("skipped", "lapsed") and held.item.room < 1:
-        raise _gone()
+        raise _item_gone_error()
     return _sheet(db, project, member, held)
 
 
@@ -164,7 +164,7 @@ def save(
     held = _in_hand_again(db, sheet, given.at)
     annotations.write(db, given)
     done = assignments.finish(
-        db, held, given.id, wanted=_wanted(db, sheet), seconds=seconds, at=_after_last(sheet, given.at)
+        db, held, given.id, wanted=_answers_needed(db, sheet), seconds=seconds, at=_after_last(sheet, given.at)
     )
     if done.filled or (held.assignment.state == "again" and done.item.state != "open"):
         adjudicate.settle_item(db, sheet.project, sheet.phase, done.item, sheet.scheme)
@@ -211,7 +211,7 @@ def undo(db: Connection, project: Project, member: Member, assignment_id: str | 
     else:
         again = assignments.retake(db, held, lease=eligibility.lease_of(held.phase), at=at)
         if again is None:
-            raise _gone()
+            raise _item_gone_error()
         held = again
     return _sheet(db, project, member, held)
 
@@ -358,11 +358,11 @@ def _in_hand_again(db: Connection, sheet: Sheet, at: datetime) -> HeldAssignment
         raise UserError("You dealt with this post already. To change that, take it back first.", status=409)
     held = assignments.retake(db, sheet.held, lease=eligibility.lease_of(sheet.phase), at=at)
     if held is None:
-        raise _gone()
+        raise _item_gone_error()
     return held
 
 
-def _wanted(db: Connection, sheet: Sheet) -> int | None:
+def _answers_needed(db: Connection, sheet: Sheet) -> int | None:
     """Return how many answers make an item full: where everyone answers, as many as there are annotators now."""
     if sheet.phase.answers is not None or not sheet.phase.behaviour.gives_verdicts:
         return sheet.phase.answers
@@ -371,7 +371,7 @@ def _wanted(db: Connection, sheet: Sheet) -> int | None:
 
 
 def _after_last(sheet: Sheet, at: datetime) -> datetime:
-    """Return a time after this person's last deed, also where a clock was put back: `undo` goes by the order."""
+    """Return a time after this person's last action, also where a clock was put back: `undo` goes by the order."""
     last = sheet.tally.last_at
     return at if last is None or at > last else last + timedelta(microseconds=1)
 
@@ -385,5 +385,5 @@ def _check_open(project: Project, member: Member, phase: Phase) -> None:
         raise UserError(f"Phase {phase.name!r} is closed, so nothing more is saved in it.", status=409)
 
 
-def _gone() -> UserError:
+def _item_gone_error() -> UserError:
     return UserError("This post went to others in the meantime. Go on with the next one.", status=409)

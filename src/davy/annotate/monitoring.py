@@ -37,7 +37,6 @@ MOST_POINTS = 120
 """Points of the line over time; when there are more, every second one is left out."""
 MOST_PAIRS = 66
 """Pairs that a snapshot holds: a table for twelve people."""
-LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)

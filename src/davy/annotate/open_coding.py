@@ -92,22 +92,22 @@ def draft_scheme(project: Project, found: Sequence[Code]) -> Scheme:
 
 def begin_from(db: Connection, project: Project, scheme: Scheme, *, by: str) -> int:
     """Add a code for every label of a scheme that has none yet, beneath the label it belongs to; return how many."""
-    there = {fold_spelling(it.name): it.id for it in codes.list_codes(db, project.id, counts=False)}
+    ids = {fold_spelling(it.name): it.id for it in codes.list_codes(db, project.id, counts=False)}
     added = 0
     for question in scheme.questions:
         above = question.under[1] if question.under and len(question.under[1]) == 1 else ()
         for label in question.labels:
-            if fold_spelling(label.name) in there:
+            if fold_spelling(label.name) in ids:
                 continue
             parent = next(
-                (there[fold_spelling(name)] for name in (*label.under, *above) if fold_spelling(name) in there), None
+                (ids[fold_spelling(name)] for name in (*label.under, *above) if fold_spelling(name) in ids), None
             )
             words = label.definition.said_in("en")[: codes.LONGEST_DESCRIPTION]
             name = label.name[: codes.LONGEST_NAME]
-            if fold_spelling(name) in there:
+            if fold_spelling(name) in ids:
                 continue
             made = codes.create(db, project.id, name, by=by, description=words, parent=parent)
-            there[fold_spelling(label.name)] = there[fold_spelling(name)] = made.id
+            ids[fold_spelling(label.name)] = ids[fold_spelling(name)] = made.id
             added += 1
     return added
 

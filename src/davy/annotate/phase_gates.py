@@ -36,6 +36,12 @@ SENTENCES: Mapping[str, str] = {
     "cases": "{n} cases wait for an expert.",
     "unsettled": "{n} posts are not settled yet.",
     "round_open": "It closes with round {n}.",
+    "no_pictures.one": "Posts name a picture that is not here: {name}. Add it on the page Pictures.",
+    "no_answer.one": "One post has no shared answer yet.",
+    "undecided.one": "For one person it is not decided whether they passed.",
+    "not_full.one": "One post still needs answers.",
+    "cases.one": "One case waits for an expert.",
+    "unsettled.one": "One post is not settled yet.",
 }
 
 
@@ -47,7 +53,8 @@ class GateReason:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return SENTENCES[self.key].format(**self.values)
+        of_one = SENTENCES.get(f"{self.key}.one") if self.values.get("n") == 1 else None
+        return (of_one or SENTENCES[self.key]).format(**self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ def phase_statuses(db: Connection, project: Project) -> list[PhaseStatus]:
     given = phase_answers.tallies_of(db, [phase.id for phase in every])
     people = members.of_project(db, project.id)
     gates: dict[str, agreement.AgreementGateResult] = {}
-    return [_standing(db, project, phase, every, given, people, gates) for phase in every]
+    return [_phase_status(db, project, phase, every, given, people, gates) for phase in every]
 
 
 def phase_status(db: Connection, project: Project, phase: Phase) -> PhaseStatus:
@@ -152,7 +159,7 @@ class PhaseNotReady(UserError):
         self.reason = reason
 
 
-def _standing(
+def _phase_status(
     db: Connection,
     project: Project,
     phase: Phase,
@@ -178,7 +185,7 @@ def _standing(
         None if phase.behaviour.shared or not active else answers / len(active),
         done,
         out_of,
-        _opens(db, project, phase, every, workers, gates) if phase.state != "open" else None,
+        _opens(db, project, phase, every, workers, gates, done) if phase.state != "open" else None,
         closes,
         _next(db, project, phase, every, closes, gates),
         _gate(db, project, phase, gates) if phase.behaviour.gate and answers else None,
@@ -208,6 +215,7 @@ def _opens(
     every: Sequence[Phase],
     workers: Sequence[Member],
     gates: dict[str, agreement.AgreementGateResult],
+    done: int,
 ) -> GateReason | None:
     """Return why a phase can't be opened, or None. Training and screening may go on beside what comes after them."""
     if project.state != "open":
@@ -225,7 +233,8 @@ def _opens(
         return shut
     fewest = phase.behaviour.fewest_people
     needed = phase.answers or 1 if fewest is None else fewest
-    if len(workers) < needed:
+    answered = phase.answers is not None and 0 < phase.size <= done  # by people of a file that was brought in
+    if len(workers) < needed and not answered:
         return GateReason("no_people", {"n": needed, "have": len(workers)})
     return GateReason("consent_unread") if project.settings.get(CONSENT_UNREAD) else None
 

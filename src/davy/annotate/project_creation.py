@@ -83,7 +83,7 @@ def create_project(
     if consent_unread and plan.settings.consent:
         kept[CONSENT_UNREAD] = True
     if plan.survey:
-        kept["survey"] = {"questions": [question.kept() for question in plan.survey]}
+        kept["survey"] = {"questions": [question.to_dict() for question in plan.survey]}
     project = projects.create(
         db,
         id=plan.name,
@@ -180,12 +180,10 @@ def add_new_posts(
     return AddedPosts(add_posts(db, project, phase, new, scheme, by=by) if len(new) else 0, len(known))
 
 
-def next_set(
-    db: Connection, project: Project, after: Phase, *, n: int, by: str, frame: pl.DataFrame | None = None
-) -> Phase:
+def next_set(db: Connection, project: Project, after: Phase, *, n: int, by: str) -> Phase:
     """Add another calibration phase like `after` and return it: 2b after 2a, with n posts from the last phase.
 
-    With a frame, its posts are taken instead. The new phase comes after the other calibrations, and waits.
+    The new phase comes after the other calibrations, and waits.
     """
     if not after.behaviour.gate:
         raise UserError(f"Phase {after.name!r} is no calibration, so it has no next set.", status=409)
@@ -201,14 +199,10 @@ def next_set(
         settings=after.settings,
         by=by,
     )
-    if frame is not None:
-        posts.ensure(db, frame, project=project.id, by=by)
-        ids = [str(post) for post in frame["id"]]
-    else:
-        sources = [phase for phase in every if phase.state == "waiting" and phase.behaviour.spare_posts]
-        if not sources:
-            raise UserError("No production phase waits with posts to take from. Upload posts for the set.", status=409)
-        ids = waiting_posts.take_out(db, sources[-1], n)
+    sources = [phase for phase in every if phase.state == "waiting" and phase.behaviour.spare_posts]
+    if not sources:
+        raise UserError("No production phase waits with posts to take from. Upload posts for the set.", status=409)
+    ids = waiting_posts.take_out(db, sources[-1], n)
     items.add(db, made, [(post, None, None) for post in ids], by=by, shuffled=False)
     last = max((phase for phase in every if phase.behaviour.gate), key=lambda phase: phase.position)
     return phases.move_after(db, made.id, last.id)

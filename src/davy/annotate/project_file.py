@@ -132,7 +132,7 @@ class SurveyPlan:
     def __post_init__(self) -> None:
         one_of(self.kind, ("scale", "text"), "kind")
 
-    def kept(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return what `Project.settings` keeps of it."""
         return {"id": self.name, "kind": self.kind, "words": dict(self.words)}
 
@@ -232,8 +232,8 @@ def _changed_phases(base: YamlMap, own: YamlMap, problems: Problems) -> YamlList
 
 def _joined(theirs: YamlMap, ours: YamlMap) -> YamlMap:
     # Our keys first: a key that both have keeps our line.
-    said = {key.replace("_", "-") for key in ours}
-    joined = YamlMap({**ours, **{key: value for key, value in theirs.items() if key not in said}})
+    names = {key.replace("_", "-") for key in ours}
+    joined = YamlMap({**ours, **{key: value for key, value in theirs.items() if key not in names}})
     joined.line = ours.line
     return joined
 
@@ -252,9 +252,9 @@ def _plan(root: YamlMap, preset: str | None, problems: Problems) -> ProjectPlan 
         if node is not None and not isinstance(node, YamlText):
             problems.add(root.line_of(key), f"`{key}` must be one text.")
         values[key] = str(node)
-    values["phases"] = _each(root, "phases", PhasePlan, problems)
-    values["roster"] = _each(root, "roster", RosterPerson, problems)
-    values["survey"] = _each(root, "survey", SurveyPlan, problems)
+    values["phases"] = yaml_objects.build_list(root, "phases", PhasePlan, problems, _built)
+    values["roster"] = yaml_objects.build_list(root, "roster", RosterPerson, problems, _built)
+    values["survey"] = yaml_objects.build_list(root, "survey", SurveyPlan, problems, _built)
     values["posts"] = _texts(root, "posts", problems)
     values["seed"] = _seed(root, problems)
     values["settings"] = _settings(root, problems)
@@ -268,7 +268,7 @@ def _settings(root: YamlMap, problems: Problems) -> ProjectSettings | None:
     values: dict[str, Any] = {
         "adjudication": _by_name(root, "adjudication", AdjudicationRule, problems),
         "flags": _by_name(root, "flags", AdjudicationRule, problems),
-        "support": _each(root, "support", Contact, problems),
+        "support": yaml_objects.build_list(root, "support", Contact, problems, _built),
         "consent": _wording(root, "consent", problems),
         "debrief": _wording(root, "debrief", problems),
         "pay": pay,
@@ -313,24 +313,6 @@ def _by_name(root: YamlMap, key: str, kind: type, problems: Problems) -> dict[st
             continue
         found[str(name)] = _built(kind, inner, f"`{key}`, {str(name)!r}", problems, line)
     return found
-
-
-def _each(root: YamlMap, key: str, kind: type, problems: Problems) -> tuple[Any, ...]:
-    node = root.get(key)
-    if node is None:
-        return ()
-    if not isinstance(node, YamlList):
-        problems.add(root.line_of(key), f"`{key}` must be a list. Begin each entry with a hyphen.")
-        return ()
-    found = []
-    for item in node:
-        line = line_at(item, root.line_of(key))
-        if not isinstance(item, YamlMap):
-            problems.add(line, f"An entry of `{key}` is a mapping that begins with `- name: …`.")
-            continue
-        title = f"`{key}`, {str(item.get('name') or item.get('login') or '?')!r}"
-        found.append(_built(kind, item, title, problems, line))
-    return tuple(it for it in found if it is not None)
 
 
 def _built(kind: type, node: YamlMap, title: str, problems: Problems, line: int) -> Any:

@@ -1,4 +1,5 @@
-"""The scheme that a project asks, as a `Scheme`, with the guidelines that were added during the work.
+"""The scheme that a project asks, as a `Scheme`, with the guidelines that were added during the work and
+the translations that came with a newer Davy.
 
 Reading its YAML takes tens of milliseconds, so what was read is kept under the
 scheme's stamp, which differs whenever its questions, words or guidelines do.
@@ -33,7 +34,8 @@ def scheme_of(db: Connection, project: Project) -> Scheme:
 
 
 def _from_store(db: Connection, project: Project) -> Scheme:
-    from davy.schemes import parse
+    from davy.schemes import parse, with_translations
 
     stored = schemes.get(db, project.scheme, project.scheme_version)
-    return replace(parse(stored.yaml), guidelines=tuple(guidelines.of_project(db, project.id)))
+    kept = replace(parse(stored.yaml), guidelines=tuple(guidelines.of_project(db, project.id)))
+    return with_translations(kept)

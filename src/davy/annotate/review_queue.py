@@ -58,6 +58,6 @@ def review_phase(db: Connection, project_id: str) -> Phase:
             return phase
     raise UserError(
         f"Project {project_id!r} has no production phase that is open or waits, so nothing can be reviewed in it. "
-        "Make one: davy project create NAME --preset moderation",
+        "Make one: davy project create moderation --name NAME",
         status=409,
     )

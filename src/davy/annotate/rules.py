@@ -18,9 +18,6 @@ from davy.core.errors import nearest
 from davy.core.spans import parse_spans
 from davy.text.words import join_words, marked_words, snap_answer
 
-WHYS: tuple[str, ...] = ("split", "severe", "undecided", "one voice", "nobody")
-"""Why a question was left unsettled; pages have words for each."""
-
 SEVERE = Fraction(1, 3)
 """From this share on, the smaller of the two camps at the ends of a scale makes a split severe.
 
@@ -180,8 +177,10 @@ def _settled(
     text: str,
 ) -> Verdict | str:
     full = {it.id: scheme.completed(it.answers) for it in panel}
-    said = {id_: tuple(answers[question.name]) for id_, answers in full.items() if question.name in answers}
-    given = _possible(question, said.values(), _above(question, verdicts))
+    answers_by_person = {
+        id_: tuple(answers[question.name]) for id_, answers in full.items() if question.name in answers
+    }
+    given = _possible(question, answers_by_person.values(), _above(question, verdicts))
     if not given:
         return "nobody"
     if len(given) == 1 and len(panel) > 1 and rule.rule != "single":
@@ -193,17 +192,17 @@ def _settled(
     elif question.kind == "many":
         found = _many(question, rule, given)
     else:
-        found = _one(rule, given)
+        found = _settle_labels(rule, given)
     if isinstance(found, str):
         return found
     # Who answered beneath another parent has no vote here, but is no part of a unanimous answer either.
-    basis = _basis(rule, found, list(said.values()))
-    return Verdict(panel[0].post, question.name, found, basis, tuple(sorted(said)))
+    basis = _basis(rule, found, list(answers_by_person.values()))
+    return Verdict(panel[0].post, question.name, found, basis, tuple(sorted(answers_by_person)))
 
 
-def _possible(question: Question, said: Iterable[tuple[str, ...]], above: set[str]) -> list[tuple[str, ...]]:
+def _possible(question: Question, answered: Iterable[tuple[str, ...]], above: set[str]) -> list[tuple[str, ...]]:
     """Return the answers that are possible beneath what was settled above, without the labels that are not."""
-    kept = [(labels, tuple(it for it in labels if _allowed(question, it, above))) for labels in said]
+    kept = [(labels, tuple(it for it in labels if _allowed(question, it, above))) for labels in answered]
     return [possible for labels, possible in kept if possible or not labels]
 
 
@@ -215,7 +214,7 @@ def _passes(rule: AdjudicationRule, n: int, voters: int) -> bool:
     return 2 * n > voters
 
 
-def _one(rule: AdjudicationRule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
+def _settle_labels(rule: AdjudicationRule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
     counts = {labels: given.count(labels) for labels in given}
     best = max(counts, key=lambda labels: counts[labels])
     alone = list(counts.values()).count(counts[best]) == 1

@@ -29,7 +29,7 @@ class ClassScore:
 
     label: str
     recall: Metric
-    said: Mapping[str, int]
+    counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ def screening_results(
     people = people if only is None else people & {only}
     found = []
     for user in people:
-        said = {post: agreement.answer_labels(scheme, answers) for post, answers in given.get(user, {}).items()}
-        marks = _marks(scheme, gold, said, wanted)
-        done = len(said) + refused.get(user, 0)
+        given_labels = {post: agreement.answer_labels(scheme, answers) for post, answers in given.get(user, {}).items()}
+        marks = _marks(scheme, gold, given_labels, wanted)
+        done = len(given_labels) + refused.get(user, 0)
         state = OPEN if done < phase.size or not marks else PASSED if all(it.reached for it in marks) else FAILED
         found.append(ScreeningResult(user, names.get(user, user), done, phase.size, marks, state, decided.get(user)))
     return sorted(found, key=lambda result: result.pseudonym)
@@ -153,22 +153,22 @@ def combine_scores(everyone: Sequence[Sequence[ScreeningScores]]) -> tuple[Scree
     """Return the marks of many people as one: which classes are hard for all."""
     from davy.measure.intervals import proportion
 
-    said: dict[str, dict[str, dict[str, int]]] = {}
+    answered: dict[str, dict[str, dict[str, int]]] = {}
     for marks in everyone:
         for it in marks:
-            classes = said.setdefault(it.question, {})
+            classes = answered.setdefault(it.question, {})
             for each in it.classes:
                 counts = classes.setdefault(each.label, {})
-                for label, n in each.said.items():
+                for label, n in each.counts.items():
                     counts[label] = counts.get(label, 0) + n
     found = []
-    for question, classes in said.items():
+    for question, classes in answered.items():
         parts = tuple(
             ClassScore(label, proportion("recall", counts.get(label, 0), sum(counts.values())), counts)
             for label, counts in classes.items()
         )
-        right = sum(it.said.get(it.label, 0) for it in parts)
-        total = sum(sum(it.said.values()) for it in parts)
+        right = sum(it.counts.get(it.label, 0) for it in parts)
+        total = sum(sum(it.counts.values()) for it in parts)
         found.append(ScreeningScores(question, proportion("accuracy", right, total), None, parts))
     return tuple(found)
 
@@ -181,7 +181,7 @@ def about(phase: Phase) -> str:
 def _marks(
     scheme: Scheme,
     gold: Mapping[str, Mapping[str, str]],
-    said: Mapping[str, Mapping[str, str]],
+    given_labels: Mapping[str, Mapping[str, str]],
     wanted: Mapping[str, float],
 ) -> tuple[ScreeningScores, ...]:
     """Return the marks on each question that gold settles."""
@@ -189,8 +189,8 @@ def _marks(
 
     found = []
     for question in scheme.questions:
-        pairs = [(truth[question.name], said[post].get(question.name)) for post, truth in gold.items()
-                 if question.name in truth and post in said]  # fmt: skip
+        pairs = [(truth[question.name], given_labels[post].get(question.name)) for post, truth in gold.items()
+                 if question.name in truth and post in given_labels]  # fmt: skip
         if not pairs:
             continue
         right = sum(truth == given for truth, given in pairs)
@@ -211,9 +211,9 @@ def _marks(
 def _class(label: str, pairs: Sequence[tuple[str, str | None]]) -> ClassScore:
     from davy.measure.intervals import proportion
 
-    said: dict[str, int] = {}
+    answered: dict[str, int] = {}
     for truth, given in pairs:
         if truth == label:
-            said[given or "–"] = said.get(given or "–", 0) + 1
-    total = sum(said.values())
-    return ClassScore(label, proportion("recall", said.get(label, 0), total), said)
+            answered[given or "–"] = answered.get(given or "–", 0) + 1
+    total = sum(answered.values())
+    return ClassScore(label, proportion("recall", answered.get(label, 0), total), answered)

@@ -256,14 +256,16 @@ def from_dict(kept: Mapping[str, Any]) -> ProjectSettings:
     try:
         return ProjectSettings(
             languages=tuple(kept.get("languages") or LANGUAGES),
-            adjudication={name: _made(AdjudicationRule, it) for name, it in (kept.get("adjudication") or {}).items()},
-            flags={name: _made(AdjudicationRule, it) for name, it in (kept.get("flags") or {}).items()},
-            care=_made(Care, kept.get("care") or {}),
-            support=tuple(_made(Contact, it) for it in kept.get("support") or ()),
+            adjudication={
+                name: _from_values(AdjudicationRule, it) for name, it in (kept.get("adjudication") or {}).items()
+            },
+            flags={name: _from_values(AdjudicationRule, it) for name, it in (kept.get("flags") or {}).items()},
+            care=_from_values(Care, kept.get("care") or {}),
+            support=tuple(_from_values(Contact, it) for it in kept.get("support") or ()),
             consent=as_wording(kept.get("consent")),
             debrief=as_wording(kept.get("debrief")),
-            pay=_made(Pay, kept["pay"]) if kept.get("pay") else None,
-            deletion=_made(Deletion, kept["deletion"]) if kept.get("deletion") else None,
+            pay=_from_values(Pay, kept["pay"]) if kept.get("pay") else None,
+            deletion=_from_values(Deletion, kept["deletion"]) if kept.get("deletion") else None,
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(f"The project's settings can't be read: {error}. Change them on the project's page.") from None
@@ -279,7 +281,7 @@ def as_wording(value: Any) -> dict[str, str]:
 T = TypeVar("T")
 
 
-def _made(kind: type[T], kept: Mapping[str, Any]) -> T:
+def _from_values(kind: type[T], kept: Mapping[str, Any]) -> T:
     """Return an object of a dataclass from the values that it knows."""
     values: dict[str, Any] = {}
     for slot in fields(kind):  # type: ignore[arg-type]
@@ -311,7 +313,7 @@ def to_yaml(settings: ProjectSettings) -> str:
     for section in ("care", "pay"):
         # What is empty as usual is left out; what was switched off is written down, or it would come back.
         kept[section] = {
-            name.replace("_", "-"): _whole(value)
+            name.replace("_", "-"): _without_point(value)
             for name, value in (kept.get(section) or {}).items()
             if value not in (None, {}) or usual[section][name] not in (None, {})
         }
@@ -327,6 +329,6 @@ def to_yaml(settings: ProjectSettings) -> str:
     return made
 
 
-def _whole(value: Any) -> Any:
+def _without_point(value: Any) -> Any:
     """Return a whole number without its point."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -125,11 +125,11 @@ def clean(questions: Sequence[SurveyQuestion], given: Mapping[str, str]) -> dict
     """Return a form's answers to these questions; empty ones are left out, and so are steps that there are not."""
     kept: dict[str, Any] = {}
     for question in questions:
-        said = given.get(question.id, "").strip()
-        if question.kind == "text" and said:
-            kept[question.id] = said[:LONGEST]
-        elif question.kind == "scale" and said in map(str, SCALE):
-            kept[question.id] = int(said)
+        answer = given.get(question.id, "").strip()
+        if question.kind == "text" and answer:
+            kept[question.id] = answer[:LONGEST]
+        elif question.kind == "scale" and answer in map(str, SCALE):
+            kept[question.id] = int(answer)
     return kept
 
 
@@ -151,9 +151,9 @@ def survey_results(db: Connection, project: Project) -> tuple[int, list[SurveyRe
         return len(given), []
     made = []
     for question in questions_of(project):
-        said = [it[question.id] for it in given if question.id in it]
+        replies = [it[question.id] for it in given if question.id in it]
         if question.kind == "text":
-            made.append(SurveyResult(question, len(said), texts=tuple(sorted(map(str, said), key=str.casefold))))
+            made.append(SurveyResult(question, len(replies), texts=tuple(sorted(map(str, replies), key=str.casefold))))
         else:
-            made.append(SurveyResult(question, len(said), tuple(said.count(step) for step in SCALE)))
+            made.append(SurveyResult(question, len(replies), tuple(replies.count(step) for step in SCALE)))
     return len(given), made

@@ -83,8 +83,8 @@ def _share(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNod
             return value
     except ValueError:
         pass
-    said = f"{str(value)!r}" if isinstance(value, YamlText) else "no number"
-    problems.add(line, f"{what} must be a number from 0 to 1, but it is {said}.")
+    shown = f"{str(value)!r}" if isinstance(value, YamlText) else "no number"
+    problems.add(line, f"{what} must be a number from 0 to 1, but it is {shown}.")
     return None
 
 
@@ -118,7 +118,7 @@ def _gap(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
     )
 
 
-def _whole(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
+def _whole_number(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
     if isinstance(value, YamlText) and value.isdigit():
         return value
     problems.add(line, f"{what} must be a whole number from 0.")
@@ -145,7 +145,7 @@ FIELDS: dict[str, scheme_fields.Check] = {
     "ratios": partial(_shares, known=RATIOS),
     "gap": _gap,
     "drop": _drop,
-    "unanswered": _whole,
+    "unanswered": _whole_number,
     "on": _on,
     "baseline": scheme_fields.text,
 }
@@ -226,22 +226,24 @@ def _figures(
     elif kind == "ratios":
         yield names[0].replace("_", " "), (model["fairness"] or {"between": {}})["between"].get(names[0])
     elif kind == "functionalities":
-        for each in _named(names[0], (kind,), model["functionalities"], floors):
-            yield f"accuracy on {each}", _known(model["functionalities"], each, "functionality")["accuracy"]
+        for each in _expand_star(names[0], (kind,), model["functionalities"], floors):
+            yield f"accuracy on {each}", _look_up(model["functionalities"], each, "functionality")["accuracy"]
     elif kind == "cells":
-        part = _known(model["functionalities"], names[0], "functionality")["sets"]
-        for each in _named(names[1] if names[1:] else "*", (kind, names[0]), part, floors):
-            yield f"accuracy on {names[0]} × {each}", _known(part, each, "set")
+        part = _look_up(model["functionalities"], names[0], "functionality")["sets"]
+        for each in _expand_star(names[1] if names[1:] else "*", (kind, names[0]), part, floors):
+            yield f"accuracy on {names[0]} × {each}", _look_up(part, each, "set")
     else:
-        for each in _named(names[0], (kind,), [n for n in model[kind] if n != "none"], floors):
-            yield f"accuracy on {kind[:-1]} {each!r}", _known(model[kind], each, kind[:-1])
+        for each in _expand_star(names[0], (kind,), [n for n in model[kind] if n != "none"], floors):
+            yield f"accuracy on {kind[:-1]} {each!r}", _look_up(model[kind], each, kind[:-1])
 
 
-def _named(name: str, above: tuple[str, ...], known: Iterable[str], floors: dict[tuple[str, ...], float]) -> list[str]:
+def _expand_star(
+    name: str, above: tuple[str, ...], known: Iterable[str], floors: dict[tuple[str, ...], float]
+) -> list[str]:
     return [each for each in known if (*above, each) not in floors] if name == "*" else [name]
 
 
-def _known(table: dict[str, Any], name: str, what: str) -> Any:
+def _look_up(table: dict[str, Any], name: str, what: str) -> Any:
     if name not in table:
         known = list(table)
         raise UserError(f"The gates name {what} {name!r}; the suite has {', '.join(known)}.{nearest(name, known)}")

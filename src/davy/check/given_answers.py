@@ -79,10 +79,10 @@ class FunctionScorer:
         """Raise where two texts don't get two answers: a run cuts batches in two, so it would only see single ones."""
         texts = [case.text for case in self.suite.cases[:2]]
         try:
-            said = self.function(texts)
+            returned = self.function(texts)
         except Exception:  # noqa: BLE001 - the run asks these cases again and reports what fails, case by case
             return
-        self._answers(said, len(texts))
+        self._answers(returned, len(texts))
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return what the function says to the posts' texts."""
@@ -90,10 +90,10 @@ class FunctionScorer:
         yes = np.array([probability for probability, _ in self._answers(self.function(texts), len(texts))])
         return Scores(self.questions, {self.questions[0].name: np.stack([yes, 1 - yes], axis=1)})
 
-    def _answers(self, said: Any, n: int) -> list[Answer]:
-        if isinstance(said, str) or not isinstance(said, Iterable):
+    def _answers(self, returned: Any, n: int) -> list[Answer]:
+        if isinstance(returned, str) or not isinstance(returned, Iterable):
             raise UserError(f"{self.name} returned no list. Return one answer for each of the texts.")
-        answers = [_answer(self.suite, *_split(value), self.name) for value in said]
+        answers = [_answer(self.suite, *_split(value), self.name) for value in returned]
         if len(answers) != n:
             raise UserError(f"{self.name} returned {len(answers)} answers for {n} texts. Return one for each.")
         return answers

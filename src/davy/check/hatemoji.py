@@ -53,8 +53,10 @@ def table_3(suite: Suite, runs: Sequence[SuiteRun], *, official: bool) -> Table:
         rows.append((name, None if name == "emoji difference" else n, *theirs, *mine))
     made = _table("Table 3: accuracy, aggregated", ["", "n"], paper["models"], runs, rows, suite, official)
     constant = metrics.best_constant(suite, runs[0]) if runs else None
-    said = f"Always saying {constant.label!r} is right in {constant.accuracy:.3f} overall. " if constant else ""
-    return Table(made.columns, made.rows, made.title, f"{said}{made.note}".strip())
+    constant_note = (
+        f"Always saying {constant.label!r} is right in {constant.accuracy:.3f} overall. " if constant else ""
+    )
+    return Table(made.columns, made.rows, made.title, f"{constant_note}{made.note}".strip())
 
 
 def table_4(suite: Suite, runs: Sequence[SuiteRun], *, official: bool) -> Table:

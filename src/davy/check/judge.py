@@ -17,10 +17,10 @@ TOLERANCE = 1e-9
 
 def judge_cases(suite: Suite, answers: Mapping[str, Answer], failed: Mapping[str, str]) -> tuple[Outcome, ...]:
     """Return an outcome for every case, in the suite's order."""
-    return tuple(_one(suite, case, answers, failed) for case in suite.cases)
+    return tuple(_judge_case(suite, case, answers, failed) for case in suite.cases)
 
 
-def _one(suite: Suite, case: Case, answers: Mapping[str, Answer], failed: Mapping[str, str]) -> Outcome:
+def _judge_case(suite: Suite, case: Case, answers: Mapping[str, Answer], failed: Mapping[str, str]) -> Outcome:
     if case.id not in answers:
         note = failed.get(case.id, "the detector gave no answer")
         return Outcome(case.id, None, None, None, applies=False, note=note)

@@ -6,6 +6,8 @@
   const STEP = 50;
   const body = document.querySelector("#cases-list tbody");
   const found = document.getElementById("cases-found");
+  const said = document.querySelector(".cases").dataset;
+  const count = (number) => number.toLocaleString(document.documentElement.lang);
   const more = document.getElementById("cases-more");
   const field = (name) => document.getElementById(`filter-${name}`);
   const names = ["result", "functionality", "set", "target", "label", "search"];
@@ -43,14 +45,14 @@
     const about = [functionalities[one.f], sets[one.s], one.g === null ? "" : targets[one.g], one.i];
     text.append(make("span", "about", about.filter(Boolean).join(" · ")));
     const expected = make("td", "name", one.e);
-    expected.dataset.head = "expected";
+    expected.dataset.head = said.wordsExpected;
     line.append(text, expected);
     one.m.forEach(([probability, right], at) => {
       const cell = make("td", "number");
       cell.dataset.head = models[at];
-      if (probability === null) cell.append(make("span", "right", "no answer"));
-      else cell.append(make("span", right === 1 ? "right" : "wrong", right === 1 ? "right" : right === 0 ? "wrong" : "–"));
-      if (probability !== null) cell.append(make("span", "about", probability.toFixed(3)));
+      if (probability === null) cell.append(make("span", "right", said.wordsSilent));
+      else cell.append(make("span", right === 1 ? "right" : "wrong", right === 1 ? said.wordsRight : right === 0 ? said.wordsWrong : "–"));
+      if (probability !== null) cell.append(make("span", "about", probability.toLocaleString(document.documentElement.lang, { minimumFractionDigits: 3, maximumFractionDigits: 3 })));
       line.append(cell);
     });
     return line;
@@ -84,8 +86,8 @@
     shown += part.length;
     more.hidden = shown >= chosen.length;
     found.textContent = chosen.length
-      ? `${chosen.length.toLocaleString("en")} of ${cases.length.toLocaleString("en")} cases, ${shown.toLocaleString("en")} shown. The surest mistakes come first.`
-      : "No case fits. Loosen a filter.";
+      ? said.wordsSome.replace("{found}", count(chosen.length)).replace("{all}", count(cases.length)).replace("{shown}", count(shown))
+      : said.wordsNone;
   }
 
   function apply() {

@@ -132,10 +132,10 @@ class _Asking:
         question = scores.question(self.question)
         yes = scores.positive(self.question)
         chosen = scores.chosen(self.question)
-        there = scores.has_answer(question)
+        answered = scores.has_answer(question)
         found: dict[str, Answer] = {}
         for i, case in enumerate(cases):
-            if there is not None and not there[i]:
+            if answered is not None and not answered[i]:
                 self.failed[case.id] = f"the detector does not answer {self.question!r} in this language"
             else:
                 found[case.id] = (round(float(yes[i]), 6) if yes is not None else 0.0, question.positive in chosen[i])

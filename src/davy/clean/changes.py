@@ -40,7 +40,7 @@ class UnifySpace(ChangeStep):
 
         pattern = f"{_UNTIDY}|\n" if self.one_line else _UNTIDY
         rows = texts.str.contains(pattern).fill_null(False).arg_true()
-        return _each(texts, rows, lambda text: tidy(text, one_line=self.one_line))
+        return _change_rows(texts, rows, lambda text: tidy(text, one_line=self.one_line))
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class DecodeEntities(ChangeStep):
     def changed(self, texts: pl.Series) -> pl.Series:
         """Return the texts with HTML entities decoded."""
         rows = texts.str.contains(r"&[#\w]+;").fill_null(False).arg_true()
-        return _each(texts, rows, html.unescape)
+        return _change_rows(texts, rows, html.unescape)
 
 
 class _Replace(ChangeStep):
@@ -124,7 +124,7 @@ class MaskEmoji(ChangeStep):
         from davy.text import emoji
 
         rows = texts.str.contains(r"[^\x00-\x7f]|\x{20e3}").fill_null(False).arg_true()
-        return _each(texts, rows, lambda text: emoji.replace(text, self.with_))
+        return _change_rows(texts, rows, lambda text: emoji.replace(text, self.with_))
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class RemoveHashtags(_Replace):
     kind = "hashtags"
 
 
-def _each(texts: pl.Series, rows: pl.Series, change: Callable[[str], str]) -> pl.Series:
+def _change_rows(texts: pl.Series, rows: pl.Series, change: Callable[[str], str]) -> pl.Series:
     """Return the texts with those at these places changed one by one."""
     import polars as pl
 

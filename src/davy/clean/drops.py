@@ -161,7 +161,7 @@ class DropWords(DropStep):
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
         """Return which posts hold one of the words."""
-        return self._terms.found(posts["text"])
+        return self._terms.contains_any(posts["text"])
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class DropLexicon(DropStep):
 
     def dropped(self, posts: pl.DataFrame) -> pl.Series:
         """Return which posts hold one of the words."""
-        return self._terms.found(posts["text"])
+        return self._terms.contains_any(posts["text"])
 
 
 def count_words(texts: pl.Series) -> pl.Series:

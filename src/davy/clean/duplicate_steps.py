@@ -30,7 +30,7 @@ class DuplicateStep:
         """Return what is kept of a batch to compare posts by; `is_present` marks the posts that have a value."""
         raise NotImplementedError
 
-    def kept(self, parts: Parts) -> Array:
+    def rows_to_keep(self, parts: Parts) -> Array:
         """Return which posts stay, from the arrays of all batches."""
         raise NotImplementedError
 
@@ -52,7 +52,7 @@ class DropDuplicates(DuplicateStep):
         texts = posts[self.by].cast(pl.String)
         return {"keys": duplicates.keys(texts, fold=self.fold), "is_present": texts.is_not_null().to_numpy()}
 
-    def kept(self, parts: Parts) -> Array:
+    def rows_to_keep(self, parts: Parts) -> Array:
         """Return which posts are the first with their text; posts without one are no duplicates."""
         kept: Array = duplicates.first_of(np.concatenate(parts["keys"])) | ~np.concatenate(parts["is_present"])
         return kept
@@ -77,7 +77,7 @@ class DropNearDuplicates(DuplicateStep):
         made = duplicates.sketch(posts["text"], self.threshold, words=self.words)
         return {"bands": made.bands, "bits": made.bits, "is_present": posts["text"].is_not_null().to_numpy()}
 
-    def kept(self, parts: Parts) -> Array:
+    def rows_to_keep(self, parts: Parts) -> Array:
         """Return which posts are like none before them that stays; posts without a text are like none."""
         is_present = np.concatenate(parts["is_present"])
         bands = (np.concatenate(band) for band in zip(*parts["bands"], strict=True))

@@ -36,8 +36,8 @@ class FunnelRow:
         called = self.parameters.get("called")
         if called:
             return f"{self.step} ({called})"
-        told = ", ".join(_shown(name, value) for name, value in self.parameters.items())
-        return f"{self.step} ({told})" if told and len(told) <= 40 else self.step
+        listed = ", ".join(_parameter_text(name, value) for name, value in self.parameters.items())
+        return f"{self.step} ({listed})" if listed and len(listed) <= 40 else self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class Funnel:
             }
             for row in self.rows
         ]
-        told = {"recipe": self.recipe, "version": self.version, "digest": self.digest}
-        return {**told, "in": self.came, "out": self.left, "seconds": round(self.seconds, 3), "steps": steps}
+        values = {"recipe": self.recipe, "version": self.version, "digest": self.digest}
+        return {**values, "in": self.came, "out": self.left, "seconds": round(self.seconds, 3), "steps": steps}
 
     def plot(self) -> Plot:
         """Return the funnel as a picture: what is left after each step."""
@@ -100,6 +100,6 @@ class Funnel:
         return funnel(steps, title=f"Recipe {self.recipe} {self.version}: {self.came:,} → {self.left:,} posts")
 
 
-def _shown(name: str, value: Any) -> str:
+def _parameter_text(name: str, value: Any) -> str:
     words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return words if name in ("with", "of", "languages") else f"{name} {words}"

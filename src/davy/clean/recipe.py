@@ -37,11 +37,6 @@ class CleaningRecipe:
         return [[name_of(step), yaml_objects.parameters(step)] for step in self.steps]
 
 
-def names() -> list[str]:
-    """Return the names of the recipes that ship with Davy."""
-    return yaml_objects.shipped_names(PACKAGE)
-
-
 def load(name_or_path: str) -> CleaningRecipe:
     """Return a shipped recipe by its name, or the one in a YAML file."""
     return parse(yaml_objects.read_shipped_or_file(name_or_path, PACKAGE, "recipe"), name_or_path)
@@ -56,8 +51,10 @@ def parse(raw: bytes, file: str) -> CleaningRecipe:
         raise UserError(f"{file}:{root.line_of('steps')}: A recipe needs `steps:`, a list with at least one step.")
     steps = [yaml_objects.build_part(node, STEPS, "step", problems, root.line_of("steps")) for node in listed]
     problems.raise_first()
-    told = {key: str(root.get(key) or "") for key in ("name", "version", "title", "source")}
-    return CleaningRecipe(told["name"] or file, tuple(steps), told["version"] or "1", told["title"], told["source"])
+    fields = {key: str(root.get(key) or "") for key in ("name", "version", "title", "source")}
+    return CleaningRecipe(
+        fields["name"] or file, tuple(steps), fields["version"] or "1", fields["title"], fields["source"]
+    )
 
 
 def from_list(steps: Sequence[Sequence[Any]]) -> tuple[Step, ...]:

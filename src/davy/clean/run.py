@@ -72,7 +72,7 @@ def clean(
         done: list[FunnelRow] = []
         for first, last in _phases(recipe):
             compare = last < len(recipe.steps)
-            tasks = _written(frames, scratch, first, last, compare) if first == 0 else _again(
+            tasks = _written(frames, scratch, first, last, compare) if first == 0 else _second_pass(
                 batches, keep, first, last, compare
             )  # fmt: skip
             batches, counts = _through(runner, tasks, tell)
@@ -110,7 +110,7 @@ def _written(
         yield CleaningTask(str(path), str(scratch / f"{number:06}-{last:02}.arrow"), first, last, None, compare)
 
 
-def _again(
+def _second_pass(
     batches: list[Path], keep: list[Array | None], first: int, last: int, compare: bool
 ) -> Iterator[CleaningTask]:
     for path, stay in zip(batches, keep, strict=True):
@@ -152,7 +152,7 @@ def _compared(step: DuplicateStep, batches: list[Path]) -> list[Array | None]:
     names = [file.name.removeprefix(start).removesuffix(".npy") for file in batches[0].parent.glob(f"{start}*.npy")]
     # Mapped, not read: a step takes what it needs into memory, and what it has used is let go.
     arrays = {name: [np.load(f"{path}.{name}.npy", mmap_mode="r") for path in batches] for name in names}
-    kept = step.kept(arrays)
+    kept = step.rows_to_keep(arrays)
     sizes = [len(part) for part in arrays["is_present"]]
     for path in batches:
         for name in names:

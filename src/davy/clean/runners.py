@@ -77,10 +77,10 @@ class ProcessRunner:
     def _lost(self, process: subprocess.Popen[str]) -> Exception:
         code = process.wait()
         self._errors.seek(0)
-        said = self._errors.read()
+        message = self._errors.read()
         if code in (-9, 137):
             return UserError("A helper process was killed, most likely for lack of memory. Use --workers 1.")
-        return RuntimeError(f"a helper process ended with {code}:\n{said[-4000:]}")
+        return RuntimeError(f"a helper process ended with {code}:\n{message[-4000:]}")
 
 
 @contextmanager

@@ -46,17 +46,18 @@ def calibrate(
     from davy.actions.calibrate import calibrate as run
     from davy.actions.posts import PostSource, load_posts, select_split
     from davy.actions.scorers import load_scorer
-    from davy.files.atomic import check_folder
+    from davy.files.atomic import replaced_folder, require_empty_folder
     from davy.files.many_files import join_paths
 
-    check_folder(out)
+    require_empty_folder(out)
     scorer = load_scorer(model)
     posts, _ = select_split(load_posts(PostSource(join_paths(files), corpus, text_column)).frame, split)
     with console.ShellReporter() as reporter:
         calibrated, found = run(
             scorer, posts, gold=gold or (), threshold=threshold, temperature=temperature, reporter=reporter
         )
-    calibrated.save(out)
+    with replaced_folder(out) as draft:
+        calibrated.save(draft)
     if json:
         console.json({**found.to_dict(), "model": str(out)})
         return

@@ -13,6 +13,7 @@ from davy.check.failures import failed_posts
 from davy.cli import console
 from davy.files import tables
 from davy.measure.intervals import Bootstrap
+from davy.report.tables import true_minus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +133,7 @@ def _show(report: CheckReport) -> None:
     for change in report.changes:
         print(
             f"{change.model}: {len(change.fixed)} cases fixed, {len(change.broken)} broken since the last run "
-            f"({change.difference.value:+.3f}, p = {change.p:.3f}, {change.test})"
+            f"({true_minus(f'{change.difference.value:+z.3f}')}, p = {change.p:.3f}, {change.test})"
         )
     for run in runs:
         unanswered = [outcome for outcome in run.outcomes if not outcome.applies]
@@ -183,7 +184,9 @@ def _by_functionality(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
             rows.append([f"  {key}", next(c["n"] for c in cells if c), *map(_short, cells)])
         if "no emoji" in suite.sets:
             found = [part["emoji_difference"]["value"] for part in parts]
-            rows.append(["  emoji difference", "", *("†" if one is None else f"{one:+.2f}" for one in found)])
+            rows.append(
+                ["  emoji difference", "", *("†" if one is None else true_minus(f"{one:+z.2f}") for one in found)]
+            )
     return rows
 
 

@@ -14,7 +14,7 @@ from davy.actions.posts import PostSource
 from davy.clean import recipe as recipes
 from davy.clean.funnel import Funnel
 from davy.cli import console
-from davy.cli.options import ClusterAddress, EngineName, Format, IdColumn, SomePostFiles, TextColumn
+from davy.cli.options import ClusterAddress, Encoding, EngineName, Format, IdColumn, SomePostFiles, TextColumn
 from davy.core.errors import UserError
 from davy.files.formats import STDIO
 from davy.files.many_files import join_paths
@@ -34,7 +34,7 @@ def clean(
         typer.Option(metavar="F3", help="Where to save the funnel as .json; a picture (.svg) goes beside it."),
     ] = None,
     format: Format = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
+    encoding: Encoding = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     workers: Annotated[

@@ -83,15 +83,15 @@ def live(
     own = None if on_x else made
     listener = Listener(source, out, rule=own, names=names, limits=ListenLimits(posts, seconds), tell=console.note)
     try:
-        heard = listener.run()
+        counts = listener.run()
     except KeyboardInterrupt:
-        heard = listener.heard
+        counts = listener.counts
         console.note("Stopped. The same command goes on from here.")
     if json:
-        console.json(heard.to_dict() | {"out": str(out)})
+        console.json(counts.to_dict() | {"out": str(out)})
     console.note(
-        f"{heard.seen:,} seen, {heard.kept:,} kept, {heard.repeated:,} repeated, {heard.withdrawn:,} deleted by their "
-        f"authors, {heard.breaks:,} breaks → {out}"
+        f"{counts.seen:,} seen, {counts.kept:,} kept, {counts.repeated:,} repeated, "
+        f"{counts.withdrawn:,} deleted by their authors, {counts.breaks:,} breaks → {out}"
     )
 
 

@@ -65,10 +65,11 @@ def create(
         changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
         decides = changes.pop("question", None) or next(iter(changes.get("thresholds", {})), "hate")
         made = communities.create(db, communities.Community(name, decides, **changes), by=events.SHELL)
+        known = _prefixes(db)
     if made.secret:
         print(made.secret)
         console.note("The secret of its webhook's signatures. It is not shown again.")
-    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on.")
+    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on. {_told_keys(known, made.keys)}")
 
 
 @app.command("set")
@@ -81,15 +82,25 @@ def set_(
     key: Keys = None,
     project: Project = None,
     webhook: Webhook = None,
+    remove_key: Annotated[
+        list[str] | None,
+        typer.Option("--remove-key", metavar="PREFIX", help="A key that may use it no more; repeat. All: -."),
+    ] = None,
     database: Database = None,
 ) -> None:
     """Change a community. What is not named stays; running servers follow within seconds.
+
+    Keys and thresholds that are named are added to those it has; --remove-key takes keys away, and is done first.
 
     Examples:
 
       davy community set forum --thresholds migration/thresholds.yaml
 
       davy community set forum --uncertain 0.35:0.65
+
+      davy community set forum --key ef56ab78
+
+      davy community set forum --remove-key - --key ef56ab78    # this key alone
     """
     from davy.store import communities
 
@@ -98,11 +109,14 @@ def set_(
         changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
         if "thresholds" in changes:
             changes["thresholds"] = {**before.thresholds, **changes["thresholds"]}
+        if key or remove_key:
+            changes["keys"] = _keys_after(db, before.keys, remove_key or [], changes.get("keys", ()))
         made = communities.change(db, name, by=events.SHELL, **changes)
+        known = _prefixes(db)
     if made.secret and made.secret != before.secret:
         print(made.secret)
         console.note("The secret of its webhook's signatures. It is not shown again.")
-    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on.")
+    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on. {_told_keys(known, made.keys)}")
 
 
 @app.command("list")
@@ -251,6 +265,30 @@ def _band(text: str) -> dict[str, float | None]:
         return {"low": float(low), "high": float(high)}
     except ValueError:
         raise UserError(f"--uncertain {text!r} is no range. Write one like 0.4:0.7, or - for none.") from None
+
+
+def _keys_after(db: Any, before: tuple[str, ...], remove: list[str], add: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a community's keys after some were taken away and then some added; `-` takes all away."""
+    gone = set(before) if "-" in remove else {_key_id(db, one) for one in remove}
+    if strangers := gone - set(before):
+        known = _prefixes(db)
+        shown = ", ".join(known.get(one, one) for one in sorted(strangers))
+        raise UserError(f"The community does not have the key {shown}. {_told_keys(known, before)}")
+    return tuple(dict.fromkeys([*(one for one in before if one not in gone), *add]))
+
+
+def _prefixes(db: Any) -> dict[str, str]:
+    """Return the prefix of every key by its id."""
+    from davy.store import keys
+
+    return {key.id: key.prefix for key in keys.list_keys(db)}
+
+
+def _told_keys(known: dict[str, str], keys: tuple[str, ...]) -> str:
+    """Return a sentence about who may use a community."""
+    if not keys:
+        return "No key may use it yet: davy community set NAME --key PREFIX"
+    return f"Keys: {', '.join(known.get(one, one) for one in keys)}."
 
 
 def _key_id(db: Any, prefix: str) -> str:

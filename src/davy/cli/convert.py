@@ -9,7 +9,7 @@ import typer
 from davy.actions.convert import convert_file
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, PostFiles
+from davy.cli.options import Corpus, Encoding, PostFiles
 from davy.core.errors import UserError
 from davy.files.formats import STDIO
 from davy.files.many_files import join_paths
@@ -26,7 +26,7 @@ def convert(
         str | None,
         typer.Option(metavar="NAME", help="The format where a name does not say it: csv, tsv, jsonl, parquet."),
     ] = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
+    encoding: Encoding = None,
     text_column: Annotated[
         str | None, typer.Option(metavar="C", help="The column with the text; becomes `text`.")
     ] = None,

@@ -11,7 +11,7 @@ import typer
 from davy.actions import evaluate as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, PostFiles, TextColumn
+from davy.cli.options import Corpus, Encoding, Format, GoldColumns, IdColumn, PostFiles, TextColumn
 from davy.compare.mistakes import mistake_table
 from davy.compare.results import (
     calibration_table,
@@ -56,7 +56,7 @@ def evaluate(
         typer.Option("--everywhere", help="Measure yes/no child questions on all posts, as no where they don't apply."),
     ] = False,
     unseen: Annotated[
-        bool, typer.Option("--unseen", help="Leave out posts that one of the models learnt from.")
+        bool, typer.Option("--unseen", help="Leave out posts that a model learnt from or was calibrated on.")
     ] = False,
     by: Annotated[
         str | None,
@@ -75,7 +75,7 @@ def evaluate(
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: Format = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
+    encoding: Encoding = None,
     resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples an interval rests on.")] = 1000,
     seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -84,7 +84,7 @@ def evaluate(
 
     The settled answers are the columns Q.gold, or what --gold names. A child question is measured on the posts whose
     settled parent answer leads to it. Every figure comes with its n and its 95 % interval. A model that learnt from the
-    posts is marked: its figures are memory.
+    posts, or was calibrated on them, is marked: its figures are too good.
 
     Examples:
 

@@ -10,7 +10,7 @@ import typer
 from davy.actions import explanations as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Format, IdColumn, PostFiles, TextColumn
+from davy.cli.options import Encoding, Format, IdColumn, PostFiles, TextColumn
 from davy.files.atomic import require_folder_of, write_json
 from davy.files.many_files import join_paths
 from davy.measure.intervals import Bootstrap
@@ -33,7 +33,7 @@ def explain(
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: Format = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
+    encoding: Encoding = None,
     resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples an interval rests on.")] = 1000,
     seed: Annotated[int, typer.Option(help="The seed of the resamples and of the random words.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="F.json", help="Write the figures as JSON.")] = None,

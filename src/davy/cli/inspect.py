@@ -69,7 +69,7 @@ def create(
         )
         posts = comparing.gold_posts(source)
         items = action.write_inspection(found, posts, out, question=question, most=most, seed=seed)
-    console.note(f"Written: {out}/project.yaml with {len(items):,} posts. Next: davy project create {out}/project.yaml")
+    _note_project(out, len(items))
     console.note("They are in clear in the files. Give people breaks, and let them refuse.")
 
 
@@ -94,7 +94,7 @@ def challenge(
 
     with open_store(database) as store:
         items = action.write_challenge_queue(store, name, phase, task, out, top=top, most=most, seed=seed)
-    console.note(f"Written: {out}/project.yaml with {len(items):,} posts. Next: davy project create {out}/project.yaml")
+    _note_project(out, len(items))
 
 
 @app.command()
@@ -133,7 +133,7 @@ def review(
 
     with open_store(database) as store:
         count = action.write_review(store, project, out, scheme=scheme)
-    console.note(f"Written: {out}/project.yaml with {count:,} posts. Next: davy project create {out}/project.yaml")
+    _note_project(out, count)
 
 
 @app.command()
@@ -159,3 +159,12 @@ def correct(
     rows = [(it.id, it.question, it.before or "–", it.after or "–") for it in found.corrections]
     console.table(["id", "question", "before", "after"], rows, title=f"{len(rows):,} labels corrected")
     console.note(f"Written: {out}. Data {found.before} → {found.after}")
+
+
+def _note_project(out: Path, posts: int) -> None:
+    """Say what was written, and what the project will be called: later commands ask for it by that name."""
+    from davy.annotate.project_file import read_plan
+
+    file = out / "project.yaml"
+    name = read_plan(str(file)).name
+    console.note(f"Written: {file} with {posts:,} posts. Next: davy project create {file}, which makes {name}")

@@ -81,8 +81,8 @@ class InterruptWatch:
         print("Stopping after this step, so that what was done is kept. Ctrl-C again stops at once.", file=sys.stderr)
 
     def _watch(self) -> None:
-        while heard := os.read(self._signals[0], 1):
-            if heard[0] == signal.SIGINT and not self._over.wait(LAST_STEP if self._unbroken else PATIENCE):
+        while signals := os.read(self._signals[0], 1):
+            if signals[0] == signal.SIGINT and not self._over.wait(LAST_STEP if self._unbroken else PATIENCE):
                 self._end()
 
     def _end(self) -> None:

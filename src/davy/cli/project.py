@@ -13,6 +13,7 @@ from davy.annotate import phase_gates, project_file
 from davy.annotate import project_creation as make
 from davy.cli import console
 from davy.cli.database import Database, Json
+from davy.cli.invitation_link import BaseUrl, invitation_link, note_address
 from davy.core.errors import UserError
 from davy.core.gold import name_gold
 from davy.store import events, members, open_store, phases, projects, users
@@ -54,7 +55,7 @@ def create(
     ] = None,
     licence: Licence = None,
     credit: CreditLine = None,
-    base_url: Annotated[str, typer.Option("--base-url", help="Where people reach the server, for links.")] = "",
+    base_url: BaseUrl = "",
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -95,7 +96,7 @@ def create(
         pictures.add_pictures(db, made.project.id, stored, by=by)
         missing = pictures.missing_names(db, made.project.id)
         on_roster = len(members.of_project(db, made.project.id))
-    links = {login: f"{base_url.rstrip('/')}/invitation/{token}" for login, token in made.links}
+    links = {login: invitation_link(base_url, token) for login, token in made.links}
     if json:
         console.json({**_about(made.project), "phases": [_phase(it) for it in made.phases], "invitations": links})
         return
@@ -109,6 +110,7 @@ def create(
         print(f"{login}\t{link}")
     if links:
         console.note("Send each person their link; it works once and is not shown again.")
+        note_address(base_url)
     if made.left_out:
         console.note(
             f"Left out, since no post has right answers (columns such as QUESTION.gold): {', '.join(made.left_out)}."
@@ -209,7 +211,7 @@ def show(project: Name, database: Database = None, json: Json = False) -> None:
         found = projects.get(db, project)
         rows = phase_gates.phase_statuses(db, found)
     if json:
-        console.json({**_about(found), "phases": [{**_phase(it.phase), **_standing(it)} for it in rows]})
+        console.json({**_about(found), "phases": [{**_phase(it.phase), **_status_row(it)} for it in rows]})
         return
     console.table(
         ["phase", "kind", "state", "posts", "answers", "per person", "what is next"],
@@ -274,7 +276,7 @@ def _phase(phase: Any) -> dict[str, Any]:
     }
 
 
-def _standing(it: PhaseStatus) -> dict[str, Any]:
+def _status_row(it: PhaseStatus) -> dict[str, Any]:
     return {
         "answers": it.answers,
         "per_person": it.per_person,

@@ -72,43 +72,38 @@ def audit(
                 for doubt in given:
                     doubts.append(doubt)
                     step(1)
+        limit = 0 if dry_run else budget
         with store.write() as db:
-            done = auditing.audit(
-                db,
-                found,
-                chosen,
-                doubts,
-                by=events.SHELL,
-                budget=0 if dry_run else budget,
-                at_least=at_least,
-            )
+            done = auditing.audit(db, found, chosen, doubts, by=events.SHELL, budget=limit, at_least=at_least)
     if json:
-        console.json(
-            {
-                "project": found.id,
-                "phase": chosen.name,
-                "by": by,
-                "looked_at": done.looked_at,
-                "doubted": len({it.post for it in done.doubts}),
-                "sent_back": list(done.opened),
-                "doubts": [
-                    {"post": it.post, "question": it.question, "settled": it.settled, "instead": it.instead,
-                     "doubt": round(it.doubt, 4)}
-                    for it in done.doubts
-                ],
-            }
-        )  # fmt: skip
-        return
-    if posts is not None:
+        console.json({"project": found.id, "phase": chosen.name, "by": by, **_audit_values(done)})
+    elif posts is not None:
         passed = len(ids) - len(done.opened)
         console.note(
             f"{len(done.opened):,} settled posts go to experts; {passed:,} are not settled here or were checked."
         )
-        return
+    else:
+        _print_doubts(done, f"Doubts about {chosen.name!r} of {found.id}, by {by}")
+
+
+def _audit_values(done: auditing.Audit) -> dict[str, Any]:
+    return {
+        "looked_at": done.looked_at,
+        "doubted": len({it.post for it in done.doubts}),
+        "sent_back": list(done.opened),
+        "doubts": [
+            {"post": it.post, "question": it.question, "settled": it.settled, "instead": it.instead,
+             "doubt": round(it.doubt, 4)}
+            for it in done.doubts
+        ],
+    }  # fmt: skip
+
+
+def _print_doubts(done: auditing.Audit, title: str) -> None:
     console.table(
         ["post", "question", "settled as", "rather", "doubt"],
         [(it.post, it.question, it.settled, it.instead, f"{it.doubt:.1%}") for it in done.doubts[:20]],
-        title=f"Doubts about {chosen.name!r} of {found.id}, by {by}",
+        title=title,
         right=["doubt"],
     )
     doubted = len({it.post for it in done.doubts})

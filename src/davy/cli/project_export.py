@@ -85,8 +85,8 @@ def export(
     if surveyed is not None:
         console.note(f"{surveyed:,} answers of the survey, of those who allowed it → {survey}")
     if wrote.flags:
-        told = ", ".join(f"{flag} {n:,}" for flag, n in wrote.flags.items())
-        console.note(f"Flagged by more than half of a post's people: {told}.")
+        flagged = ", ".join(f"{flag} {n:,}" for flag, n in wrote.flags.items())
+        console.note(f"Flagged by more than half of a post's people: {flagged}.")
 
 
 def corpus(

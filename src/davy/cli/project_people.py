@@ -8,6 +8,7 @@ import typer
 
 from davy.cli import console
 from davy.cli.database import Database, Json
+from davy.cli.invitation_link import BaseUrl, invitation_link, note_address
 from davy.cli.project import Name
 from davy.core.errors import UserError
 from davy.store import events, invitations, members, open_store, projects, users
@@ -22,7 +23,7 @@ def invite(
     ] = None,
     pool: Annotated[str | None, typer.Option("--pool", help="The pool they belong to, such as trained.")] = None,
     days: Annotated[float, typer.Option("--days", help="How long the link works.")] = 7,
-    base_url: Annotated[str, typer.Option("--base-url", help="Where people reach the server.")] = "",
+    base_url: BaseUrl = "",
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -60,7 +61,7 @@ def invite(
             console.json({"login": known.login, "roles": list(member.roles), "pseudonym": member.pseudonym})
         console.note(f"{known.login} is on the roster of {found.id} as {', '.join(member.roles)}.")
         return
-    link = f"{base_url.rstrip('/')}/invitation/{token}"
+    link = invitation_link(base_url, token)
     if json:
         console.json({"link": link, "roles": list(made.project_roles), "expires_at": made.expires_at.isoformat()})
         return
@@ -68,6 +69,7 @@ def invite(
     console.note(
         f"For one {', '.join(made.project_roles)}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. Shown only now."
     )
+    note_address(base_url)
 
 
 def roster(project: Name, database: Database = None, json: Json = False) -> None:

@@ -11,6 +11,7 @@ from davy.actions.rounds import CloseSettings, close_project_round, has_encoders
 from davy.actions.train import parse_changes
 from davy.cli import console
 from davy.cli.database import Database, Json
+from davy.cli.options import Architectures, EmojiReadings
 from davy.cli.project import Name
 from davy.core.errors import UserError
 from davy.jobs.job_files import files_folder
@@ -21,13 +22,8 @@ from davy.store import default_url, events, open_store, projects
 
 def close(
     project: Name,
-    architecture: Annotated[
-        list[str] | None,
-        typer.Option("--architecture", "-a", metavar="NAME", help="An encoder to try, or tfidf; again for more."),
-    ] = None,
-    emoji: Annotated[
-        list[str] | None, typer.Option(metavar="WAY", help="How emoji are read: tokens, names, leave; again for more.")
-    ] = None,
+    architecture: Architectures = None,
+    emoji: EmojiReadings = None,
     times: Annotated[
         list[int] | None, typer.Option(metavar="N", help="How often this round's entries count; again for more.")
     ] = None,

@@ -11,6 +11,7 @@ import typer
 from davy.actions.round_replay import ReplaySettings, replay_rounds
 from davy.actions.train import parse_changes
 from davy.cli import console
+from davy.cli.options import Architectures, EmojiReadings
 from davy.rounds.candidates import BASE, EMOJI, TIMES
 
 
@@ -22,13 +23,8 @@ def replay(
         Path | None,
         typer.Option(metavar="DIR", help="Rounds 1 to 4 (dynahate), which HatemojiBuild's first target learns from."),
     ] = None,
-    architecture: Annotated[
-        list[str] | None,
-        typer.Option("--architecture", "-a", metavar="NAME", help="An encoder to try, or tfidf; again for more."),
-    ] = None,
-    emoji: Annotated[
-        list[str] | None, typer.Option(metavar="WAY", help="How emoji are read: tokens, names, leave; again for more.")
-    ] = None,
+    architecture: Architectures = None,
+    emoji: EmojiReadings = None,
     times: Annotated[
         list[int] | None, typer.Option(metavar="N", help="How often the newest round counts; again for more.")
     ] = None,

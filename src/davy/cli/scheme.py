@@ -231,31 +231,31 @@ def _splits(question: Question) -> bool:
 def _how(question: Question, above: Label | None) -> str:
     """Return in a few words how the question is answered."""
     kinds = {"one": "one label", "many": "several labels", "scale": "a scale", "spans": "words of the text"}
-    said = [kinds[question.kind]]
+    parts = [kinds[question.kind]]
     if question.open:
-        said.append("open list")
+        parts.append("open list")
     if question.derived:
-        said = [f"follows from {question.derived[0]}"]
+        parts = [f"follows from {question.derived[0]}"]
     if question.under and above is None:
-        said.append(f"asked where {question.under[0]} is {' or '.join(question.under[1])}")
-    return f"({', '.join(said)})"
+        parts.append(f"asked where {question.under[0]} is {' or '.join(question.under[1])}")
+    return f"({', '.join(parts)})"
 
 
 def _leaf(label: Label, lang: str) -> Text:
     from rich.text import Text
 
-    said = Text()
+    text = Text()
     if label.code:
-        said.append(f"{label.code} ", "cyan")
-    said.append(console.masked_text(label.name), "bold")
+        text.append(f"{label.code} ", "cyan")
+    text.append(console.masked_text(label.name), "bold")
     title = label.title.said_in(lang)
     if title and title.casefold() != label.name.casefold():
-        said.append(f" ({console.masked_text(title)})")
+        text.append(f" ({console.masked_text(title)})")
     if label.priority:
-        said.append("  priority", "yellow")
+        text.append("  priority", "yellow")
     if label.of:
-        said.append(f"  {'both ' if len(label.of) > 1 else 'some of '}{' and '.join(label.of)}", "dim")
-    said.append("\n" + console.masked_text(label.definition.said_in(lang)) if label.definition else "")
+        text.append(f"  {'both ' if len(label.of) > 1 else 'some of '}{' and '.join(label.of)}", "dim")
+    text.append("\n" + console.masked_text(label.definition.said_in(lang)) if label.definition else "")
     for example in label.examples:
-        said.append(f"\n“{console.masked_text(example.said_in(lang))}”", "italic dim")
-    return said
+        text.append(f"\n“{console.masked_text(example.said_in(lang))}”", "italic dim")
+    return text

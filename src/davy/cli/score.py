@@ -12,9 +12,8 @@ from davy.actions.posts import PostSource
 from davy.actions.score import score_file, score_meme, score_text
 from davy.actions.score_shards import score_shards
 from davy.cli import console
-from davy.cli.options import ClusterAddress, ClusterWorkers, EngineName, Format, SomePostFiles, TextColumn
+from davy.cli.options import ClusterAddress, ClusterWorkers, Encoding, EngineName, Format, SomePostFiles, TextColumn
 from davy.core.errors import UserError
-from davy.core.scheme import applicable_questions
 from davy.files.many_files import join_paths
 from davy.score.batch import ScoreSettings
 
@@ -46,7 +45,7 @@ def score(
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     text_column: TextColumn = None,
     format: Format = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")] = None,
+    encoding: Encoding = None,
     prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Write over score columns that are there.")] = False,
     batch: Annotated[
@@ -187,12 +186,12 @@ def _show_text(scored: ScoredText, *, json: bool) -> None:
         out.print(_style(f"{_name_and_version(scored.model)}; --lang en or --lang de judges it as that", "dim"))
         return
     out.print(_style(record["verdict"] or "no answer", "bold"))
-    labels = {name: answer["label"].split("|") for name, answer in record["questions"].items()}
-    applicable = applicable_questions(
-        [question for question in scored.scores.questions if question.name in labels], labels
-    )
-    for name, answer in record["questions"].items():
-        out.print(_line(name, answer) if name in applicable else _style(f"{name:<14} not asked", "dim"))
+    for question in scored.scores.questions:
+        answer, there = record["questions"].get(question.name), scored.scores.has_answer(question)
+        if answer is not None:
+            out.print(_line(question.name, answer))
+        elif there is None or there[0]:
+            out.print(_style(f"{question.name:<14} not asked", "dim"))
     if scored.explanation is not None:
         out.print(_explanation_line(scored.explanation))
     out.print(_style(_name_and_version(scored.model), "dim"))

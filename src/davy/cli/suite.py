@@ -181,10 +181,10 @@ def add(
 
     template: dict[str, object] = {"id": id, "text": text}
     for each in version or []:
-        name, equals, said = each.partition("=")
+        name, equals, value = each.partition("=")
         if not equals:
             raise UserError(f"--version {each!r} must be SET=TEXT, such as 'polarity=…'.")
-        template[name.strip()] = said.strip()
+        template[name.strip()] = value.strip()
     made = add_template(file, functionality, template)
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".davy-") as folder:
         trial = Path(folder) / file.name

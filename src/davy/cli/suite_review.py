@@ -49,7 +49,7 @@ def project(
         davy project create validation/project.yaml --posts validation/posts.csv
     """
     suite = load_suite(name)
-    plan, posts = suite_validation.write_validation_project(suite, _asked(suite)[0], out)
+    plan, posts = suite_validation.write_validation_project(suite, _scheme_and_question(suite)[0], out)
     console.note(f"Wrote {plan} and {posts}, {len(suite.cases):,} cases in clear.")
     console.note(f"Next: davy project create {plan} --posts {posts}")
 
@@ -135,7 +135,7 @@ def review(
     """
 
     suite = load_suite(name)
-    given, decided = _given(suite, answers or [], decisions, project, database)
+    given, decided = _read_answers(suite, answers or [], decisions, project, database)
     seen = validation.review_answers(suite, given, decided, bootstrap=Bootstrap(resamples, seed))
     if out is not None:
         _write(seen.rows, out)
@@ -163,7 +163,7 @@ def review(
     print(f"percent agreement {seen.percent}")
 
 
-def _given(
+def _read_answers(
     suite: Suite, files: list[Path], decisions: Path | None, project: str | None, database: str | None
 ) -> tuple[list[ValidationAnswer], dict[tuple[str, str], str]]:
     """Return people's answers and a reviewer's decisions: from the workbench, or from files."""
@@ -179,10 +179,10 @@ def _given(
 
 
 def _question(suite: Suite) -> Question:
-    return _asked(suite)[1]
+    return _scheme_and_question(suite)[1]
 
 
-def _asked(suite: Suite) -> tuple[str, Question]:
+def _scheme_and_question(suite: Suite) -> tuple[str, Question]:
     """Return the shipped scheme that asks a suite's question, the one with the fewest others, and the question."""
     for scheme in sorted(map(schemes.load, schemes.names()), key=lambda scheme: len(scheme.questions)):
         for question in scheme.questions:

@@ -120,7 +120,8 @@ def _show(run: TrainingRun, out: Path) -> None:
     figures = [(figure_name(name), it) for name, it in run.record["summary"].items() if name != "score"]
     if figures:
         _table("figure on dev", "mean" if "sd" in figures[0][1] else "value", figures)
-    console.note(f"Written: {run.folder}/run.json, curves.svg, and the models in seed-N/model")
+    console.note(f"Written: {run.folder}/run.json, curves.svg, and {', '.join(map(str, run.models.values()))}")
+    console.note(f"Measure it on posts that it has not seen: davy evaluate FILE --model {run.model}")
     if (run.model.parent / "data-map.html").is_file():
         console.note(f"Data map: {run.model.parent}/data-map.html, data-map.csv, ambiguous.csv")
 

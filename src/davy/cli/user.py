@@ -10,6 +10,7 @@ import typer
 
 from davy.cli import console
 from davy.cli.database import Database, Json
+from davy.cli.invitation_link import BaseUrl, invitation_link, note_address
 from davy.core.errors import UserError
 from davy.files.atomic import write_json
 from davy.store import events, invitations, open_store, personal_data, users, withdrawals
@@ -29,9 +30,7 @@ def invite(
     login: Annotated[str | None, typer.Option("--login", help="The only login that may use it.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Their name, to start the form with.")] = None,
     days: Annotated[float, typer.Option("--days", help="How long the link works.")] = 7,
-    base_url: Annotated[
-        str, typer.Option("--base-url", help="Where people reach the server, to print the whole link.")
-    ] = "",
+    base_url: BaseUrl = "",
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -51,13 +50,14 @@ def invite(
         made, token = invitations.create(
             db, role=role, by=events.SHELL, login=login, name=name, lasts=timedelta(days=days)
         )
-    link = f"{base_url.rstrip('/')}/invitation/{token}"
+    link = invitation_link(base_url, token)
     if json:
         about = {"id": made.id, "role": made.role, "login": made.login, "expires_at": made.expires_at.isoformat()}
         console.json({**about, "link": link})
         return
     print(link)
     console.note(f"For one {made.role}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again.")
+    note_address(base_url)
 
 
 @app.command()

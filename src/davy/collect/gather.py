@@ -159,7 +159,7 @@ class _Work:
                 _check_platform(value.raw, self._settings.platform, path)
                 found = list(records_of(read, value.raw))
                 size, place, nothing = size + 1, value.end, nothing + (not found)
-                held += (_named(record, path, done.read + size) for record in found)
+                held += (_with_id(record, path, done.read + size) for record in found)
             if size >= BATCH or value is None:
                 done.read, done.no_post, nothing = done.read + size, done.no_post + nothing, 0
                 done.bad, done.first_bad = bad + counts.bad, done.first_bad or counts.first_bad
@@ -216,11 +216,11 @@ class _Work:
 
 def _check_platform(raw: object, platform: str, path: Path) -> None:
     """Raise where a row says itself that it is of another platform."""
-    said = raw.get("platform") if isinstance(raw, dict) else None
-    if platform != "plain" and isinstance(said, str) and said.lower() in NAMES and said.lower() != platform:
+    declared = raw.get("platform") if isinstance(raw, dict) else None
+    if platform != "plain" and isinstance(declared, str) and declared.lower() in NAMES and declared.lower() != platform:
         raise UserError(
-            f"{path} has posts of {said.lower()}, not of {platform}. Give --platform {said.lower()}, or plain where "
-            "Davy wrote the file."
+            f"{path} has posts of {declared.lower()}, not of {platform}. "
+            f"Give --platform {declared.lower()}, or plain where Davy wrote the file."
         )
 
 
@@ -232,7 +232,7 @@ def _head(path: Path) -> str:
         return hashlib.sha256(file.read(4096)).hexdigest()[:16]
 
 
-def _named(record: Record, path: Path, number: int) -> Record:
+def _with_id(record: Record, path: Path, number: int) -> Record:
     """Return the record with an id: its own, or file and number where the archive gives none."""
     record.id = record.id or f"{path.name.split('.')[0]}-{number}"
     return record

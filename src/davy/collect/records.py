@@ -75,11 +75,11 @@ def records_frame(records: Sequence[Record]) -> pl.DataFrame:
     try:
         return pl.DataFrame(columns, schema=SCHEMA)
     except UnicodeEncodeError:  # half a surrogate pair, as some archives have it: no file can hold that
-        whole = {name: [_whole(cell) for cell in cells] for name, cells in columns.items()}
+        whole = {name: [_without_lone_surrogates(cell) for cell in cells] for name, cells in columns.items()}
         return pl.DataFrame(whole, schema=SCHEMA)
 
 
-def _whole(cell: Any) -> Any:
+def _without_lone_surrogates(cell: Any) -> Any:
     return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(cell, str) else cell
 
 
@@ -130,7 +130,7 @@ class AccountHasher:
         return hmac.new(self._key, f"{platform}:{account}".encode(), hashlib.sha256).hexdigest()[:24]
 
 
-def _found(before: pl.Series, now: pl.Series) -> pl.Series:
+def _merge_found(before: pl.Series, now: pl.Series) -> pl.Series:
     """Return how posts were found, earlier and now; who took everything has found nothing new."""
     everything = now.str.starts_with(EVERYTHING_FOUND)
     frame = pl.DataFrame({"before": before, "now": now, "everything": everything})
@@ -159,8 +159,8 @@ def records_to_posts(
     accounts = records.select(pl.coalesce("author_id", "author")).to_series()
     hashes = records["hashed"].to_list()
     if names is not None:
-        told = zip(hashes, records["platform"], accounts, strict=True)
-        hashes = [known or names.hashed(platform, account) for known, platform, account in told]
+        rows = zip(hashes, records["platform"], accounts, strict=True)
+        hashes = [known or names.hashed(platform, account) for known, platform, account in rows]
     return records.select(
         "id",
         "text",
@@ -169,7 +169,7 @@ def records_to_posts(
         pl.coalesce(pl.lit(source, pl.String), "source", "platform").alias("source"),
         pl.coalesce(pl.lit(licence, pl.String), "licence").alias("licence"),
         pl.coalesce("collected_at", pl.lit(collected_at)).alias("collected_at"),
-        _found(records["found"], found.cast(pl.String)).alias("found"),
+        _merge_found(records["found"], found.cast(pl.String)).alias("found"),
         "parent",
         pl.Series("meta", meta, dtype=pl.String),
         "platform",

@@ -108,7 +108,7 @@ class _AnyTerm(_Part):
         self._signs = [word for word in words if not _WORDY.search(word)]  # emoji and signs: taken as they stand
 
     def holds(self, records: pl.DataFrame) -> pl.Series:
-        found = self._terms.found(records["text"]) if len(self._terms) else _no(records)
+        found = self._terms.contains_any(records["text"]) if len(self._terms) else _no(records)
         return found | records["text"].str.contains_any(self._signs).fill_null(False) if self._signs else found
 
 
@@ -138,8 +138,8 @@ class _Says(_Part):
 
     def __init__(self, operator: OperatorNode) -> None:
         self._name, self._value = operator.name, operator.value
-        if (said := f"{self._name}:{self._value}") in SERVER_ONLY or f"{self._name}:" in SERVER_ONLY:
-            raise UserError(f"Only X itself can tell {said[:60]}; an archive can't. Leave it out of the rule.")
+        if (written := f"{self._name}:{self._value}") in SERVER_ONLY or f"{self._name}:" in SERVER_ONLY:
+            raise UserError(f"Only X itself can tell {written[:60]}; an archive can't. Leave it out of the rule.")
         self.cost = {"lang": 9, "has": 3}.get(operator.name, 0)
 
     def holds(self, records: pl.DataFrame) -> pl.Series:
@@ -161,14 +161,14 @@ class _Says(_Part):
 
     def _to(self, records: pl.DataFrame) -> pl.Series:
         wanted = self._value.lstrip("@").casefold()
-        said = (_column(records, "to").str.to_lowercase() == wanted).fill_null(False)
-        return said | records["text"].str.contains(rf"(?i)^\s*@{re.escape(wanted)}\b").fill_null(False)
+        matches = (_column(records, "to").str.to_lowercase() == wanted).fill_null(False)
+        return matches | records["text"].str.contains(rf"(?i)^\s*@{re.escape(wanted)}\b").fill_null(False)
 
     def _url(self, records: pl.DataFrame) -> pl.Series:
         wanted = self._value.lower()
-        said = _column(records, "urls").str.to_lowercase().str.contains(wanted, literal=True).fill_null(False)
+        matches = _column(records, "urls").str.to_lowercase().str.contains(wanted, literal=True).fill_null(False)
         inner = records["text"].str.extract_all(r"(?i)(?:https?://|www\.)\S+").list.join(" ").str.to_lowercase()
-        return said | inner.str.contains(wanted, literal=True).fill_null(False)
+        return matches | inner.str.contains(wanted, literal=True).fill_null(False)
 
     def _in_reply_to_tweet_id(self, records: pl.DataFrame) -> pl.Series:
         return (_column(records, "reply_to") == f"x:{self._value.removeprefix('x:')}").fill_null(False)
@@ -198,12 +198,12 @@ class _Says(_Part):
     def _lang(self, records: pl.DataFrame) -> pl.Series:
         from davy.text.language import detect_many
 
-        said = _column(records, "lang").str.to_lowercase().str.split("-").list.first()
-        unknown = (said.is_null() | said.is_in(["und", "", "qme", "qht", "zxx"])).arg_true()
+        languages = _column(records, "lang").str.to_lowercase().str.split("-").list.first()
+        unknown = (languages.is_null() | languages.is_in(["und", "", "qme", "qht", "zxx"])).arg_true()
         if len(unknown):
             found = detect_many(records["text"].gather(unknown))
-            said = said.scatter(unknown, [lang if share >= SURE else "und" for lang, share in found])
-        return (said == self._value.split("-")[0]).fill_null(False)
+            languages = languages.scatter(unknown, [lang if share >= SURE else "und" for lang, share in found])
+        return (languages == self._value.split("-")[0]).fill_null(False)
 
 
 class _None(_Part):

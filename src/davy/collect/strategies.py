@@ -47,14 +47,14 @@ class Strategy:
     @property
     def found(self) -> str:
         """How its posts were found: kind and name, then the rule and the span."""
-        said = f"{self.kind}: {self.name}" if self.name != self.kind else self.kind
+        note = f"{self.kind}: {self.name}" if self.name != self.kind else self.kind
         if self.profiles:
-            said += f", {len(self.profiles)} listed accounts"
+            note += f", {len(self.profiles)} listed accounts"
         if self.rule is not None:
-            said += f", rule {self.rule.shown}"
+            note += f", rule {self.rule.shown}"
         if self.since or self.until:
-            said += f", {_day(self.since, 0)} to {_day(self.until, 1)}"
-        return said
+            note += f", {_day(self.since, 0)} to {_day(self.until, 1)}"
+        return note
 
     def described(self) -> dict[str, Any]:
         """Return what the strategy depends on, as JSON: two runs with the same go on from one another."""
@@ -79,9 +79,6 @@ class Strategy:
             rows = wanted.arg_true()
             wanted = wanted.scatter(rows, self.rule.matches(records[rows]))
         return wanted
-
-
-EVERYTHING = Strategy("everything", "search")
 
 
 def read(path: Path) -> list[Strategy]:

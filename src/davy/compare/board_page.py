@@ -42,18 +42,7 @@ class TaskComparison:
         """Return it as plain values, without texts."""
         return {
             **self.board.to_dict(),
-            "pairs": [
-                {
-                    "first": pair.first,
-                    "second": pair.second,
-                    "figure": pair.comparison.metric,
-                    "difference": pair.comparison.difference.to_dict(),
-                    "p": pair.comparison.p,
-                    "p_holm": pair.adjusted,
-                    "test": pair.comparison.test,
-                }
-                for pair in self.pairs
-            ],
+            "pairs": [pair.to_dict() for pair in self.pairs],
             "errors": None if self.errors is None else self.errors.to_dict(),
         }
 
@@ -142,11 +131,15 @@ def agreement_table(errors: ErrorAnalysis) -> Table:
 
 def missed_table(task: TaskComparison, errors: ErrorAnalysis) -> Table:
     """Return the first items that every system misses: gold, what most systems said, and the text, masked."""
-    said = dict(zip(errors.ids, _majority(task.matrix.select(errors.systems)), strict=True))
+    predicted = dict(zip(errors.ids, _majority(task.matrix.select(errors.systems)), strict=True))
     gold = dict(zip(task.matrix.ids, task.matrix.gold, strict=True))
     labels = task.matrix.task.labels
     rows = [
-        (labels[gold[post]], labels[said[post]] if said[post] != NONE else "no answer", task.texts.get(post, ""))
+        (
+            labels[gold[post]],
+            labels[predicted[post]] if predicted[post] != NONE else "no answer",
+            task.texts.get(post, ""),
+        )
         for post in errors.missed[:SHOWN_POSTS]
     ]
     note = f"{len(rows)} of {len(errors.missed)}; the ids of all are in results.json." if errors.missed else ""

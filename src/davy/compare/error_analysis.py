@@ -17,9 +17,6 @@ from davy.core import Metric
 from davy.core.errors import UserError
 from davy.measure.intervals import Floats, Ints, proportion
 
-LEVELS = ("all", "most", "few", "none")
-"""How many of the systems got an item right: all, half or more, fewer than half, none."""
-
 
 @dataclass(frozen=True, slots=True)
 class GroupErrors:

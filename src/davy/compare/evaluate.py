@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,8 @@ class ModelMetrics:
     precision_recall: Curve = ()
     """Recalls and precisions, from strict to lenient."""
     reliability: tuple[Bin, ...] = ()
+    calibrated: int | None = None
+    """How many of the posts its temperatures and thresholds were set on; None where it does not know."""
     groups: GroupMetrics | None = None
     """Figures by group, where the evaluation has groups and the question is yes/no."""
 
@@ -65,6 +68,18 @@ class PairedTest:
     second: str
     comparison: Comparison
     adjusted: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the test as JSON would have it."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "figure": self.comparison.metric,
+            "difference": self.comparison.difference.to_dict(),
+            "p": self.comparison.p,
+            "p_holm": self.adjusted,
+            "test": self.comparison.test,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +194,23 @@ def _model_metrics(
         settings,
     )
     unanswered = sum(answer is None for answer in answers)
-    seen = None if predictions.seen is None else sum(bool(predictions.seen[row]) for row in gold.rows)
-    return ModelMetrics(predictions.name, predictions.version, report, table, roc, unanswered, seen, recalls, bins)
+    return ModelMetrics(
+        predictions.name,
+        predictions.version,
+        report,
+        table,
+        roc,
+        unanswered,
+        _count_rows(predictions.seen, gold),
+        recalls,
+        bins,
+        _count_rows(predictions.calibrated, gold),
+    )
+
+
+def _count_rows(marks: Sequence[bool] | None, gold: Gold) -> int | None:
+    """Return how many of the posts with an answer are marked; None where nothing is known."""
+    return None if marks is None else sum(bool(marks[row]) for row in gold.rows)
 
 
 def scored_rows(gold: Gold, predictions: Predictions) -> tuple[list[bool], list[float]]:

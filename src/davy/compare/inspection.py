@@ -110,11 +110,11 @@ def missed_items(matrix: PredictionMatrix, errors: ErrorAnalysis, *, most: int, 
     for post in ids:
         answers = Counter(int(code) for code in chosen.values[:, place[post]] if code != NONE)
         gold = labels[chosen.gold[place[post]]]
-        said = labels[min(answers, key=lambda code: (-answers[code], code))] if answers else "no answer"
-        side = f"{gold} → {said}"
+        predicted = labels[min(answers, key=lambda code: (-answers[code], code))] if answers else "no answer"
+        side = f"{gold} → {predicted}"
         if task.positive is not None:
             side = "false negative" if gold == task.positive else "false positive"
-        items.append(MissedItem(post, task.question, gold, said, side))
+        items.append(MissedItem(post, task.question, gold, predicted, side))
     return items
 
 

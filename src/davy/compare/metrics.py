@@ -16,7 +16,6 @@ from davy.measure.classification import Confusion, classify, confusion, f1, macr
 from davy.measure.intervals import Bootstrap, Floats
 
 NO_ANSWER = "no answer"
-MAIN: tuple[str, ...] = ("macro_f1", "accuracy", "auroc")
 
 
 def confusion_with_gaps(gold: Sequence[str], predicted: Sequence[str | None], labels: Sequence[str]) -> Confusion:

@@ -32,9 +32,9 @@ def find_mistakes(gold: Gold, predictions: Predictions) -> list[Mistake]:
     for row, labels in zip(gold.rows, gold.labels, strict=True):
         answer = answers[row]
         if answer is None or set(answer) != set(labels):
-            said = None if answer is None else SEPARATOR.join(answer)
+            predicted = None if answer is None else SEPARATOR.join(answer)
             sure = None if answer is None else predictions.confidence(gold.question, row)
-            found.append(Mistake(row, SEPARATOR.join(labels), said, sure))
+            found.append(Mistake(row, SEPARATOR.join(labels), predicted, sure))
     return sorted(found, key=lambda one: (one.predicted is None, -(one.confidence or 0.0)))
 
 

@@ -50,7 +50,7 @@ def page(evaluation: Evaluation, *, command: str = "") -> Page:
 
 def roc_plot(result: QuestionResult) -> Plot | None:
     """Return the ROC curves of all detectors that gave probabilities, or None where there are none."""
-    curves = {_named(model): model.roc for model in result.models if model.roc}
+    curves = {_curve_name(model): model.roc for model in result.models if model.roc}
     if not curves:
         return None
     return line(
@@ -142,7 +142,7 @@ def _narrow(table: Table) -> Table:
     return Table.of(columns, rows, title=table.title, note=table.note)
 
 
-def _named(model: ModelMetrics) -> str:
+def _curve_name(model: ModelMetrics) -> str:
     found = next((m.value for m in model.report.metrics if m.name == "auroc" and m.value is not None), None)
     return model.name if found is None else f"{model.name} (AUROC {found:.3f})"
 

@@ -30,6 +30,8 @@ class Predictions:
     yes: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     seen: Sequence[bool] | None = None
     """For each post whether the detector learnt from it; None where it does not know."""
+    calibrated: Sequence[bool] | None = None
+    """For each post whether the detector was calibrated on it; None where it does not know."""
     every: Mapping[str, Sequence[Mapping[str, float] | None]] = field(default_factory=dict)
     """For questions that are no yes/no question: each label's probability a post, where the detector gave them."""
 

@@ -94,14 +94,14 @@ def _by_sklearn(matrix: PredictionMatrix, weights: Floats) -> Floats:
         if matrix.task.kind == "labels":
             codes = matrix.gold.astype(np.int64) * len(names) + np.where(row == NONE, len(names) - 1, row)
             kinds, place = np.unique(codes, return_inverse=True)
-            gold, said = names[kinds // len(names)], names[kinds % len(names)]
+            gold, predicted = names[kinds // len(names)], names[kinds % len(names)]
             sums = np.stack([weights[:, place == kind].sum(axis=1) for kind in range(len(kinds))], axis=1)
         else:
-            gold, said, sums = matrix.yes.astype(int), np.asarray(row, np.float64), weights
+            gold, predicted, sums = matrix.yes.astype(int), np.asarray(row, np.float64), weights
         for i, copies in enumerate(sums):
             drawn = copies > 0
             if len(set(gold[drawn].tolist())) > 1:
                 found[i, column] = value(
-                    gold[drawn], said[drawn], copies[drawn], positive if matrix.task.kind == "labels" else 1
+                    gold[drawn], predicted[drawn], copies[drawn], positive if matrix.task.kind == "labels" else 1
                 )
     return found

@@ -65,12 +65,15 @@ def overall_table(result: QuestionResult) -> Table:
 
 
 def memory_note(model: ModelMetrics) -> str:
-    """Return a warning where a detector learnt from posts that it is measured on; "" where it did not."""
-    if not model.seen:
+    """Return a warning where a detector learnt from the posts or was calibrated on them; "" where it was not."""
+    seen = model.seen or model.calibrated
+    if not seen:
         return ""
-    n = next((metric.n for metric in model.report.metrics if metric.name in OVERALL), model.seen)
-    what = "its figures are memory, not quality" if model.seen > n / 20 else "there it may remember"
-    return f"{model.name} learnt from {model.seen:,} of these {n:,} posts: {what}"
+    n = next((metric.n for metric in model.report.metrics if metric.name in OVERALL), seen)
+    if not model.seen:
+        return f"{model.name} was calibrated on {seen:,} of these {n:,} posts: its figures are kind to it"
+    what = "its figures are memory, not quality" if seen > n / 20 else "there it may remember"
+    return f"{model.name} learnt from {seen:,} of these {n:,} posts: {what}"
 
 
 CALIBRATION: dict[str, str] = {"average_precision": "average precision", "brier": "Brier", "ece": "ECE"}
@@ -163,18 +166,7 @@ def _question(result: QuestionResult) -> dict[str, Any]:
         "note": result.gold.note,
         "models": {model.name: _model(model) for model in result.models},
         "do_not_answer": list(result.silent),
-        "pairs": [
-            {
-                "first": pair.first,
-                "second": pair.second,
-                "figure": pair.comparison.metric,
-                "difference": pair.comparison.difference.to_dict(),
-                "p": pair.comparison.p,
-                "p_holm": pair.adjusted,
-                "test": pair.comparison.test,
-            }
-            for pair in result.pairs
-        ],
+        "pairs": [pair.to_dict() for pair in result.pairs],
     }
 
 
@@ -186,6 +178,7 @@ def _model(model: ModelMetrics) -> dict[str, Any]:
         "version": model.version,
         "unanswered": model.unanswered,
         "learnt_from": model.seen,
+        "calibrated_on": model.calibrated,
         "figures": {metric.name: metric.to_dict() for metric in model.report.metrics},
         "confusion": confusion,
         "roc": [list(point) for point in model.roc],

@@ -74,11 +74,11 @@ def summary_table(summaries: Mapping[str, ScoreSummary], title: str = "Summary")
     """Return one column a board, one row a figure; shares of systems that beat a baseline are in per cent."""
     names = list(dict.fromkeys(name for summary in summaries.values() for name, _ in summary.rows()))
     cells = {board: dict(summary.rows()) for board, summary in summaries.items()}
-    rows = [(name, *(_shown(name, cells[board].get(name)) for board in summaries)) for name in names]
+    rows = [(name, *(_format_value(name, cells[board].get(name)) for board in summaries)) for name in names]
     return Table.of([Column("figure"), *(Column(board, "number") for board in summaries)], rows, title=title)
 
 
-def _shown(name: str, value: float | int | None) -> str | None:
+def _format_value(name: str, value: float | int | None) -> str | None:
     if value is None:
         return None
     if name == "systems":

@@ -72,13 +72,15 @@ def scheme_matrices(
     for name, frame in systems.items():
         aligned = align_predictions(frame, ids, every, file=name, posts=source)
         if "label" in frame.columns or "score" in frame.columns:
-            aligned = _named(aligned, _only(golds, name))
+            aligned = _rename_columns(aligned, _only(golds, name))
         read[name] = read_predictions(name, "", aligned, scheme, file=name) if metric not in SCORES else _scored(
             name, aligned, golds
         )  # fmt: skip
     matrices = []
     for gold in golds:
-        answering = [said for said in read.values() if gold.question.name in _answers(said, metric)]
+        answering = [
+            predictions for predictions in read.values() if gold.question.name in _answers(predictions, metric)
+        ]
         if answering:
             matrices.append(_matrix(gold, answering, ids, metric))
     if not matrices:
@@ -100,7 +102,7 @@ def _only(golds: Sequence[Gold], file: str) -> Question:
     return golds[0].question
 
 
-def _named(frame: pl.DataFrame, question: Question) -> pl.DataFrame:
+def _rename_columns(frame: pl.DataFrame, question: Question) -> pl.DataFrame:
     names = {"label": f"{question.name}.label", "score": question.name}
     return frame.rename({old: new for old, new in names.items() if old in frame.columns})
 
@@ -116,8 +118,8 @@ def _scored(name: str, frame: pl.DataFrame, golds: Sequence[Gold]) -> Prediction
     return Predictions(name, "", {}, scores)
 
 
-def _answers(said: Predictions, metric: str) -> Mapping[str, object]:
-    return said.yes if metric in SCORES else said.labels
+def _answers(system: Predictions, metric: str) -> Mapping[str, object]:
+    return system.yes if metric in SCORES else system.labels
 
 
 def _matrix(gold: Gold, systems: Sequence[Predictions], ids: Sequence[str], metric: str) -> PredictionMatrix:
@@ -126,18 +128,18 @@ def _matrix(gold: Gold, systems: Sequence[Predictions], ids: Sequence[str], metr
     code: dict[tuple[str, ...], int] = {(label,): i for i, label in enumerate(question.label_names)}
     golden = np.array([code[labels] for labels in gold.labels], dtype=np.int16)
     rows: list[np.ndarray] = []
-    for said in systems:
+    for system in systems:
         if task.kind == "labels":
-            answers = said.labels[question.name]
+            answers = system.labels[question.name]
             rows.append(np.array([code.get(answers[row] or (), NONE) for row in gold.rows], dtype=np.int16))
             continue
-        scores = np.array([said.yes[question.name][row] for row in gold.rows], dtype=np.float64)
+        scores = np.array([system.yes[question.name][row] for row in gold.rows], dtype=np.float64)
         broken = np.flatnonzero(~np.isfinite(scores))
         if len(broken):
             example = ids[gold.rows[broken[0]]]
-            raise UserError(f"{said.name} has no finite score for {len(broken):,} posts, such as {example!r}")
+            raise UserError(f"{system.name} has no finite score for {len(broken):,} posts, such as {example!r}")
         rows.append(scores)
-    names = tuple(said.name for said in systems)
+    names = tuple(system.name for system in systems)
     return PredictionMatrix(task, tuple(ids[row] for row in gold.rows), golden, names, np.stack(rows))
 
 

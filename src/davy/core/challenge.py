@@ -17,7 +17,6 @@ BOARDS: tuple[str, ...] = ("public", "teams", "organisers")
 VISIBILITIES: tuple[str, ...] = ("world", "accounts", "people")
 """Who sees a challenge: everybody, whoever has an account here, or those whom an organiser let in."""
 COUNTS: tuple[str, ...] = ("last", "best")
-TEAM_KINDS: tuple[str, ...] = ("team", "baseline", "human")
 TASK_KINDS: tuple[str, ...] = ("labels", "score")
 
 

@@ -129,7 +129,7 @@ class MemeLayout:
     @classmethod
     def from_dict(cls, values: Any) -> MemeLayout:
         """Return the layout that plain values, such as a JSON file's, describe; each wrong value is named."""
-        known = _known(values, cls)
+        known = _checked_fields(values, cls)
         parts = {name: known.pop(name, []) for name in ("images", "texts")}
         for name, part in parts.items():
             if not isinstance(part, list | tuple):
@@ -137,9 +137,9 @@ class MemeLayout:
         return _build(
             cls,
             {
-                **{name: _whole(value) for name, value in known.items()},
-                "images": tuple(_build(PlacedImage, _known(it, PlacedImage)) for it in parts["images"]),
-                "texts": tuple(_build(TextBox, _known(it, TextBox)) for it in parts["texts"]),
+                **{name: _whole_pixels(value) for name, value in known.items()},
+                "images": tuple(_build(PlacedImage, _checked_fields(it, PlacedImage)) for it in parts["images"]),
+                "texts": tuple(_build(TextBox, _checked_fields(it, TextBox)) for it in parts["texts"]),
             },
         )
 
@@ -197,7 +197,7 @@ def _check_place(part: PlacedImage | TextBox, name: str) -> None:
         raise UserError(f"{name} is {part.width:g} × {part.height:g} pixels; at least 1 × 1.")
 
 
-def _known(values: Any, kind: type) -> dict[str, Any]:
+def _checked_fields(values: Any, kind: type) -> dict[str, Any]:
     """Return a mapping whose keys are fields of `kind` and whose values have the fields' types."""
     name = _WHAT[kind]
     if not isinstance(values, Mapping):
@@ -231,7 +231,7 @@ def _typed(value: Any, kind: str, name: str) -> Any:
         raise UserError(f"{name} is far too large.") from None
 
 
-def _whole(value: float) -> int:
+def _whole_pixels(value: float) -> int:
     if not math.isfinite(value) or value != int(value):
         raise UserError(f"The layout's side is {value}; give whole pixels.")
     return int(value)

@@ -51,6 +51,8 @@ class Abilities:
     """The hash of the posts that it learnt from, where its folder says so."""
     learnt: Callable[[Sequence[str | None]], Array] | None = None
     """Returns for each text whether it learnt from it; None where it does not know."""
+    calibrated: Callable[[Sequence[str | None]], Array] | None = None
+    """Returns for each text whether its temperatures or thresholds were set on it; None where it does not know."""
     languages: tuple[str, ...] | None = None
     """The languages that it was made for; None where it does not say."""
     refuses_languages: bool = False
@@ -227,8 +229,8 @@ class Scores:
 
         silent: Array = np.ones(len(self), dtype=bool)
         for question in self.questions:
-            there = self.has_answer(question)
-            silent &= False if there is None else ~there
+            answered = self.has_answer(question)
+            silent &= False if answered is None else ~answered
         return silent
 
     def columns(self) -> dict[str, list[Any]]:
@@ -299,7 +301,7 @@ class Scores:
         mask = self.has_answer(question)
         if mask is None:
             return values
-        return [value if there else None for value, there in zip(values, mask.tolist(), strict=True)]
+        return [value if answered else None for value, answered in zip(values, mask.tolist(), strict=True)]
 
     def _picks(self, question: Question, above: Picks | None = None) -> Picks:
         """Return a code for each post and the answer that each code stands for.
@@ -308,8 +310,8 @@ class Scores:
         """
         import numpy as np
 
-        there = self.has_answer(question)
-        if there is not None and not there.any():
+        answered = self.has_answer(question)
+        if answered is not None and not answered.any():
             return np.zeros(len(self), dtype=np.int64), [()]
         block = self.probabilities[question.name]
         if above is not None and any(label.under for label in question.labels):
@@ -319,7 +321,7 @@ class Scores:
         answers.append(())
         nothing = len(answers) - 1
         codes = np.where(block.max(axis=1) < 0, nothing, codes) if len(block) else codes
-        return (codes if there is None else np.where(there, codes, nothing)), answers
+        return (codes if answered is None else np.where(answered, codes, nothing)), answers
 
 
 def label_advice(scorer: Scorer, question: str) -> str:

@@ -98,7 +98,7 @@ def describe(
     held = word_counts.words_by_post(text, langs)
     figured = {q: word_counts.words_by_class(held, found, len(posts), least=least) for q, found in classes.items()}
     shares = {q: {label: float(m.mean() or 0.0) for label, m in found.items()} for q, found in classes.items()}  # type: ignore[arg-type]
-    every = _named(posts, classes)
+    every = _frames_by_class(posts, classes)
     splits = {question: (split_of or {}).get(question, "split") for question in questions}
     columns = [c for c in ("source", "origin", "platform", "sampler") if _varies(posts, c)]
     return CorpusStatistics(
@@ -127,7 +127,7 @@ def describe(
         least=least,
         times=_span(posts, "time"),
         collected=_span(posts, "collected_at"),
-        found=_found(posts),
+        found=_count_found(posts),
         scheme=f"{scheme.name} {scheme.version}" if scheme else "",
     )
 
@@ -136,7 +136,7 @@ def _varies(posts: pl.DataFrame, column: str) -> bool:
     return column in posts.columns and posts[column].n_unique() > 1
 
 
-def _named(posts: pl.DataFrame, classes: Mapping[str, Mapping[str, pl.Series]]) -> dict[str, pl.DataFrame]:
+def _frames_by_class(posts: pl.DataFrame, classes: Mapping[str, Mapping[str, pl.Series]]) -> dict[str, pl.DataFrame]:
     """Return all posts, and those of each class under `question: label`."""
     parts = {"all posts": posts}
     for question, found in classes.items():
@@ -170,7 +170,7 @@ def _span(posts: pl.DataFrame, column: str) -> tuple[str, str] | None:
     return (str(given.min()), str(given.max())) if len(given) else None
 
 
-def _found(posts: pl.DataFrame) -> list[tuple[str, int]]:
+def _count_found(posts: pl.DataFrame) -> list[tuple[str, int]]:
     """Return how posts were found; row numbers behind file names are left out, so that like goes with like."""
     if "found" not in posts.columns or posts["found"].null_count() == len(posts):
         return []

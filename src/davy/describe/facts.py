@@ -15,7 +15,7 @@ def facts(statistics: CorpusStatistics, columns: list[str]) -> dict[str, str]:
         for level in statistics.levels
         if level.answered < statistics.posts
     ]
-    told = {
+    values = {
         "posts": f"{statistics.posts:,}",
         "empty": f"{statistics.empty:,}",
         "repeated": f"{statistics.repeated:,}",
@@ -28,7 +28,7 @@ def facts(statistics: CorpusStatistics, columns: list[str]) -> dict[str, str]:
         "licences": _listed(statistics, "licence"),
         "splits": f"By split: {split}." if (split := _listed(statistics, "split")) else "",
         "sources": _sources(statistics),
-        "found": _found(statistics),
+        "found": _found_notes(statistics),
         "columns": ", ".join(columns),
         "unanswered": ("; ".join(unanswered) + ".") if unanswered else "",
         "related": "Replies and derived posts name their parent in `parent`." if "parent" in columns else "",
@@ -43,11 +43,11 @@ def facts(statistics: CorpusStatistics, columns: list[str]) -> dict[str, str]:
         "data": statistics.data,
     }  # fmt: skip
     if statistics.times:
-        told["first_time"], told["last_time"] = statistics.times
-    return told
+        values["first_time"], values["last_time"] = statistics.times
+    return values
 
 
-def _found(statistics: CorpusStatistics) -> str:
+def _found_notes(statistics: CorpusStatistics) -> str:
     """Return the ways that `davy collect` noted; a mere file name does not say how posts were found."""
     ways = [(way, n) for way, n in statistics.found if re.match("(search|profiles|trend|corpus)[:,]|everything", way)]
     return "; ".join(f"{way} ({n:,})" for way, n in ways[:8])

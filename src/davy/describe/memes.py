@@ -150,9 +150,9 @@ def _part(posts: pl.DataFrame, parts: Sequence[str]) -> tuple[pl.DataFrame, str]
     """Return the memes of the first of these splits that has memes with a class, and its name."""
     if _has(posts, "split"):
         known = posts.filter(pl.col("_class").is_not_null()) if "_class" in posts.columns else posts
-        there = set(known["split"].cast(pl.String).drop_nulls())
+        names = set(known["split"].cast(pl.String).drop_nulls())
         for name in parts:
-            if name in there:
+            if name in names:
                 return posts.filter(pl.col("split").cast(pl.String) == name), name
     return posts, ""
 

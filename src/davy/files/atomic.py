@@ -72,6 +72,43 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def replaced_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty draft of the folder `path`, which takes its place when the block ends well, else it is removed."""
+    draft = new_draft(path)
+    try:
+        yield draft
+        publish_draft(draft, path)
+    except OSError as error:
+        if error.errno in FULL_DISK:
+            raise UserError(f"No room left to write {path}: {error.strerror}. Nothing was written.") from error
+        raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def draft_of(path: Path) -> Path:
+    """Return where a folder is written before it is whole: always the same place, so a killed run's can be emptied."""
+    return path.with_name(f".{path.name[:200]}.part")
+
+
+def new_draft(path: Path) -> Path:
+    """Make the empty draft of a folder and return it."""
+    draft = draft_of(path)
+    shutil.rmtree(draft, ignore_errors=True)
+    return make_folder(draft)
+
+
+def publish_draft(draft: Path, path: Path) -> None:
+    """Give a complete draft the name of its folder; what had that name is removed."""
+    for file in draft.rglob("*"):
+        sync(file)
+    with scratch_folder(path) as old:
+        if path.exists():
+            replace(path, old / path.name)
+        replace(draft, path)
+
+
+@contextmanager
 def scratch_folder(beside: Path) -> Iterator[Path]:
     """Yield an empty hidden folder beside a path, on the same disk; what is left of it goes when the block ends."""
     hidden = _hidden_name(beside)
@@ -168,6 +205,13 @@ def refuse_existing_folder(path: Path) -> None:
     """Raise where a new folder would take the name of something that is there."""
     if path.exists():
         raise UserError(f"{path} is there already. Name a new folder.")
+
+
+def require_empty_folder(path: Path) -> None:
+    """Raise unless a folder is empty or not there, and could be made."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UserError(f"{path} is not an empty folder. Name a new one.")
+    check_folder(path)
 
 
 def refuse_input(out: Path | str, *inputs: Path | str) -> None:

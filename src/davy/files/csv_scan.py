@@ -140,10 +140,10 @@ def _whole_rows(chunk: bytes, newline: bytes, quote: str | None) -> int:
     end = len(chunk)
     if quote is None:
         return chunk.rfind(newline) + 1
-    mark = quote.encode()
+    quote_byte = quote.encode()
     quotes = int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == ord(quote)))
     while (place := chunk.rfind(newline, 0, end)) >= 0:
-        quotes -= chunk.count(mark, place, end)
+        quotes -= chunk.count(quote_byte, place, end)
         if quotes % 2 == 0:
             return place + 1
         end = place

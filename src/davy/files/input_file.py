@@ -103,7 +103,7 @@ def _on_disk(path: Path | str, scratch: Path) -> Path:
     if path.is_dir():
         raise UserError(f"{path} is a folder. Name the file in it.")
     if not path.exists():
-        raise UserError(f"{path} does not exist.{_beside(path)}")
+        raise UserError(f"{path} does not exist.{_nearest_file_hint(path)}")
     try:
         with path.open("rb") as file:
             if path.is_file():
@@ -124,7 +124,7 @@ def _pour(source: IO[bytes], out: IO[bytes]) -> None:
     shutil.copyfileobj(source, out, _PIECE)
 
 
-def _beside(path: Path) -> str:
+def _nearest_file_hint(path: Path) -> str:
     """Return a hint with the file of the nearest name in the same folder."""
     from davy.core.errors import nearest
 
@@ -151,8 +151,8 @@ def _encoding_of(path: Path) -> str | None:
     """Return the encoding that the first bytes give away, or None for UTF-8."""
     with path.open("rb") as file:
         start = file.read(4096)
-    for mark, encoding in _BOMS:
-        if start.startswith(mark):
+    for bom, encoding in _BOMS:
+        if start.startswith(bom):
             return encoding
     pairs = len(start) // 2
     if pairs > 8 and start[1::2].count(0) > 0.7 * pairs and 0 not in start[::2]:

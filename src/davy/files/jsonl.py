@@ -155,10 +155,10 @@ def _result(
     helper: subprocess.Popen[str], path: Path, name: str, scratch: Path, part: tuple[int, int], cap: int
 ) -> JsonColumns:
     """Return what a helper read; where it could not run, read that part here."""
-    said, _ = helper.communicate()
+    output, _ = helper.communicate()
     if helper.returncode:
         return jsonl_columns.read_columns(path, name, scratch, *part, cap=cap)
-    return JsonColumns.from_dict(json.loads(said))
+    return JsonColumns.from_dict(json.loads(output))
 
 
 def _joined(shreds: list[JsonColumns], kinds: dict[str, str]) -> pl.LazyFrame:

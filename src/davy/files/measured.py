@@ -36,15 +36,15 @@ def measure_table(path: Path, *, most_cells: int, kind: str = "Parquet", memory:
         raise UserError(
             f"The {kind} file took more than {SECONDS} seconds to read. Use parts of it.", status=413
         ) from None
-    told = done.stdout.decode("utf-8", "replace").strip()
+    output = done.stdout.decode("utf-8", "replace").strip()
     if done.returncode == _DAMAGED:
-        raise UserError(f"The {kind} file can't be read ({told}). Write it again.", status=422)
+        raise UserError(f"The {kind} file can't be read ({output}). Write it again.", status=422)
     if done.returncode == _TOO_LARGE:
-        raise UserError(f"The {kind} file is too large: {told}. Use parts of it.", status=413)
+        raise UserError(f"The {kind} file is too large: {output}. Use parts of it.", status=413)
     if done.returncode != 0:
         more = f"is damaged, or reading it takes more than {memory / 2**30:.1f} GB of memory"
         raise UserError(f"The {kind} file {more}. Write it again, or use parts of it.", status=413)
-    return {name: int(value) for name, value in json.loads(told).items()}
+    return {name: int(value) for name, value in json.loads(output).items()}
 
 
 def _measure(path: Path, kind: str, most_cells: int, memory: int) -> int:

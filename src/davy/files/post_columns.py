@@ -45,7 +45,7 @@ ID_NAMES: tuple[str, ...] = (
 
 def text_column(table: FileTable, asked: str | None = None) -> str:
     """Return the name of the text column: the one asked for, or the first known name that the table has."""
-    found = _found(table, asked, TEXT_NAMES, "--text-column")
+    found = _find_column(table, asked, TEXT_NAMES, "--text-column")
     if found is None:
         raise UserError(
             f"{table.name} has no column that looks like the text; it has {list_columns(table.columns)}."
@@ -56,7 +56,7 @@ def text_column(table: FileTable, asked: str | None = None) -> str:
 
 def id_column(table: FileTable, asked: str | None = None) -> str | None:
     """Return the name of the id column, or None where the table has none."""
-    return _found(table, asked, ID_NAMES, "--id-column")
+    return _find_column(table, asked, ID_NAMES, "--id-column")
 
 
 def as_posts(table: FileTable, *, text: str | None = None, id: str | None = None, first_row: int = 1) -> FileTable:
@@ -80,8 +80,8 @@ def as_posts(table: FileTable, *, text: str | None = None, id: str | None = None
     frame = table.frame.with_row_index(place, offset=first_row).select(
         ids.alias("id"), pl.col(text_from).cast(pl.String).alias("text"), *rest
     )
-    told = {"id", "text", text_from, id_from}
-    return replace(table, frame=frame, json=table.json - told, unproven=table.unproven - told)
+    used = {"id", "text", text_from, id_from}
+    return replace(table, frame=frame, json=table.json - used, unproven=table.unproven - used)
 
 
 class IdCheck:
@@ -127,7 +127,7 @@ def check_ids(table: FileTable) -> FileTable:
     return table
 
 
-def _found(table: FileTable, asked: str | None, known: tuple[str, ...], option: str) -> str | None:
+def _find_column(table: FileTable, asked: str | None, known: tuple[str, ...], option: str) -> str | None:
     columns = table.columns
     if asked is not None:
         require_column(asked, columns, table.name, option)

@@ -132,8 +132,8 @@ def open_folder(place: Path | str) -> FileFolder:
 
 def subfolder(place: str, name: str) -> str:
     """Return the path or URL of a folder within another; what follows a `?` stays at the end."""
-    base, mark, query = place.partition("?") if "://" in place else (place, "", "")
-    return f"{base.rstrip('/')}/{name}{mark}{query}"
+    base, question_mark, query = place.partition("?") if "://" in place else (place, "", "")
+    return f"{base.rstrip('/')}/{name}{question_mark}{query}"
 
 
 def is_shards(place: Path | str) -> bool:
@@ -151,9 +151,9 @@ def require_other_folder(source: FileFolder, out: str) -> None:
 
 def hide_password(url: str) -> str:
     """Return a URL without what stands before its host: an error must not show a key."""
-    scheme, mark, rest = url.partition("://")
+    scheme, colon, rest = url.partition("://")
     host = rest.split("?")[0]
-    return f"{scheme}{mark}{host.rpartition('@')[2]}" if mark else url
+    return f"{scheme}{colon}{host.rpartition('@')[2]}" if colon else url
 
 
 def open_shards(place: Path | str) -> tuple[FileFolder, list[str]]:

@@ -1,6 +1,6 @@
 """Files of posts: CSV, TSV, JSONL and Parquet, in and out, streamed; text, JSON, spreadsheets and Arrow in.
 
-`opened` gives a file as a `Table`; `scan` and `batches` give its rows; `write`
+`open_table` gives a file as a `FileTable`; `scan` and `batches` give its rows; `write`
 puts rows into a file, whole or not at all; `convert` goes from one file to
 another without loss. docs/data/files.md says how each format keeps null, empty text,
 JSON and types.
@@ -152,10 +152,10 @@ def read_all(
     return posts
 
 
-def read_posts(path: Path | str, *, text: str | None = None, id: str | None = None) -> pl.DataFrame:
+def read_posts(path: Path | str) -> pl.DataFrame:
     """Return the posts of a file that fits in memory: `text`, `id`, every other column, and no id twice."""
     with open_table(path) as table:
-        posts = columns_of.check_ids(columns_of.as_posts(table, text=text, id=id))
+        posts = columns_of.check_ids(columns_of.as_posts(table))
         with translate_errors(table.name):
             return posts.frame.collect(engine="streaming")
 

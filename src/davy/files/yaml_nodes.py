@@ -131,6 +131,23 @@ def file_text(path: Path, problems: Problems) -> str | None:
         raise UserError(f"The {problems.what} {path} can't be read: {error.strerror}.") from None
 
 
+def top_value(path: Path, key: str) -> str | None:
+    """Return a plain value at the top of a YAML file, or None; what stands below it in the file is not read."""
+    depth, name = 0, None  # `name` is a key of the top whose value comes next
+    with path.open(encoding="utf-8") as file:
+        for event in yaml.parse(file, Loader=yaml.SafeLoader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+                name = None if depth == 1 else name
+            elif isinstance(event, yaml.ScalarEvent) and depth == 1:
+                if name == key:
+                    return str(event.value)
+                name = event.value if name is None else None
+    return None
+
+
 def parse_node(text: str, problems: Problems) -> YamlNode:
     """Return the root of a YAML text, whatever it is; None where it is empty or a problem was noted."""
     try:
@@ -248,8 +265,8 @@ def _syntax(text: str, error: yaml.YAMLError) -> tuple[int, str]:
     if "quoted" in str(getattr(error, "context", "")):  # a quote that was never closed: where it opens helps more
         mark = getattr(error, "context_mark", None) or mark
     if mark is not None:
-        said = " ".join(part for part in (getattr(error, "problem", None), getattr(error, "context", None)) if part)
-        return mark.line + 1, f"This is not YAML: {said}. Check the indentation, colons and quotes here."
+        problem = " ".join(part for part in (getattr(error, "problem", None), getattr(error, "context", None)) if part)
+        return mark.line + 1, f"This is not YAML: {problem}. Check the indentation, colons and quotes here."
     position = getattr(error, "position", None)
     line = text[:position].count("\n") + 1 if isinstance(position, int) else 1
     return line, "This is not YAML: it has a control character that can't be read. Remove it."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from importlib import resources
 from pathlib import Path
@@ -19,6 +19,9 @@ from typing import Any
 from davy.core.errors import UserError, nearest
 from davy.files import yaml_nodes
 from davy.files.yaml_nodes import LARGEST, Problems, YamlList, YamlMap, YamlNode, YamlText, line_at
+
+BuildOne = Callable[[type, YamlMap, str, Problems, int], Any]
+"""Makes one object of a dataclass, as `build` does."""
 
 YES_NO = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -129,6 +132,25 @@ def build(kind: type, given: YamlMap, title: str, problems: Problems, line: int)
     except (ValueError, UserError) as error:
         problems.add(line, f"{title}: {error}")
         return None
+
+
+def build_list(root: YamlMap, key: str, kind: type, problems: Problems, build_one: BuildOne = build) -> tuple[Any, ...]:
+    """Return an object for each entry of the list at `key`, those without problems; no list is none."""
+    node = root.get(key)
+    if node is None:
+        return ()
+    if not isinstance(node, YamlList):
+        problems.add(root.line_of(key), f"`{key}` must be a list. Begin each entry with a hyphen.")
+        return ()
+    made = []
+    for item in node:
+        line = line_at(item, root.line_of(key))
+        if not isinstance(item, YamlMap):
+            problems.add(line, f"An entry of `{key}` is a mapping that begins with `- name: …`.")
+            continue
+        title = f"`{key}`, {str(item.get('name') or item.get('login') or '?')!r}"
+        made.append(build_one(kind, item, title, problems, line))
+    return tuple(it for it in made if it is not None)
 
 
 def parameters(made: Any) -> dict[str, Any]:

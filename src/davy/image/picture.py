@@ -18,7 +18,6 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-FORMATS: tuple[str, ...] = ("PNG", "JPEG", "WEBP", "GIF")
 MAX_BYTES = 20_000_000
 MAX_PIXELS = 50_000_000
 MAX_SIDE = 20_000

@@ -168,7 +168,7 @@ def compare(context: JobContext) -> dict[str, Any]:
     path = input_file(context, wanted.file, wanted.upload)
     out = Path(wanted.out) if wanted.out else _own_file(context, f"{path.name.split('.')[0]}-compared{_ending(path)}")
     source = PostSource(str(path), text=wanted.text_column or None)
-    named = _named(context, wanted)
+    named = _models_by_name(context, wanted)
     done = compare_action.compare_detectors(source, named, out, reporter=JobReporter(context))
     return _with_file(context, wanted.upload, out, done.to_dict())
 
@@ -186,7 +186,7 @@ def evaluate(context: JobContext) -> dict[str, Any]:
         posts = PostSource(str(path), corpus=wanted.corpus or None)
     evaluation = evaluate_action.evaluate(
         posts,
-        _named(context, wanted),
+        _models_by_name(context, wanted),
         scheme=scheme,
         split=wanted.split or None,
         texts=False,  # a report that lies on the server holds no text of a post
@@ -210,7 +210,7 @@ def check(context: JobContext) -> dict[str, Any]:
     out = Path(wanted.out) if wanted.out else report_folder(context)
     report = check_action.check(
         _suite(context, wanted),
-        _named(context, wanted),
+        _models_by_name(context, wanted),
         out=out,
         gates=Path(wanted.gate) if wanted.gate else None,
         reporter=JobReporter(context),
@@ -281,7 +281,7 @@ def _ending(path: Path) -> str:
     return next((f".{end}" for end in ("csv", "tsv", "jsonl", "parquet") if f".{end}" in path.name.lower()), ".csv")
 
 
-def _named(
+def _models_by_name(
     context: JobContext, wanted: CompareArguments | EvaluateArguments | CheckArguments
 ) -> dict[str, str | Scorer]:
     if not wanted.models:

@@ -14,6 +14,7 @@ import polars as pl
 
 from davy.core.scheme import Scheme
 from davy.library.frames import to_polars
+from davy.library.python_words import python_words
 
 if TYPE_CHECKING:
     from davy.actions.compare import SystemComparison
@@ -67,6 +68,7 @@ class ComparisonResult:
         return Path(folder) / "report.html"
 
 
+@python_words
 def compare(
     gold: Any,
     predictions: Mapping[str, Any] | Sequence[str | Path],

@@ -15,6 +15,7 @@ import polars as pl
 
 from davy.core.errors import UserError
 from davy.library.frames import to_polars, to_posts
+from davy.library.python_words import python_words
 
 if TYPE_CHECKING:
     from davy.clean.funnel import Funnel
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from davy.sample.run import Judge
 
 
+@python_words
 def read(
     source: str | Path | Sequence[str | Path],
     *,
@@ -67,6 +69,7 @@ def clean(
 ) -> tuple[pl.DataFrame, Funnel]: ...
 
 
+@python_words
 def clean(
     posts: Any, recipe: str = "edos", *, text: str | None = None, workers: int = 1, funnel: bool = False
 ) -> pl.DataFrame | tuple[pl.DataFrame, Funnel]:
@@ -88,6 +91,7 @@ def clean(
         return (left, done.funnel) if funnel else left
 
 
+@python_words
 def sample(
     posts: Any,
     plan: str = "edos",
@@ -113,12 +117,13 @@ def sample(
     return frame.with_columns(samplers.alias("sampler")).filter(samplers.is_not_null())
 
 
+@python_words
 def split(
     posts: Any,
     plan: str = "80/10/10",
     *,
-    stratify: Sequence[str] | None = None,
-    group: Sequence[str] | None = None,
+    stratify: str | Sequence[str] | None = None,
+    group: str | Sequence[str] | None = None,
     text: str | None = None,
     seed: int = 0,
 ) -> tuple[pl.DataFrame, ...]:
@@ -134,13 +139,14 @@ def split(
     chosen = replace(
         chosen,
         seed=seed,
-        stratify=tuple(stratify) if stratify is not None else chosen.stratify,
-        groups=tuple(group) if group is not None else chosen.groups,
+        stratify=_columns(stratify) if stratify is not None else chosen.stratify,
+        groups=_columns(group) if group is not None else chosen.groups,
     )
     done = run(frame, chosen)
     return tuple(frame.filter(done.parts == name) for name in done.sizes())
 
 
+@python_words
 def describe(
     posts: Any,
     *,
@@ -193,6 +199,7 @@ class Agreement:
         return pl.DataFrame(rows, infer_schema_length=None)
 
 
+@python_words
 def agree(
     answers: Any,
     *,
@@ -201,13 +208,15 @@ def agree(
     label: str | Sequence[str],
     by: str | None = None,
     text: str | None = None,
+    repeats: Literal["refuse", "first", "last"] = "refuse",
     resamples: int = 1000,
     seed: int = 0,
 ) -> Agreement:
     """Return how far people agree, from one row an answer: κ, Krippendorff's α, Gwet's AC1, each with an interval.
 
     With `text`, the column of the posts' text, the answers are words that people marked in it, such as `12-17|20-25`
-    (`none` where they marked nothing): agreement is then by word, with token and IoU F1 of pairs beside it.
+    (`none` where they marked nothing): agreement is then by word, with token and IoU F1 of pairs beside it. `repeats`
+    says which answer counts where one person answered one item twice.
 
     Example:
         davy.agree(answers, item="post", annotator="who", label="hate").frame
@@ -217,11 +226,17 @@ def agree(
     from davy.measure.intervals import Bootstrap
 
     rows = to_polars(answers)
-    labels = [label] if isinstance(label, str) else list(label)
+    labels = _columns(label)
     require_columns(rows.columns, [item, annotator, *labels, *([by] if by else []), *([text] if text else [])])
     questions = [StudyQuestion(name, name, text=text) for name in labels]
     bootstrap = Bootstrap(resamples, seed)
-    return Agreement(tuple(study_table(rows, questions, item=item, annotator=annotator, by=by, bootstrap=bootstrap)))
+    found = study_table(rows, questions, item=item, annotator=annotator, by=by, repeats=repeats, bootstrap=bootstrap)
+    return Agreement(tuple(found))
+
+
+def _columns(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one column or several as a tuple."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _judge(given: str | TextDetector | Scorer, posts: pl.DataFrame) -> Judge:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores, TrainableScorer
+from davy.files.atomic import replaced_folder, require_empty_folder
+from davy.library.python_words import python_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +89,7 @@ class TextDetector:
         names = list(self.questions)
         raise UserError(f"{self.name} does not answer {name!r}; it answers {', '.join(names)}.{nearest(name, names)}")
 
+    @python_words
     def predict(self, X: Any, question: str | None = None, *, text: str | None = None) -> Array:
         """Return the chosen label of each text; without `question`, to the main one.
 
@@ -102,9 +105,12 @@ class TextDetector:
         answered = scores.has_answer(asked)
         labels: list[str | None] = ["|".join(chosen) for chosen in scores.chosen(asked.name)]
         if answered is not None:
-            labels = [label if there else None for label, there in zip(labels, answered.tolist(), strict=True)]
+            labels = [
+                label if has_answer else None for label, has_answer in zip(labels, answered.tolist(), strict=True)
+            ]
         return np.array(labels, dtype=object)
 
+    @python_words
     def predict_proba(self, X: Any, question: str | None = None, *, text: str | None = None) -> Array:
         """Return probabilities, one row a text and one column a label of the question, in the order of `classes`.
 
@@ -134,6 +140,7 @@ class TextDetector:
         self, posts: Data, *, text: str | None = None, prefix: str = "", replace: bool = False, cascade: bool = False
     ) -> Data: ...
 
+    @python_words
     def score(
         self,
         posts: Any,
@@ -171,6 +178,7 @@ class TextDetector:
 
         return frames.add_columns(posts, added, added_schema(scorer, settings.prefix))
 
+    @python_words
     def score_meme(self, image: str | Path, text: str | None = None, *, lang: str | None = None) -> dict[str, Any]:
         """Return a meme's record; `text` is what it says, and is read from the picture where it is None.
 
@@ -200,14 +208,14 @@ class TextDetector:
             davy.train(posts, gold={"hate": "label"}).save("mine")
         """
         out = Path(folder).expanduser()
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise UserError(f"{out} is not an empty folder. Name a new one.")
-        if isinstance(self.scorer, TrainableScorer) or hasattr(self.scorer, "save"):
-            self.scorer.save(out)
-        elif self.scorer.abilities.folder is not None:
-            shutil.copytree(self.scorer.abilities.folder, out, dirs_exist_ok=True)
-        else:
-            raise UserError(f"{self.name} is no model of a folder, so it can't be saved: load it by its name.")
+        require_empty_folder(out)
+        with replaced_folder(out) as draft:
+            if isinstance(self.scorer, TrainableScorer) or hasattr(self.scorer, "save"):
+                self.scorer.save(draft)
+            elif self.scorer.abilities.folder is not None:
+                shutil.copytree(self.scorer.abilities.folder, draft, dirs_exist_ok=True)
+            else:
+                raise UserError(f"{self.name} is no model of a folder, so it can't be saved: load it by its name.")
         return out
 
     def to_huggingface(self, folder: str | Path) -> Path:

@@ -16,6 +16,7 @@ from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
 from davy.library.detector import TextDetector
 from davy.library.frames import gold_entries, to_posts
+from davy.library.python_words import python_words
 from davy.library.scoring import as_detector
 from davy.suites.suite_editor import SuiteEditor
 
@@ -40,7 +41,20 @@ class EvaluationResult:
     posts: pl.DataFrame
 
     def __repr__(self) -> str:
-        return f"<EvaluationResult of {', '.join(self.evaluation.models)} on {len(self.posts):,} posts>"
+        lines = [f"<EvaluationResult of {', '.join(self.evaluation.models)} on {len(self.posts):,} posts>"]
+        return "\n".join([*lines, *(f"Warning: {warning}." for warning in self.warnings)])
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each detector that learnt from these posts or was calibrated on them.
+
+        Example:
+            davy.evaluate(detector, dev).warnings
+        """
+        from davy.compare.results import memory_note
+
+        notes = (memory_note(model) for result in self.evaluation.results for model in result.models)
+        return list(dict.fromkeys(filter(None, notes)))
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -187,13 +201,14 @@ class EvaluationResult:
         return results[question]
 
     def _answering(self, result: QuestionResult, model: str | None = None) -> list[Predictions]:
-        answering = [said for said in self.evaluation.predictions if result.question.name in said.labels]
-        names = [said.name for said in answering]
+        answering = [system for system in self.evaluation.predictions if result.question.name in system.labels]
+        names = [system.name for system in answering]
         if model is not None and model not in names:
             raise UserError(f"No detector {model!r} was measured; measured: {', '.join(names)}.{nearest(model, names)}")
-        return [said for said in answering if model in (None, said.name)]
+        return [system for system in answering if model in (None, system.name)]
 
 
+@python_words
 def evaluate(
     models: Models,
     posts: Any,
@@ -217,7 +232,7 @@ def evaluate(
     from davy.actions.evaluate import evaluate as run
     from davy.measure.intervals import Bootstrap
 
-    detectors = _named(models)
+    detectors = _detectors_by_name(models)
     scorers = {name: detector.scorer for name, detector in detectors.items()}
     bootstrap = Bootstrap(resamples=resamples, seed=seed)
     frame = to_posts(posts, text)
@@ -285,6 +300,7 @@ class CheckResult:
         return Path(folder) / "report.html"
 
 
+@python_words
 def check(
     models: Models,
     suite: str | Path | SuiteEditor,
@@ -315,14 +331,14 @@ def check(
         limits = parse_gates(yaml.safe_dump(dict(gate)).encode(), Path("gate"))
     else:
         limits = None if gate is None else read_gates(Path(gate))
-    scorers = {name: detector.scorer for name, detector in _named(models).items()}
+    scorers = {name: detector.scorer for name, detector in _detectors_by_name(models).items()}
     bootstrap = Bootstrap(resamples, seed)
     tests = suite.build() if isinstance(suite, SuiteEditor) else str(suite)
     report = run(tests, scorers, gates=limits, question=question, lang=lang, cached=False, bootstrap=bootstrap)
     return CheckResult(report)
 
 
-def _named(models: Models) -> dict[str, TextDetector]:
+def _detectors_by_name(models: Models) -> dict[str, TextDetector]:
     """Return detectors by the names that results call them."""
     if isinstance(models, Mapping):
         return {name: as_detector(model) for name, model in models.items()}

@@ -9,10 +9,12 @@ from typing import Any, TypeVar, overload
 
 from davy.core.scorer import Scorer
 from davy.library.detector import TextDetector
+from davy.library.python_words import python_words
 
 Data = TypeVar("Data")
 
 
+@python_words
 def load(
     model: str | Path | Scorer = "embedded",
     *,
@@ -43,7 +45,7 @@ def as_detector(model: str | Path | Scorer | TextDetector) -> TextDetector:
 
 
 @lru_cache(maxsize=1)
-def _kept(model: str) -> TextDetector:
+def _cached_detector(model: str) -> TextDetector:
     """Return a detector by name, which is kept so that scoring texts one by one loads it once."""
     return load(model)
 
@@ -64,6 +66,7 @@ def score(
 def score(posts: Data, model: str | Path | Scorer | TextDetector = "embedded", **options: Any) -> Data: ...
 
 
+@python_words
 def score(posts: Any, model: str | Path | Scorer | TextDetector = "embedded", **options: Any) -> Any:
     """Return the scores of a text (a dict), of texts (a list), or a frame or dataset with score columns added.
 
@@ -77,7 +80,7 @@ def score(posts: Any, model: str | Path | Scorer | TextDetector = "embedded", **
     """
     if isinstance(posts, Path):
         return _score_file(posts, model, **options)
-    detector = _kept(model) if isinstance(model, str) else as_detector(model)
+    detector = _cached_detector(model) if isinstance(model, str) else as_detector(model)
     return detector.score(posts, **options)
 
 

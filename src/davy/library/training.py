@@ -15,10 +15,12 @@ from davy.core.scheme import Scheme
 from davy.core.votes import one_row_a_vote
 from davy.library.detector import TextDetector
 from davy.library.frames import gold_entries, to_posts
+from davy.library.python_words import python_words
 
 KINDS = ("tfidf", "xgboost", "majority")
 
 
+@python_words
 def train(
     posts: Any,
     *,
@@ -68,6 +70,7 @@ def train(
     return detector
 
 
+@python_words
 def calibrate(
     model: str | Path | TextDetector,
     posts: Any,
@@ -94,6 +97,7 @@ def calibrate(
     return TextDetector(*run(scorer, frame, gold=gold_entries(gold), threshold=threshold, temperature=temperature))
 
 
+@python_words
 def export(
     model: str | Path | TextDetector,
     out: str | Path,

@@ -30,7 +30,6 @@ COEFFICIENTS: dict[str, str] = {
     "iou_f1": "IoU F1 of pairs",
 }
 FROM_COUNTS: tuple[str, ...] = ("percent", "fleiss", "randolph", "alpha", "ac1")
-SCALES: tuple[str, ...] = ("nominal", "ordinal", "interval")
 MOST_ORDERED_LABELS = 40
 """Ordinal α keeps a coincidence matrix for each distinct item, so it is for scales, not for free numbers."""
 

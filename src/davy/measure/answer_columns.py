@@ -27,12 +27,12 @@ LABEL_NAMES = ("label", "labels", "answer", "annotation", "value")
 
 def item_column(columns: Sequence[str], requested: str | None, file: str, *, option: str = "--item") -> str:
     """Return the column that says which item an answer is about."""
-    return _one(columns, requested, ITEM_NAMES, file, option, "the item (the post that was labelled)")
+    return _find_column(columns, requested, ITEM_NAMES, file, option, "the item (the post that was labelled)")
 
 
 def annotator_column(columns: Sequence[str], requested: str | None, file: str, *, option: str = "--annotator") -> str:
     """Return the column that says who gave an answer."""
-    return _one(columns, requested, ANNOTATOR_NAMES, file, option, "the annotator")
+    return _find_column(columns, requested, ANNOTATOR_NAMES, file, option, "the annotator")
 
 
 def label_columns(columns: Sequence[str], requested: Sequence[str], file: str, taken: Sequence[str]) -> list[str]:
@@ -87,7 +87,9 @@ def require(name: str, columns: Sequence[str], file: str, option: str) -> None:
         raise UserError(f"{file} has no column {name!r} ({option}); it has {seen}.{nearest(name, list(columns))}")
 
 
-def _one(columns: Sequence[str], requested: str | None, known: Sequence[str], file: str, option: str, what: str) -> str:
+def _find_column(
+    columns: Sequence[str], requested: str | None, known: Sequence[str], file: str, option: str, what: str
+) -> str:
     if requested is not None:
         require(requested, columns, file, option)
         return requested

@@ -86,7 +86,7 @@ def _maximise(ratings: Ratings, belief: Floats, smoothing: float) -> tuple[Float
 def _expect(ratings: Ratings, prior: Floats, confusion: Floats) -> tuple[Floats, float]:
     """Return what is believed of the items, and the log-likelihood of all answers."""
     log_confusion = np.log(np.maximum(confusion, _TINY))
-    told = np.stack(
+    log_likelihood = np.stack(
         [
             np.bincount(
                 ratings.item,
@@ -97,7 +97,7 @@ def _expect(ratings: Ratings, prior: Floats, confusion: Floats) -> tuple[Floats,
         ],
         axis=1,
     )
-    joint = told + np.log(np.maximum(prior, _TINY))
+    joint = log_likelihood + np.log(np.maximum(prior, _TINY))
     highest = joint.max(axis=1, keepdims=True)
     shares = np.exp(joint - highest)
     total = shares.sum(axis=1, keepdims=True)

@@ -41,9 +41,9 @@ def group_rates(
 
     `clusters` numbers the items that stand or fall together, such as cases of one template.
     """
-    yes, said, masks = _checked(gold, chosen, groups)
+    yes, flagged, masks = _checked(gold, chosen, groups)
     numbers = np.arange(len(yes)) if clusters is None else clusters
-    return {name: _rates(yes[mask], said[mask], numbers[mask], level) for name, mask in masks.items()}
+    return {name: _rates(yes[mask], flagged[mask], numbers[mask], level) for name, mask in masks.items()}
 
 
 def between_groups(
@@ -59,15 +59,15 @@ def between_groups(
     Equalised odds is the worse of two: that of the true positive rates and that of the false positive rates. With
     `clusters`, whole clusters are resampled.
     """
-    yes, said, masks = _checked(gold, chosen, groups)
+    yes, flagged, masks = _checked(gold, chosen, groups)
     bootstrap = bootstrap or Bootstrap()
     n = int(np.any(list(masks.values()), axis=0).sum()) if masks else 0
     if len(masks) < 2:
         why = f"not defined: {len(masks)} groups, and two are needed"
         return [Metric(name, None, n, level=bootstrap.level, note=why) for name in BETWEEN]
-    rows = np.stack([yes, said, *masks.values()], axis=1).astype(np.int64)
+    rows = np.stack([yes, flagged, *masks.values()], axis=1).astype(np.int64)
     aimed = rows[:, 2:].any(axis=1)
-    together = None if clusters is None else _together(clusters[aimed])
+    together = None if clusters is None else _renumber_clusters(clusters[aimed])
     if together is None:
         rows, copies = distinct_rows(rows[aimed])
         features = _features(rows)
@@ -146,7 +146,7 @@ def _auc(name: str, yes: NDArray[np.bool_], scores: Floats, clusters: Ints, boot
     ranked = Ranked.of(yes, scores)
     value = float(ranked.auroc(ranked.copies[None, :].astype(np.float64))[0])
     why = "not defined: no positives, or no negatives, to compare"
-    together = _together(clusters)
+    together = _renumber_clusters(clusters)
     if together is None:
         blocks = bootstrap.weights(ranked.copies)
     else:
@@ -158,24 +158,24 @@ def _auc(name: str, yes: NDArray[np.bool_], scores: Floats, clusters: Ints, boot
     return found if together is None else replace(found, clusters=len(held))
 
 
-def _together(clusters: Ints) -> Ints | None:
+def _renumber_clusters(clusters: Ints) -> Ints | None:
     """Return the clusters numbered without gaps, or None where each holds one item and none is needed."""
     numbers, place = np.unique(clusters, return_inverse=True)
     return None if len(numbers) == len(clusters) else place
 
 
-def _rates(yes: NDArray[np.bool_], said: NDArray[np.bool_], clusters: Ints, level: float) -> list[Metric]:
+def _rates(yes: NDArray[np.bool_], flagged: NDArray[np.bool_], clusters: Ints, level: float) -> list[Metric]:
     never, harmful, harmless = (
         f"not defined: {why}" for why in ("nothing was flagged", "no gold positives", "no gold negatives")
     )
     everyone = np.ones(len(yes), dtype=bool)
     shares = (
-        ("accuracy", yes == said, everyone, ""),
-        ("precision", yes, said, never),
-        ("recall", said, yes, harmful),
-        ("fpr", said, ~yes, harmless),
-        ("fnr", ~said, yes, harmful),
-        ("selection_rate", said, everyone, ""),
+        ("accuracy", yes == flagged, everyone, ""),
+        ("precision", yes, flagged, never),
+        ("recall", flagged, yes, harmful),
+        ("fpr", flagged, ~yes, harmless),
+        ("fnr", ~flagged, yes, harmful),
+        ("selection_rate", flagged, everyone, ""),
     )
     return [
         clustered_share(name, counted[within], clusters[within], level=level, undefined=why)
@@ -185,16 +185,18 @@ def _rates(yes: NDArray[np.bool_], said: NDArray[np.bool_], clusters: Ints, leve
 
 def _features(rows: Ints) -> Floats:
     """Return for each distinct item and each of its groups: is it there, chosen, a positive, a hit, a false alarm."""
-    yes, said, inside = rows[:, :1], rows[:, 1:2], rows[:, 2:]
+    yes, flagged, inside = rows[:, :1], rows[:, 1:2], rows[:, 2:]
     return np.concatenate(
-        [inside, inside * said, inside * yes, inside * yes * said, inside * (1 - yes) * said], axis=1, dtype=np.float64
+        [inside, inside * flagged, inside * yes, inside * yes * flagged, inside * (1 - yes) * flagged],
+        axis=1,
+        dtype=np.float64,
     )
 
 
 def _between(sums: Floats, width: int) -> Floats:
-    there, chosen, true, hits, alarms = (sums[..., i * width : (i + 1) * width] for i in range(5))
-    selection = _extremes(chosen, there)
-    found_, false = _extremes(hits, true), _extremes(alarms, there - true)
+    sizes, chosen, true, hits, alarms = (sums[..., i * width : (i + 1) * width] for i in range(5))
+    selection = _extremes(chosen, sizes)
+    found_, false = _extremes(hits, true), _extremes(alarms, sizes - true)
     return np.stack(
         [
             _ratio(selection),
@@ -223,10 +225,10 @@ def _ratio(extremes: tuple[Floats, Floats]) -> Floats:
 def _checked(
     gold: ArrayLike, chosen: ArrayLike, groups: Masks | Sequence[str | None]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Masks]:
-    yes, said = np.asarray(gold, dtype=bool), np.asarray(chosen, dtype=bool)
-    if yes.shape != said.shape:
-        raise UserError(f"{len(yes)} gold labels and {len(said)} predictions can't be compared; give one a row")
-    return yes, said, _masks(groups, len(yes))
+    yes, flagged = np.asarray(gold, dtype=bool), np.asarray(chosen, dtype=bool)
+    if yes.shape != flagged.shape:
+        raise UserError(f"{len(yes)} gold labels and {len(flagged)} predictions can't be compared; give one a row")
+    return yes, flagged, _masks(groups, len(yes))
 
 
 def _masks(groups: Masks | Sequence[str | None], n: int) -> Masks:

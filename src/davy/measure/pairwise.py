@@ -30,14 +30,6 @@ class Pairwise:
     pairs: dict[tuple[str, str], Metric]
 
 
-def cohen(first: Ints, second: Ints, *, labels: int = 0, bootstrap: Bootstrap | None = None) -> Metric:
-    """Return Cohen's κ of two people's label codes over the items where neither is -1."""
-    codes = np.stack([first, second], axis=1)
-    width = max(labels, int(codes.max(initial=0)) + 1)
-    names = [str(code) for code in range(width)]
-    return pairwise(Ratings.from_matrix(codes, labels=names), bootstrap=bootstrap).mean
-
-
 def pairwise(ratings: Ratings, *, bootstrap: Bootstrap | None = None) -> Pairwise:
     """Return Cohen's κ of every pair that shares an item, and their mean; for two people that is Cohen's κ itself.
 

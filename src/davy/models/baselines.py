@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +78,7 @@ class Majority:
     @classmethod
     def open(cls, folder: Path, manifest: folders.Manifest) -> Majority:
         """Return the baseline that `save` wrote."""
-        abilities = Abilities(explains=False, folder=folder)
+        abilities = replace(folders.abilities(folder, manifest), explains=False)
         return cls(manifest.questions, dict(manifest.settings["answers"]), manifest.name, abilities)
 
     def _answers(self) -> Mapping[str, str]:

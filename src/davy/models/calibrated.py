@@ -18,6 +18,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
+from davy.models.learnt_rows import LearntTexts, seen_by_any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,8 @@ class CalibratedScorer:
     thresholds: Mapping[str, float]
     folder: Path | None = None
     """The folder whose manifest has these numbers; None where nothing was saved yet."""
+    set_on: LearntTexts | None = None
+    """The texts that the numbers were set on, where they are new."""
 
     @property
     def name(self) -> str:
@@ -60,7 +63,9 @@ class CalibratedScorer:
     @property
     def abilities(self) -> Abilities:
         """The scorer's, less its screen, whose numbers were set for other probabilities."""
-        return replace(self.scorer.abilities, cascade=None, folder=self.folder)
+        inner = self.scorer.abilities
+        calibrated = seen_by_any((inner.calibrated, self.set_on))
+        return replace(inner, cascade=None, folder=self.folder, calibrated=calibrated)
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scorer's probabilities, tempered, with the thresholds."""
@@ -74,7 +79,7 @@ class CalibratedScorer:
         return replace(scores, probabilities=blocks, thresholds={**scores.thresholds, **self.thresholds})
 
     def save(self, folder: Path) -> None:
-        """Write the scorer's folder with the numbers in its manifest."""
+        """Write the scorer's folder with the numbers in its manifest, and which posts they were set on."""
         source = self.folder or self.scorer.abilities.folder
         if source is not None:
             shutil.copytree(source, folder, dirs_exist_ok=True)
@@ -82,13 +87,18 @@ class CalibratedScorer:
             self.scorer.save(folder)
         else:
             raise UserError(f"{self.name} is no model of a folder, so its calibration can't be saved.")
-        if self.folder is not None:
-            return
+        if self.folder is None:
+            self.set_numbers(folder)
+
+    def set_numbers(self, folder: Path) -> None:
+        """Put the numbers into the manifest of the scorer's own folder."""
         manifest = folders.read(folder)
         temperatures = dict(manifest.temperatures)
         for name, value in self.temperatures.items():
             temperatures[name] = temperatures.get(name, 1.0) * value
         thresholds = {**manifest.thresholds, **self.thresholds}
+        if self.set_on is not None:
+            self.set_on.save_calibrated(folder)
         folders.write(folder, replace(manifest, temperatures=temperatures, thresholds=thresholds))
 
 

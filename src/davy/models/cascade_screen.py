@@ -72,7 +72,7 @@ def thresholds_of(path: Path, settings: Mapping[str, Any], name: str) -> tuple[t
 
     try:
         given = dict(settings[name])
-        return tuple(given), np.array([float(mark) for mark in given.values()], dtype=np.float32)
+        return tuple(given), np.array([float(threshold) for threshold in given.values()], dtype=np.float32)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} has no marks in its manifest ({error}). Export the model again.") from error
 

@@ -15,7 +15,7 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models.baselines import content_hash
-from davy.models.learnt_rows import learnt_by_any
+from davy.models.learnt_rows import calibrated_by_any, learnt_by_any
 from davy.models.model_name import ModelName
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Ensemble:
             explains=any(one.explains for one in each),
             images=any(one.images for one in each),
             learnt=learnt_by_any(self.members),
+            calibrated=calibrated_by_any(self.members),
         )
 
     def score(self, posts: pl.DataFrame) -> Scores:
@@ -62,15 +63,15 @@ class Ensemble:
         parts = [member.score(posts) for member in self.members]
         blocks, thresholds, answered = {}, {}, {}
         for question in self.questions:
-            there = [_answered(part, question.name, len(posts)) for part in parts]
+            answered_masks = [_answered(part, question.name, len(posts)) for part in parts]
             given = [_in_order(question, part) for part in parts]
-            blocks[question.name] = _mean(given, there)
+            blocks[question.name] = _mean(given, answered_masks)
             if self.method == "vote":
-                votes = _mean([_votes(question, part) for part in parts], there)
+                votes = _mean([_votes(question, part) for part in parts], answered_masks)
                 blocks[question.name] = (1 - TIE) * votes + TIE * blocks[question.name]
             else:
-                thresholds[question.name] = _threshold(question, parts, there)
-            someone = np.any(there, axis=0)
+                thresholds[question.name] = _threshold(question, parts, answered_masks)
+            someone = np.any(answered_masks, axis=0)
             if not someone.all():
                 answered[question.name] = someone
         return Scores(self.questions, blocks, thresholds, answered=answered)
@@ -115,8 +116,8 @@ def combine(members: Sequence[Scorer], method: str, name: str) -> Ensemble:
 def _answered(scores: Scores, name: str, n: int) -> Array:
     import numpy as np
 
-    there = scores.has_answer(scores.question(name))
-    return np.ones(n, dtype=bool) if there is None else there
+    answered = scores.has_answer(scores.question(name))
+    return np.ones(n, dtype=bool) if answered is None else answered
 
 
 def _in_order(question: Question, scores: Scores) -> Array:
@@ -138,20 +139,20 @@ def _votes(question: Question, scores: Scores) -> Array:
     )
 
 
-def _mean(blocks: Sequence[Array], there: Sequence[Array]) -> Array:
+def _mean(blocks: Sequence[Array], answered_masks: Sequence[Array]) -> Array:
     """Return the mean over the members that have an answer; 0 where none has."""
     import numpy as np
 
-    weights = np.stack(there).astype(np.float64)[..., None]
+    weights = np.stack(answered_masks).astype(np.float64)[..., None]
     return np.asarray((np.stack(blocks) * weights).sum(axis=0) / np.maximum(weights.sum(axis=0), 1))
 
 
-def _threshold(question: Question, parts: Sequence[Scores], there: Sequence[Array]) -> Any:
+def _threshold(question: Question, parts: Sequence[Scores], answered_masks: Sequence[Array]) -> Any:
     """Return the mean of the members' thresholds: one number where all have one, else one a post."""
     import numpy as np
 
     given: list[Any] = [part.thresholds.get(question.name, 0.5) for part in parts]
-    if all(isinstance(it, float) for it in given) and all(mask.all() for mask in there):
+    if all(isinstance(it, float) for it in given) and all(mask.all() for mask in answered_masks):
         return float(np.mean(given))
-    means = _mean([np.broadcast_to(it, len(there[0]))[:, None] for it in given], there)[:, 0]
-    return np.where(np.any(there, axis=0), means, 0.5)
+    means = _mean([np.broadcast_to(it, len(answered_masks[0]))[:, None] for it in given], answered_masks)[:, 0]
+    return np.where(np.any(answered_masks, axis=0), means, 0.5)

@@ -19,8 +19,8 @@ from davy.core.scheme import KINDS, Label, Question
 from davy.core.scorer import Abilities
 from davy.files.atomic import write_json
 from davy.files.data_hash import file_hash
+from davy.models.learnt_rows import CALIBRATED, read_learnt
 from davy.models.learnt_rows import FILE as LEARNT
-from davy.models.learnt_rows import read_learnt
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -29,6 +29,8 @@ _LOADED = frozenset({".onnx", ".data", ".safetensors", ".npz", ".py"})
 CARD = "card.md"
 DATA = "data"
 """The setting that holds the hash of the posts which a model learnt from."""
+BESIDE = (CARD, LEARNT, CALIBRATED)
+"""Files that change no score, so that they may change within a version."""
 PICKLES = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"})
 
 
@@ -53,8 +55,7 @@ def write(folder: Path, manifest: Manifest) -> Manifest:
     refuse_pickles(folder)
     files = {path.relative_to(folder).as_posix(): file_hash(path) for path in paths}
     full = replace(manifest, files=files, version="")
-    # Neither the card nor the list of what was learnt changes a score, so both may change within a version.
-    scoring = {**_as_json(full), "files": {name: it for name, it in files.items() if name not in (CARD, LEARNT)}}
+    scoring = {**_as_json(full), "files": {name: it for name, it in files.items() if name not in BESIDE}}
     version = hashlib.sha256(json.dumps(scoring, sort_keys=True).encode()).hexdigest()[:12]
     full = replace(full, version=version)
     write_json(folder / MANIFEST, _as_json(full))
@@ -66,9 +67,7 @@ def read(folder: Path, *, check: bool = True) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         refuse_pickles(folder)
-        hub = (folder / "config.json").is_file()
-        advice = f"It looks like transformers' own: hf:{folder}" if hub else "`davy train` makes one."
-        raise UserError(f"{folder} has no {MANIFEST}, so it is no model folder. {advice}")
+        raise UserError(f"{folder} has no {MANIFEST}, so it is no model folder. {_advice(folder)}")
     try:
         manifest = _from_json(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -82,7 +81,11 @@ def abilities(folder: Path, manifest: Manifest) -> Abilities:
     """Return the abilities of a plain scorer that was loaded from a folder."""
     languages = tuple(manifest.languages) or None
     return Abilities(
-        folder=folder, data_hash=manifest.settings.get(DATA), learnt=read_learnt(folder), languages=languages
+        folder=folder,
+        data_hash=manifest.settings.get(DATA),
+        learnt=read_learnt(folder),
+        calibrated=read_learnt(folder, CALIBRATED),
+        languages=languages,
     )
 
 
@@ -129,6 +132,21 @@ def question_from_json(record: Mapping[str, Any]) -> Question:
         under=(under[0], tuple(under[1])) if under else None,
         open=bool(record.get("open", False)),
     )
+
+
+def _advice(folder: Path) -> str:
+    """Return what to name or do where a folder is no model folder."""
+    found = [*folder.glob(f"*/{MANIFEST}"), *folder.glob(f"seed-*/model/{MANIFEST}")]
+    models = sorted(path.parent for path in found if not path.parent.name.startswith("."))
+    if models:
+        return f"Name the one in it: {models[0]}"
+    if (folder / "config.json").is_file() and not (folder / LEARNT).is_file():
+        return f"It looks like transformers' own: hf:{folder}"
+    if any(path.suffix.lower() in _LOADED for path in folder.glob("*")):
+        return "It is not whole, since the manifest is written last: train, export or copy the model again."
+    if any(folder.glob("seed-*")) or (folder / "checkpoint").is_dir():
+        return "It is a training that has not ended: run its `davy train` again."
+    return "`davy train` makes one."
 
 
 def _as_json(manifest: Manifest) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.files.arrays import open_arrays
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
-from davy.models.learnt_rows import keep_learnt
+from davy.models.learnt_rows import keep_learnt, save_learnt
 from davy.models.model_name import ModelName
 from davy.models.ngrams import NgramHasher, NumberedWords, inverse_frequencies, weigh
 from davy.models.tfidf import sparse_matrix
@@ -93,6 +93,7 @@ class GradientBoosting:
         for i, question in enumerate(self.questions):
             self.boosters_[question.name].save_model(folder / f"booster-{i}.json")
         np.savez_compressed(folder / "rarity.npz", allow_pickle=False, rarity=self.rarity_)
+        save_learnt(self.abilities.learnt, folder)
         settings = {"trees": self.trees, "depth": self.depth, "pieces": asdict(self.pieces)}
         folders.write(folder, folders.Manifest("xgboost", self.name, self.questions, settings=settings))
 

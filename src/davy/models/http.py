@@ -76,7 +76,7 @@ class Service:
                         return NO_ANSWER
                     raise self._refused(response)
                 trouble = f"is busy (status {response.status_code})"
-                wait = max(wait, _told(response.headers.get("Retry-After")))
+                wait = max(wait, _retry_after(response.headers.get("Retry-After")))
             if attempt + 1 < self._tries:
                 self._sleep(min(wait, LONGEST_WAIT))
         raise UserError(f"{self.host} {trouble}; asked {self._tries} times. Try again later.", status=503)
@@ -95,11 +95,11 @@ class Service:
         if response.is_redirect:
             return UserError(f"{self.host} sends us elsewhere. Give its final address.", status=502)
         return UserError(
-            f"{self.host} refused the request: status {response.status_code}{_word(response)}.", status=502
+            f"{self.host} refused the request: status {response.status_code}{_error_code(response)}.", status=502
         )
 
 
-def _word(response: httpx.Response) -> str:
+def _error_code(response: httpx.Response) -> str:
     """Return the service's own code for what is wrong; its message may quote the post, so it is left out."""
     try:
         error = response.json()["error"]
@@ -109,7 +109,7 @@ def _word(response: httpx.Response) -> str:
     return f" ({word})" if re.fullmatch(r"[A-Za-z0-9_]{2,60}", word) else ""
 
 
-def _told(after: str | None) -> float:
+def _retry_after(after: str | None) -> float:
     """Return the seconds of a Retry-After header, which may be a number or a date."""
     if not after:
         return 0.0

@@ -21,6 +21,7 @@ from typing import Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer
+from davy.files.atomic import require_empty_folder
 from davy.models.calibrated import CalibratedScorer
 
 CODE = "modeling_davy.py"
@@ -35,8 +36,7 @@ def write_huggingface(scorer: Scorer, folder: Path) -> Path:
         raise UserError(
             f"{scorer.name} is no fine-tuned encoder, so transformers can't hold it. Train one: encoder=NAME"
         )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is not an empty folder. Name a new one.")
+    require_empty_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     _model(scorer).save_pretrained(folder)
     _tokenizer(scorer).save_pretrained(folder)

@@ -128,8 +128,8 @@ class JointAnswers:
         columns = {name: self.questions[name].label_names.index(label) for name, label in THREAT.items()}
         odds = {name: _odds(some[name][:, column]) for name, column in columns.items()}
         for name, other in (("type", "category"), ("category", "type")):
-            heard = self.rules.threat_weight * np.clip(odds[other], -3, 3)
-            factor = np.exp(heard + self.rules.killing_weight * np.array(killing))
+            support = self.rules.threat_weight * np.clip(odds[other], -3, 3)
+            factor = np.exp(support + self.rules.killing_weight * np.array(killing))
             some[name][:, columns[name]] *= factor
             some[name] /= some[name].sum(axis=1, keepdims=True)
 

@@ -48,6 +48,7 @@ class LabelAnswers:
             explains=known.explains,
             images=known.images,
             learnt=known.learnt,
+            calibrated=known.calibrated,
         )
 
     def score(self, posts: pl.DataFrame) -> Scores:

@@ -154,9 +154,9 @@ class ChatShape:
         by_letter = {letter: name for name, letter in self._letters[question.name].items()}
         if question.kind == "many":
             given = value if isinstance(value, list) else [value] if value else []
-            return tuple(dict.fromkeys(_named(question, str(item), by_letter) for item in given))
+            return tuple(dict.fromkeys(_label_name(question, str(item), by_letter) for item in given))
         [single] = value if isinstance(value, list) else [value]
-        return (_named(question, str(single), by_letter),)
+        return (_label_name(question, str(single), by_letter),)
 
     def _probabilities(self, question: Question, chosen: tuple[str, ...], answer: Any) -> list[float]:
         names = question.label_names
@@ -294,6 +294,6 @@ def _object_in(content: Any) -> Any:
     return json.loads(text[start : end + 1])
 
 
-def _named(question: Question, value: str, by_letter: Mapping[str, str]) -> str:
+def _label_name(question: Question, value: str, by_letter: Mapping[str, str]) -> str:
     spelt = value.strip()
     return by_letter.get(spelt) or by_letter.get(spelt.upper()) or question.label(spelt).name

@@ -1,7 +1,8 @@
-"""Which posts a model learnt from, as four bytes a post, so that memory is never reported as quality.
+"""Which posts a model learnt from or was calibrated on, four bytes a post, so that memory is not taken for quality.
 
-Texts in, `learnt.npy` in a model folder out, and back: for each text whether the model has seen it. Case and spaces
-do not count. Of a million new texts about thirty are taken for seen by a model that learnt from 125,000.
+Texts in, `learnt.npy` or `calibrated.npy` in a model folder out, and back: for each text whether the model has seen
+it. Case and spaces do not count. Of a million new texts about thirty are taken for seen by a model that learnt from
+125,000.
 """
 
 from __future__ import annotations
@@ -21,7 +22,33 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 FILE = "learnt.npy"
+CALIBRATED = "calibrated.npy"
+"""The posts that temperatures and thresholds were set on."""
 Learnt = Callable[[Sequence[str | None]], "Array"]
+
+
+class LearntTexts:
+    """Tells for each text whether a model has seen it; `keys` are read when it is first asked."""
+
+    def __init__(self, keys: Callable[[], Array]) -> None:
+        self._keys = keys
+
+    def __call__(self, texts: Sequence[str | None]) -> Array:
+        """Return for each text whether it was seen."""
+        import numpy as np
+
+        return np.isin(text_keys(texts), self._keys())
+
+    def save(self, folder: Path) -> None:
+        """Write what was learnt into a model's folder."""
+        _write(folder, FILE, self._keys())
+
+    def save_calibrated(self, folder: Path) -> None:
+        """Add these texts to those that a model's folder says it was calibrated on."""
+        import numpy as np
+
+        before = [_load(folder, CALIBRATED)] if (folder / CALIBRATED).is_file() else []
+        _write(folder, CALIBRATED, np.concatenate([*before, self._keys()]))
 
 
 def text_keys(texts: Iterable[str | None]) -> Array:
@@ -35,47 +62,61 @@ def text_keys(texts: Iterable[str | None]) -> Array:
 
 def write_learnt(folder: Path, texts: Iterable[str | None]) -> None:
     """Write what a model learnt from into its folder, before its manifest is written."""
-    import numpy as np
-
-    np.save(folder / FILE, np.unique(text_keys(texts)), allow_pickle=False)
+    _write(folder, FILE, text_keys(texts))
 
 
-def read_learnt(folder: Path) -> Learnt | None:
+def save_learnt(learnt: Learnt | None, folder: Path) -> None:
+    """Write what a scorer knows of its texts into the folder that it is saved in, before the manifest."""
+    if isinstance(learnt, LearntTexts):
+        learnt.save(folder)
+
+
+def read_learnt(folder: Path, file: str = FILE) -> LearntTexts | None:
     """Return what tells seen texts by a folder's file, which is read when it is asked; None where there is none."""
-    return (lambda texts: _is_among(_load(folder), texts)) if (folder / FILE).is_file() else None
+    return LearntTexts(lambda: _load(folder, file)) if (folder / file).is_file() else None
 
 
-def keep_learnt(texts: Iterable[str | None]) -> Learnt:
+def keep_learnt(texts: Iterable[str | None]) -> LearntTexts:
     """Return what tells these texts from others."""
     keys = text_keys(texts)
-    return lambda asked: _is_among(keys, asked)
+    return LearntTexts(lambda: keys)
 
 
 def learnt_by_any(scorers: Iterable[Scorer]) -> Learnt | None:
     """Return what tells texts that one of the scorers learnt from; None where none of them says."""
-    known = [scorer.abilities.learnt for scorer in scorers if scorer.abilities.learnt is not None]
+    return seen_by_any(scorer.abilities.learnt for scorer in scorers)
+
+
+def calibrated_by_any(scorers: Iterable[Scorer]) -> Learnt | None:
+    """Return what tells texts that one of the scorers was calibrated on; None where none of them says."""
+    return seen_by_any(scorer.abilities.calibrated for scorer in scorers)
+
+
+def seen_by_any(each: Iterable[Learnt | None]) -> Learnt | None:
+    """Return what tells texts that one of several has seen; None where none of them says."""
+    known = [one for one in each if one is not None]
     if not known:
         return None
 
     def seen(texts: Sequence[str | None]) -> Array:
         import numpy as np
 
-        return np.asarray(np.logical_or.reduce([each(texts) for each in known]))
+        return np.asarray(np.logical_or.reduce([one(texts) for one in known]))
 
     return seen
 
 
-def _load(folder: Path) -> Array:
+def _load(folder: Path, file: str) -> Array:
     import numpy as np
 
     try:
-        keys: Array = np.load(folder / FILE, allow_pickle=False)
+        keys: Array = np.load(folder / file, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UserError(f"{folder / FILE} can't be read ({error}). Get or export the model again.") from None
+        raise UserError(f"{folder / file} can't be read ({error}). Get or export the model again.") from None
     return keys
 
 
-def _is_among(keys: Array, texts: Sequence[str | None]) -> Array:
+def _write(folder: Path, file: str, keys: Array) -> None:
     import numpy as np
 
-    return np.isin(text_keys(texts), keys)
+    np.save(folder / file, np.unique(keys), allow_pickle=False)

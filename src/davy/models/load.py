@@ -94,7 +94,7 @@ def load(name: str = DEFAULT, *, read: Reader | None = None, images: Pictures | 
     name = name.strip()
     asked = ModelName.parse(name, read=read, images=images)
     if asked.kind in MAKERS:
-        scorer: Scorer = _found(MAKERS[asked.kind])(asked)
+        scorer: Scorer = _import_target(MAKERS[asked.kind])(asked)
         return scorer
     path = Path(name).expanduser()
     if name and path.is_dir():
@@ -116,7 +116,7 @@ def open_folder(folder: Path, images: Pictures | None = None) -> Scorer:
             f"{folder} needs the engine {manifest.engine!r}, which this Davy does not have "
             f"(it has {', '.join(ENGINES)}). Update Davy."
         )
-    engine = _found(ENGINES[manifest.engine])
+    engine = _import_target(ENGINES[manifest.engine])
     more = (images,) if manifest.engine in LOOKING else ()
     try:
         scorer: Scorer = engine.open(folder, manifest, *more)
@@ -128,7 +128,7 @@ def open_folder(folder: Path, images: Pictures | None = None) -> Scorer:
     return CalibratedScorer(scorer, manifest.temperatures, manifest.thresholds, folder)
 
 
-def _found(target: str) -> Any:
+def _import_target(target: str) -> Any:
     module, _, attribute = target.partition(":")
     try:
         return getattr(import_module(module), attribute)

@@ -32,8 +32,8 @@ class SparseTable:
         places = np.full(self.shape[0], -1)
         places[kept] = np.arange(len(kept))
         moved = places[self.rows]
-        there = moved >= 0
-        return SparseTable(moved[there], self.indices[there], self.values[there], (len(kept), self.shape[1]))
+        present = moved >= 0
+        return SparseTable(moved[present], self.indices[present], self.values[present], (len(kept), self.shape[1]))
 
     def times(self, weights: Array) -> Array:
         """Return the product with a matrix (columns × k)."""
@@ -93,16 +93,16 @@ def minimise(loss: Callable[[Array], tuple[float, Array]], start: Array, *, tole
         slope = float(gradient @ direction)
         size = 1.0 if steps else min(1.0, 1 / float(np.abs(gradient).sum()))
         while size > 1e-12:
-            further, there = loss(point + size * direction)
+            further, new_gradient = loss(point + size * direction)
             if further <= value + 1e-4 * size * slope:
                 break
             size /= 2
         else:
             break  # rounding leaves nothing to gain
-        step, change = size * direction, there - gradient
+        step, change = size * direction, new_gradient - gradient
         if (curvature := float(step @ change)) > 1e-12:
             steps.append((step, change, 1 / curvature))
-        point, value, gradient = point + step, further, there
+        point, value, gradient = point + step, further, new_gradient
     return point
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     """Takes a file and the scheme's name where one was given; returns the questions and posts to learn from."""
 
 DEFAULT_SCHEME = "hate"
+SCHEMED = ("majority", "uniform", "keywords")
+"""The kinds that answer the questions of any shipped scheme, which `@SCHEME` behind the name says."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from davy.models.cached_tokenizer import CachedTokenizer
 from davy.models.cascade_screen import Screen
 from davy.models.early_exit import EarlyExit
 from davy.models.joint_answers import JointAnswers
-from davy.models.learnt_rows import read_learnt
+from davy.models.learnt_rows import CALIBRATED, read_learnt
 from davy.models.long_texts import MOST_CHARACTERS, cut_windows, join_windows
 from davy.models.text_steps import STEPS, prepare_text
 from davy.models.token_batches import CHARACTERS_PER_TOKEN, TokenRows, cores, cut, map_threads
@@ -104,6 +104,7 @@ class OnnxScorer:
             abstains=bool(self._doubt),
             data_hash=self.manifest.settings.get(folders.DATA),
             learnt=read_learnt(self.folder),
+            calibrated=read_learnt(self.folder, CALIBRATED),
             languages=tuple(self.manifest.languages) or None,
             one_by_one=self.one_by_one,
         )

@@ -101,7 +101,14 @@ class SecondOpinion:
         """The first one's: it reads every post."""
         first = self.first.abilities
         cascade = None if first.cascade is None else self._cascade
-        return Abilities(first.batch_size, first.cascaded, cascade, images=first.images, learnt=first.learnt)
+        return Abilities(
+            first.batch_size,
+            first.cascaded,
+            cascade,
+            images=first.images,
+            learnt=first.learnt,
+            calibrated=first.calibrated,
+        )
 
     def _cascade(self) -> SecondOpinion:
         return replace(self, first=as_cascade(self.first))

@@ -20,7 +20,7 @@ from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.files.arrays import open_arrays
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
-from davy.models.learnt_rows import keep_learnt
+from davy.models.learnt_rows import keep_learnt, save_learnt
 from davy.models.model_name import ModelName
 from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
 
@@ -99,6 +99,7 @@ class Tfidf:
             arrays[f"weights.{question.name}"] = self.weights_[question.name].astype(np.float16)
             arrays[f"offsets.{question.name}"] = self.offsets_[question.name].astype(np.float32)
         np.savez_compressed(folder / ARRAYS, allow_pickle=False, **arrays)
+        save_learnt(self.abilities.learnt, folder)
         settings = {"pieces": asdict(self.pieces), "strength": self.strength, "version": self.version}
         folders.write(folder, folders.Manifest("tfidf", self.name, self.questions, settings=settings))
 

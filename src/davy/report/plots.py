@@ -20,7 +20,10 @@ ROW = 28
 def bars(
     metrics: Sequence[Metric], *, title: str = "", x: str = "", scale: tuple[float, float] | None = (0, 1)
 ) -> Plot:
-    """Return horizontal bars with intervals, one for each metric, in the order given; a missing value says why."""
+    """Return horizontal bars with intervals, one for each metric, in the order given; a missing value says why.
+
+    On a scale that does not begin at 0 there are dots with intervals alone: the length of a bar would say nothing.
+    """
     import altair as alt
 
     if not metrics:
@@ -28,15 +31,16 @@ def bars(
     rows = [{"name": m.name, "value": m.value, "low": m.low, "high": m.high, "label": _label(m)} for m in metrics]
     domain = alt.Undefined if scale is None else list(scale)
     base = _chart(rows).encode(y=alt.Y("name:N", sort=None, title=None))
-    bar = base.mark_bar(height=14, color="$fill").encode(
-        x=alt.X("value:Q", title=x or None, scale=alt.Scale(domain=domain), axis=alt.Axis(grid=True))
+    along = alt.X("value:Q", title=x or None, scale=alt.Scale(domain=domain), axis=alt.Axis(grid=True))
+    bar = [base.mark_bar(height=14, color="$fill").encode(x=along)] if scale is None or scale[0] == 0 else []
+    rule = base.mark_rule(strokeWidth=2, color="$ink").encode(
+        x=alt.X("low:Q", scale=alt.Scale(domain=domain)), x2="high:Q"
     )
-    rule = base.mark_rule(strokeWidth=2, color="$ink").encode(x="low:Q", x2="high:Q")
-    dot = base.mark_point(filled=True, size=60, color="$amber", opacity=1).encode(x="value:Q")
+    dot = base.mark_point(filled=True, size=60, color="$amber", opacity=1).encode(x=along)
     words = base.mark_text(align="left", baseline="middle", color="$quiet").encode(
         text="label:N", x=alt.value(WIDTH + 12)
     )
-    return _plot(alt.layer(bar, rule, dot, words).properties(width=WIDTH, height=ROW * len(rows)), title)
+    return _plot(alt.layer(*bar, rule, dot, words).properties(width=WIDTH, height=ROW * len(rows)), title)
 
 
 def heat(
@@ -66,12 +70,12 @@ def heat(
 
 def confusion(counts: Mapping[tuple[str, str], int], labels: Sequence[str], *, title: str = "") -> Plot:
     """Return a confusion matrix of (gold, predicted) counts: numbers are counts, shade is the gold label's share."""
-    totals = {gold: sum(counts.get((gold, said), 0) for said in labels) for gold in labels}
+    totals = {gold: sum(counts.get((gold, predicted), 0) for predicted in labels) for gold in labels}
     cells = [(g, p, counts.get((g, p), 0) / totals[g] if totals[g] else None) for g in labels for p in labels]
     plot = heat(cells, title=title, x="predicted", y="gold", domain=(0, 1))
     spec = dict(plot.spec)
-    for row, (gold, said, _) in zip(_values(spec), cells, strict=True):
-        row["label"] = f"{counts.get((gold, said), 0):,}"
+    for row, (gold, predicted, _) in zip(_values(spec), cells, strict=True):
+        row["label"] = f"{counts.get((gold, predicted), 0):,}"
     return Plot(spec, plot.title)
 
 

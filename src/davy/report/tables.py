@@ -25,6 +25,13 @@ MISSING = "–"
 STACKED = 3
 """From so many columns of metrics on, a page shows interval and n under the value: three models fit a screen. Tables
 with metrics, or with more columns than this, become a list of records on a phone."""
+SHORT = 8
+"""A column of names of at most so many characters is a narrow one."""
+
+
+def true_minus(number: str) -> str:
+    """Return a written number with a minus sign in the place of a hyphen."""
+    return number.replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +69,16 @@ class Column:
         return self.number(cell)
 
     def number(self, value: float) -> str:
-        """Return a number in the column's format."""
+        """Return a number in the column's format, with a true minus; what rounds to zero has none."""
         if value != value:  # NaN
             return MISSING
         if self.kind == "count":
-            return f"{value:,.0f}"
-        if self.kind == "share":
-            return f"{100 * value:.{1 if self.digits is None else self.digits}f} %"
-        return f"{value:.{3 if self.digits is None else self.digits}f}"
+            text = f"{value:z,.0f}"
+        elif self.kind == "share":
+            text = f"{100 * value:z.{1 if self.digits is None else self.digits}f} %"
+        else:
+            text = f"{value:z.{3 if self.digits is None else self.digits}f}"
+        return true_minus(text)
 
     def _metric(self, metric: Metric) -> str:
         if metric.value is None:
@@ -124,7 +133,9 @@ class Table:
         """Return an HTML table that scrolls on its own on a narrow screen; all texts escaped and veiled."""
         from davy.report.markup import hidden_text, interval_picture
 
-        def cell(column: Column, value: Any, best: bool) -> str:
+        columns = list(zip(self.columns, self._classes(), strict=True))
+
+        def cell(column: Column, css: str, value: Any, best: bool) -> str:
             after = ""
             inner = (
                 hidden_text(str(value)) if column.kind == "text" and value is not None else escape(column.shown(value))
@@ -134,11 +145,11 @@ class Table:
                 after = interval_picture(value, column.scale, column.number)
             inner = f"<strong>{inner}</strong>" if best else inner
             indent = " indent" if isinstance(value, str) and value.startswith("  ") else ""
-            return f'<td class="{_css(column)}{indent}" data-head="{escape(column.name)}">{inner}{after}</td>'
+            return f'<td class="{css}{indent}" data-head="{escape(column.name)}">{inner}{after}</td>'
 
-        head = "".join(f'<th scope="col" class="{_css(c)}">{escape(c.name)}</th>' for c in self.columns)
+        head = "".join(f'<th scope="col" class="{css}">{escape(c.name)}</th>' for c, css in columns)
         body = "".join(
-            "<tr>" + "".join(cell(c, v, b) for c, v, b in zip(self.columns, row, bold, strict=True)) + "</tr>\n"
+            "<tr>" + "".join(cell(*c, v, b) for c, v, b in zip(columns, row, bold, strict=True)) + "</tr>\n"
             for row, bold in zip(self.rows, self._bold(), strict=True)
         )
         empty = (
@@ -154,6 +165,15 @@ class Table:
             f"<table>{caption}"
             f"<thead><tr>{head}</tr></thead>\n<tbody>{body}{empty}</tbody></table></div>{note}\n"
         )
+
+    def _classes(self) -> list[str]:
+        """Return the CSS class of each column; one of short names, such as ranks, takes no more room than they need."""
+        classes = []
+        for place, column in enumerate(self.columns):
+            kind = "number" if column.right else "post" if column.kind == "text" else "name"
+            short = kind == "name" and all(len(column.shown(row[place])) <= SHORT for row in self.rows)
+            classes.append(f"{kind} short" if short else kind)
+        return classes
 
     def csv(self) -> str:
         """Return the data, unrounded and unmasked; a metric becomes four columns (value, low, high, n)."""
@@ -251,14 +271,10 @@ def _raw(value: Any, wide: bool) -> list[Any]:
     return [value, None, None, None]
 
 
-def _css(column: Column) -> str:
-    return "number" if column.right else "post" if column.kind == "text" else "name"
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
 def _latex(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "−": "$-$"}
     return _one_line("".join(special.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in text))

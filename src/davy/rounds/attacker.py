@@ -137,9 +137,9 @@ def attack(
     wrong = 0
     proposals: list[Proposal] = []
     tally = {name: [0, 0, 0] for name in names}
-    for start, (probability, said) in zip(seeds, before, strict=True):
-        hateful = said if start.label is None else start.label
-        if hateful != said:
+    for start, (probability, predicted) in zip(seeds, before, strict=True):
+        hateful = predicted if start.label is None else start.label
+        if hateful != predicted:
             wrong += 1
             continue
         tried = list(_variants(start, hateful, names, tries, seed))

@@ -16,7 +16,7 @@ from davy.core.answers import GOLD, split_cell
 from davy.core.round import SETS
 from davy.core.scheme import Question
 from davy.report import Column, Table
-from davy.rounds.quality import kept
+from davy.rounds.quality import without_dropped
 from davy.text import emoji
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def compose_rounds(entries: pl.DataFrame, questions: Sequence[Question]) -> tupl
     """Return the composition of each round's kept entries; splits are counted where there is a column `split`."""
     import polars as pl
 
-    entries = kept(entries)
+    entries = without_dropped(entries)
     return tuple(
         _compose(number, entries.filter(pl.col("round") == number), questions)
         for number in sorted(entries["round"].unique().to_list())
@@ -104,7 +104,7 @@ def frequent(entries: pl.DataFrame, what: str, *, most: int = 10) -> dict[int, l
 
     cells, split = _CELLS[what]
     found: dict[int, list[tuple[str, int]]] = {}
-    entries = kept(entries)
+    entries = without_dropped(entries)
     for number in sorted(entries["round"].unique().to_list()):
         part = entries.filter(pl.col("round") == number)
         if cells not in part.columns:

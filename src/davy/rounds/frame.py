@@ -86,7 +86,7 @@ def _scheme_of(db: Connection, round_: Round) -> Scheme:
 
 def _own(row: EntryText, round_: Round, names: Mapping[str, str], target: str | None) -> dict[str, Any]:
     entry = row.entry
-    said = next((it for it in entry.predictions if target in (None, it.target)), None)
+    prediction = next((it for it in entry.predictions if target in (None, it.target)), None)
     return {
         "id": entry.id,
         "text": row.text,
@@ -99,9 +99,9 @@ def _own(row: EntryText, round_: Round, names: Mapping[str, str], target: str | 
         "strategy": entry.strategy,
         "seconds": entry.seconds,
         "created_at": entry.created_at,
-        "model": said.target if said else None,
-        "model.label": said.label if said else None,
-        "model.probability": said.probability if said else None,
+        "model": prediction.target if prediction else None,
+        "model.label": prediction.label if prediction else None,
+        "model.probability": prediction.probability if prediction else None,
     }
 
 

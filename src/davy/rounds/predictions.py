@@ -27,10 +27,10 @@ def target_prediction(
     theirs = scores.question(question.name)
     yes = scores.positive(question.name)
     if yes is not None and question.positive is not None and question.no is not None:
-        said = question.positive if theirs.positive in chosen else question.no
-        return TargetPrediction(target, said, round(float(yes[row]), 6))
-    said = chosen[0] if chosen else ""
-    wanted = label or said
+        predicted = question.positive if theirs.positive in chosen else question.no
+        return TargetPrediction(target, predicted, round(float(yes[row]), 6))
+    predicted = chosen[0] if chosen else ""
+    wanted = label or predicted
     column = theirs.label_names.index(wanted) if wanted in theirs.label_names else None
     share = 0.0 if column is None else float(scores.probabilities[question.name][row, column])
-    return TargetPrediction(target, said, round(share, 6))
+    return TargetPrediction(target, predicted, round(share, 6))

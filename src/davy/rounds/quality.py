@@ -82,7 +82,7 @@ def people_labels(cell: str | None) -> list[str]:
     return cell.split(SEPARATOR) if cell else []
 
 
-def kept(entries: pl.DataFrame) -> pl.DataFrame:
+def without_dropped(entries: pl.DataFrame) -> pl.DataFrame:
     """Return the entries that are not dropped, neither for themselves nor with their contrast."""
     import polars as pl
 
@@ -109,4 +109,12 @@ def quality_table(rows: Sequence[QualityRow], *, title: str = "Quality of the la
         "R(S) is Randolph's κ over the labels of the author and the validators. An original whose contrast is dropped "
         "leaves the data with it, and is not counted as dropped here."
     )
+    few = [
+        f"{row.round} ({row.agreement.n:,} of {row.entries:,})" for row in rows if 0 < 2 * row.agreement.n < row.entries
+    ]
+    if few:
+        note += (
+            f" Few entries have a second label in round {', '.join(few)}: where it was asked for in doubt alone, R(S) "
+            "is of the doubtful entries and says nothing about the others."
+        )
     return Table.of(columns, cells, title=title, note=note)

@@ -69,9 +69,9 @@ def check_text(text: str, rules: EntryRules, *, lang: str | None = None) -> str 
     return _language(text, rules, lang)
 
 
-def _language(text: str, rules: EntryRules, said: str | None) -> str | None:
-    if said and (not rules.languages or said in rules.languages):
-        return said
+def _language(text: str, rules: EntryRules, declared: str | None) -> str | None:
+    if declared and (not rules.languages or declared in rules.languages):
+        return declared
     words = emoji.replace(text, " ")
     letters = sum(char.isalpha() for char in words)
     found, share = language.detect(words) if letters >= FEWEST_LETTERS else language.UNKNOWN

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 SEED_KINDS: tuple[str, ...] = ("seed", "news")
 
 
-def wrong_rows(frame: pl.DataFrame, said: Sequence[Sequence[TargetPrediction]], question: Question) -> list[int]:
+def wrong_rows(frame: pl.DataFrame, predictions: Sequence[Sequence[TargetPrediction]], question: Question) -> list[int]:
     """Return the rows that the first target gets wrong."""
     column = f"{question.name}{GOLD}"
     cells = frame[column].to_list() if column in frame.columns else [None] * len(frame)
     harmless = question.no or question.label_names[0]
     right = [(parse_cell(cell, question) or (harmless,))[0] for cell in cells]
-    return [row for row, (label, answers) in enumerate(zip(right, said, strict=True)) if answers[0].label != label]
+    return [
+        row for row, (label, answers) in enumerate(zip(right, predictions, strict=True)) if answers[0].label != label
+    ]
 
 
 def add_seeds(
@@ -35,7 +37,7 @@ def add_seeds(
     round_: Round,
     support: str,
     frame: pl.DataFrame,
-    said: Sequence[Sequence[TargetPrediction]],
+    predictions: Sequence[Sequence[TargetPrediction]],
     *,
     by: str,
 ) -> int:
@@ -44,4 +46,4 @@ def add_seeds(
         return 0
     posts.ensure(db, frame, project=round_.project, by=by)
     ids = [str(post) for post in frame["id"]]
-    return round_seeds.add(db, round_, support, list(zip(ids, said, strict=True)), by=by)
+    return round_seeds.add(db, round_, support, list(zip(ids, predictions, strict=True)), by=by)

@@ -86,12 +86,17 @@ def parse(raw: bytes, file: str, folder: Path | None = None) -> SamplingPlan:
     for name, node in _map(root, "pools", problems).items():
         inner = node if isinstance(node, YamlMap) else YamlMap()
         pools[str(name)] = yaml_objects.build(Pool, inner, f"pool {str(name)!r}", problems, root.line_of("pools"))
+    if pools and root.get("by") is None:
+        problems.add(
+            root.line_of("pools"),
+            "'pools' are for sources, and no line `by:` says which column tells them apart. Add it or drop them.",
+        )
     judges = {str(name): str(model) for name, model in _map(root, "judges", problems).items()}
     problems.raise_first()
     by = root.get("by")
     return SamplingPlan(
         str(root.get("name") or file),
-        _named(samplers, file),
+        _name_samplers(samplers, file),
         str(by) if isinstance(by, YamlText) else None,
         judges,
         pools,
@@ -107,7 +112,7 @@ def _map(root: YamlMap, key: str, problems: Problems) -> YamlMap:
     return node if isinstance(node, YamlMap) else YamlMap()
 
 
-def _named(samplers: list[Sampler], file: str) -> tuple[Sampler, ...]:
+def _name_samplers(samplers: list[Sampler], file: str) -> tuple[Sampler, ...]:
     """Return the samplers, each with a name: its own, or its kind; two of one name are refused."""
     from dataclasses import replace
 

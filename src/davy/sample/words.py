@@ -46,7 +46,7 @@ def contains_words(texts: pl.Series, terms: ColumnMatcher) -> pl.Series:
     import polars as pl
 
     if len(texts) <= _PART:
-        return terms.found(texts)
+        return terms.contains_any(texts)
     parts = [texts[start : start + _PART] for start in range(0, len(texts), _PART)]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return pl.concat(list(pool.map(terms.found, parts)))
+        return pl.concat(list(pool.map(terms.contains_any, parts)))

@@ -65,7 +65,7 @@ def score_frames(
         try:
             scored = _scored(window, scorer, settings, memory, progress or (lambda _: None))
         except NotANumber as error:
-            where = _where(window, error.row, before)
+            where = _row_name(window, error.row, before)
             raise UserError(
                 f"{scorer.name} gave no number for {error.question!r} at {where}. Leave it out, or use another model."
             ) from None
@@ -140,17 +140,17 @@ def _scored(
     import polars as pl
 
     texts = window[settings.text].cast(pl.String).alias("text")
-    there = texts.is_not_null()
+    scorable = texts.is_not_null()
     if scorer.abilities.images and "image" in window.columns:  # the text on a picture can be read
-        there |= window["image"].is_not_null()
-    rows = np.flatnonzero(there.to_numpy())
+        scorable |= window["image"].is_not_null()
+    rows = np.flatnonzero(scorable.to_numpy())
     seen = [texts.fill_null(""), *(window[name] for name in ("lang", "image") if name in window.columns)]
     posts = pl.DataFrame(seen)[rows]
-    told = 0
+    reported = 0
 
     def tell(more: int) -> None:
-        nonlocal told
-        told += more
+        nonlocal reported
+        reported += more
         progress(more)
 
     names = added_columns(scorer, settings.prefix)
@@ -164,7 +164,7 @@ def _scored(
         columns = {settings.prefix + name: values for name, values in scores.columns().items()}
         if len(rows) < len(window):
             columns = {name: _spread(values, rows, len(window)) for name, values in columns.items()}
-    progress(len(window) - told)
+    progress(len(window) - reported)
     kept = window.drop(name for name in names if name in window.columns)
     return kept.with_columns([pl.Series(name, columns[name], dtype=_type_of(name, names)) for name in names])
 
@@ -184,7 +184,7 @@ def _distinct_scored(posts: pl.DataFrame, scorer: Scorer, batch: int, memory: Sc
         rows = first[new]
         lengths = posts["text"].str.len_bytes().to_numpy()[rows]
         by_length = np.argsort(lengths, kind="stable")[::-1]  # longest first: what may not fit shows itself at once
-        fresh = [_asked(posts, rows[by_length[i : i + batch]], scorer, tell) for i in range(0, len(new), batch)]
+        fresh = [_score_rows(posts, rows[by_length[i : i + batch]], scorer, tell) for i in range(0, len(new), batch)]
         scores = Scores.concat(fresh)
         asked = np.array(new)[by_length]
         all_keys = list(places)
@@ -196,7 +196,7 @@ def _distinct_scored(posts: pl.DataFrame, scorer: Scorer, batch: int, memory: Sc
     return Scores.concat(parts).take(back[which])
 
 
-def _asked(posts: pl.DataFrame, rows: Any, scorer: Scorer, tell: Progress) -> Scores:
+def _score_rows(posts: pl.DataFrame, rows: Any, scorer: Scorer, tell: Progress) -> Scores:
     try:
         scores = scorer.score(posts[rows])
     except NotANumber as error:
@@ -228,6 +228,6 @@ def _full(held: list[pl.DataFrame], rows: int) -> bool:
     return sum(map(len, held)) > rows or sum(frame.estimated_size() for frame in held) > WINDOW_BYTES
 
 
-def _where(window: pl.DataFrame, row: int, before: int) -> str:
+def _row_name(window: pl.DataFrame, row: int, before: int) -> str:
     where = f"row {before + row + 1}"
     return f"{where} (id {window['id'][row]!r})" if "id" in window.columns else where

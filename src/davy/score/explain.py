@@ -125,7 +125,7 @@ def deciding_question(scores: Scores, row: int = 0) -> Question:
     """Return the root question that decided a post's verdict: the surest yes, or else the nearest to one."""
     names = {question.name for question in scores.questions}
     roots = [q for q in scores.questions if not q.under or q.under[0] not in names]
-    answered = [q for q in roots if (there := scores.has_answer(q)) is None or there[row]]
+    answered = [q for q in roots if (mask := scores.has_answer(q)) is None or mask[row]]
     asked = [q for q in answered if q.positive is not None] or answered or roots
 
     def sureness(question: Question) -> float:

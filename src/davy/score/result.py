@@ -1,12 +1,15 @@
-"""One post's scores as a plain record: what `--json` prints and HTTP returns.
+"""One post's scores as a plain record: what `--json` prints, the library and HTTP return.
 
-Scores in, JSON-ready records out.
+Scores in, JSON-ready records out. Questions that a post's answers don't lead to are left out: a label of a child
+question says what a post would be if the parent's answer were yes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from davy.core.scheme import applicable_questions
 from davy.core.scorer import Scorer, Scores
 
 if TYPE_CHECKING:
@@ -25,22 +28,23 @@ def repair_text(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def records(scores: Scores) -> list[dict[str, Any]]:
-    """Return for each post its verdict and, for each question, label, probabilities and threshold.
+def records(scores: Scores, questions: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return for each post its verdict, also as a path, and for each question label, probabilities and threshold.
 
-    `unsure` and `unsupported_language` are there where the detector says so.
+    The questions are those that the post's answers lead to; of these, the ones named. `unsure` and
+    `unsupported_language` are there where the detector says so.
     """
     found: list[dict[str, Any]] = [{"verdict": verdict, "questions": {}} for verdict in scores.verdicts()]
     for question in scores.questions:
-        there = scores.has_answer(question)
-        if there is not None and not there.any():
+        answered = scores.has_answer(question)
+        if answered is not None and not answered.any():
             continue
         chosen = scores.chosen(question.name)
         cut = scores.thresholds.get(question.name, 0.5)
         thresholds = [cut] * len(scores) if isinstance(cut, float | int) else cut.tolist()
         yes = scores.positive(question.name)
         for i, row in enumerate(scores.probabilities[question.name].astype("float64").round(6).tolist()):
-            if there is not None and not there[i]:
+            if answered is not None and not answered[i]:
                 continue
             answer: dict[str, Any] = {"label": "|".join(chosen[i])}
             if yes is not None:
@@ -57,7 +61,23 @@ def records(scores: Scores) -> list[dict[str, Any]]:
     if scores.read is not None:
         for record, read in zip(found, scores.read.tolist(), strict=True):
             record["cleared"] = not read
+    for record in found:
+        record["path"] = _path(record["verdict"])
+        record["questions"] = _reached(scores, record["questions"], questions)
     return found
+
+
+def _reached(scores: Scores, answers: dict[str, Any], wanted: Sequence[str] | None) -> dict[str, Any]:
+    labels = {name: tuple(it["label"].split("|")) for name, it in answers.items()}
+    reached = set(applicable_questions([it for it in scores.questions if it.name in labels], labels))
+    return {name: it for name, it in answers.items() if name in reached and (wanted is None or name in wanted)}
+
+
+def _path(verdict: str | None) -> list[list[str]]:
+    """Return a verdict as steps: each root question's answers from the top down."""
+    if not verdict or verdict == "none":
+        return []
+    return [path.split(" > ") for path in verdict.split("; ")]
 
 
 def model_of(scorer: Scorer) -> dict[str, str]:

@@ -141,10 +141,10 @@ def _alike(posts: pl.DataFrame, threshold: float) -> Links:
     import polars as pl
 
     texts = posts["text"].cast(pl.String)
-    there = np.flatnonzero(texts.str.contains(r"\S").fill_null(False).to_numpy())
-    sketches = duplicates.sketch(texts.gather(there), threshold)
+    rows = np.flatnonzero(texts.str.contains(r"\S").fill_null(False).to_numpy())
+    sketches = duplicates.sketch(texts.gather(rows), threshold)
     pairs = duplicates.near_pairs(sketches.bands, sketches.bits, threshold)
-    return Links(TEXT_ALIKE, there[pairs.first], there[pairs.second], pairs.similarity)
+    return Links(TEXT_ALIKE, rows[pairs.first], rows[pairs.second], pairs.similarity)
 
 
 def _pictures_alike(facts: PictureFacts, most: int) -> Links:

@@ -41,7 +41,7 @@ class Leak:
 
 def find_leaks(parts: pl.Series, found: Sequence[Links]) -> list[Leak]:
     """Return for each reason the pairs that straddle; a post without a part, or set aside, is in none."""
-    names = _named(parts)
+    names = _part_names(parts)
     report = []
     for link in found:
         across = _across(names, link)
@@ -56,7 +56,7 @@ def leaking_posts(posts: pl.DataFrame, parts: pl.Series, found: Sequence[Links])
     """Return the pairs that straddle, by their ids: why, which post in which part, how alike. No texts."""
     import polars as pl
 
-    names = _named(parts)
+    names = _part_names(parts)
     frames = []
     for link in found:
         across = _across(names, link)
@@ -75,11 +75,11 @@ def leaking_posts(posts: pl.DataFrame, parts: pl.Series, found: Sequence[Links])
     return pl.concat(frames) if frames else pl.DataFrame()
 
 
-def _named(parts: pl.Series) -> Any:
+def _part_names(parts: pl.Series) -> Any:
     import polars as pl
 
-    told = parts.cast(pl.String).to_list()
-    return np.array([None if name in (ASIDE, "") else name for name in told], dtype=object)
+    names = parts.cast(pl.String).to_list()
+    return np.array([None if name in (ASIDE, "") else name for name in names], dtype=object)
 
 
 def _across(names: Any, link: Links) -> Any:

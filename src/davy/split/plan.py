@@ -97,11 +97,6 @@ def whole_number(wanted: Mapping[str, float], n: int) -> dict[str, int]:
     return sizes
 
 
-def names() -> list[str]:
-    """Return the names of the plans that ship with Davy."""
-    return yaml_objects.shipped_names(PACKAGE)
-
-
 def load(asked: str) -> SplitPlan:
     """Return the plan that `70/10/20`, `train=8000,dev=500,test=1000`, a name or a YAML file stands for."""
     if re.fullmatch(r"[\d.]+(?:/[\d.]+)+", asked):

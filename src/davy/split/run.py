@@ -115,7 +115,7 @@ def _split(posts: pl.DataFrame, plan: SplitPlan, facts: PictureFacts | None) -> 
     parts, short = _composed(posts, plan, tied, sizes) if plan.composition else ([None] * len(posts), [])
     free = [row for row, part in enumerate(parts) if part is None]
     if free:
-        left = _left(plan, sizes, len(free))
+        left = _remaining_sizes(plan, sizes, len(free))
         chosen = assign(strata[free], np.unique(tied[free], return_inverse=True)[1], left, plan.seed)
         for row, part in zip(free, chosen, strict=True):
             parts[row] = part
@@ -178,7 +178,7 @@ def _composed(
     return compose(kinds, tied, sizes, rule, plan.seed)
 
 
-def _left(plan: SplitPlan, sizes: dict[str, int], free: int) -> dict[str, int]:
+def _remaining_sizes(plan: SplitPlan, sizes: dict[str, int], free: int) -> dict[str, int]:
     """Return the sizes of the parts that no composition filled, for the posts that are free."""
     if plan.composition is None:
         return sizes

@@ -277,9 +277,11 @@ def request_second_look(
     if before_guideline is not None:
         chosen = chosen.where(annotations.c.guideline_version < before_guideline)
     if question is not None:
-        said = select(answers.c.annotation).where(answers.c.question == question)
+        with_answer = select(answers.c.annotation).where(answers.c.question == question)
         chosen = chosen.where(
-            annotations.c.id.in_(said if labels is None else said.where(answers.c.label.in_(list(labels))))
+            annotations.c.id.in_(
+                with_answer if labels is None else with_answer.where(answers.c.label.in_(list(labels)))
+            )
         )
     here = select(members.c.user_id).where(members.c.project == project_id, members.c.left_at.is_(None))
     query = update(assignments).where(

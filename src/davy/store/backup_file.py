@@ -136,8 +136,8 @@ class BackupFile:
         except KeyError:
             raise self._wrong("it has no manifest") from None
         except (ValueError, *_UNPACKING) as error:
-            said = str(error) if type(error) is ValueError else "its manifest can't be read"
-            raise self._wrong(said) from None
+            problem = str(error) if type(error) is ValueError else "its manifest can't be read"
+            raise self._wrong(problem) from None
         return dict(manifest)
 
     def _check_members(self) -> None:

@@ -37,7 +37,6 @@ from davy.store.columns import new_id, now
 from davy.store.statements import PreparedStatement
 from davy.store.tables import annotations, cases, posts
 
-CASE_KINDS: tuple[str, ...] = ("disagreement", "flag", "audit")
 LEASE = timedelta(minutes=30)
 
 

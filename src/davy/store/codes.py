@@ -128,10 +128,8 @@ def merge(db: Connection, project_id: str, code_id: str, into: str, *, by: str) 
     source, target = _live(live, code_id), _live(live, into)
     if source.id == target.id:
         raise UserError(f"Code {source.name!r} can't be merged into itself.", status=409)
-    there = coded.alias("there")
-    twins = select(there.c.post).where(
-        there.c.code == target.id, there.c.post == coded.c.post, there.c.by == coded.c.by
-    )
+    twin = coded.alias("there")
+    twins = select(twin.c.post).where(twin.c.code == target.id, twin.c.post == coded.c.post, twin.c.by == coded.c.by)
     db.execute(delete(coded).where(coded.c.code == source.id, twins.exists()))
     db.execute(update(coded).where(coded.c.code == source.id).values(code=target.id))
     # A parent that goes into its own child leaves the child in the parent's place.

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.engine import Row
 
 from davy.core.errors import UserError, nearest
 from davy.store import events
 from davy.store.columns import now
-from davy.store.decision_tables import communities, decisions, score_counts
+from davy.store.decision_tables import communities
 
 LONGEST_NAME = 80
 
@@ -76,15 +76,6 @@ def change(db: Connection, name: str, *, by: str, **changes: Any) -> Community:
     return made
 
 
-def remove(db: Connection, name: str, *, by: str) -> None:
-    """Delete a community with its decisions and counts."""
-    get(db, name)
-    db.execute(delete(decisions).where(decisions.c.community == name))
-    db.execute(delete(score_counts).where(score_counts.c.community == name))
-    db.execute(delete(communities).where(communities.c.name == name))
-    events.record(db, by=by, what="community removed", about=f"community {name}")
-
-
 def get(db: Connection, name: str) -> Community:
     """Return a community by its name."""
     community = find(db, name)
@@ -115,6 +106,11 @@ def _check(community: Community) -> None:
     low, high = community.low, community.high
     if (low is None) != (high is None) or (low is not None and high is not None and not 0 <= low < high <= 1):
         raise UserError("What is uncertain goes from a lower to a higher probability, both between 0 and 1.")
+    if low is not None and high is not None and not low <= community.threshold <= high:
+        raise UserError(
+            f"The threshold of {community.question} is {community.threshold:g}, outside what is uncertain, {low:g} to "
+            f"{high:g}: surer posts would be reviewed less. Set both so that the threshold lies between."
+        )
 
 
 def _secret(community: Community, before: Community | None) -> str | None:

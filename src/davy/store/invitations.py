@@ -108,8 +108,10 @@ def get_usable(db: Connection, token: str) -> Invitation:
         raise UserError("This invitation is not known. Ask for a new link.", status=404)
     invitation = _invitation(row)
     if invitation.state != "open":
-        said = {"used": "was used already", "revoked": "was taken back", "expired": "has expired"}[invitation.state]
-        raise UserError(f"This invitation {said}. Ask for a new link.", status=410)
+        state_words = {"used": "was used already", "revoked": "was taken back", "expired": "has expired"}[
+            invitation.state
+        ]
+        raise UserError(f"This invitation {state_words}. Ask for a new link.", status=410)
     return invitation
 
 

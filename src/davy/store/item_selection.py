@@ -117,7 +117,7 @@ _FRESH_OF_BATCHES = _FRESH.where(_NOT_CLOSED)
 def get_held(db: Connection, assignment_id: str, *, lock: bool) -> HeldAssignment | None:
     """Return the assignment with this id, or None; `lock` holds it and its item until the transaction ends."""
     row = (_LOCKED if lock else _SEEN).one(db, {"id": assignment_id})
-    return None if row is None else _held(row)
+    return None if row is None else _held_assignment(row)
 
 
 def lock_for_answer(db: Connection, assignment_id: str) -> HeldAssignment | None:
@@ -129,7 +129,7 @@ def lock_for_answer(db: Connection, assignment_id: str) -> HeldAssignment | None
     row = _MINE_LOCKED.one(db, {"id": assignment_id})
     if row is not None and row[_STATE] != "held":
         row = _LOCKED.one(db, {"id": assignment_id})
-    return None if row is None else _held(row)
+    return None if row is None else _held_assignment(row)
 
 
 def find_phases(db: Connection, project_id: str, annotator: str) -> tuple[list[Phase], bool]:
@@ -154,7 +154,7 @@ def find_in_phase(db: Connection, phase_id: str, annotator: str) -> HeldAssignme
     """Return what a person holds in one phase, or None."""
     mine = (assignments.c.annotator == annotator, assignments.c.phase == phase_id)
     row = db.execute(_ALL.where(*mine, text("assignments.state = 'held'")).limit(1)).one_or_none()
-    return None if row is None else _held(row)
+    return None if row is None else _held_assignment(row)
 
 
 def find_left_over(db: Connection, phase_id: str, annotator: str, closed: Sequence[str]) -> HeldAssignment | None:
@@ -165,7 +165,7 @@ def find_left_over(db: Connection, phase_id: str, annotator: str, closed: Sequen
         row = db.execute(_LEFT_OVER_OF_BATCHES, {**values, "closed": list(closed)}).one_or_none()
     else:
         row = _ALL_LEFT_OVER.one(db, values)
-    return None if row is None else _held(row)
+    return None if row is None else _held_assignment(row)
 
 
 def find_fresh(db: Connection, tally: Tally, closed: Sequence[str], *, after: int) -> tuple[Item, Post] | None:
@@ -182,7 +182,7 @@ def find_fresh(db: Connection, tally: Tally, closed: Sequence[str], *, after: in
     return None if row is None else (item_from(row[: len(ITEM)]), post_from(row[len(ITEM) :]))
 
 
-def _held(row: Sequence[Any]) -> HeldAssignment:
+def _held_assignment(row: Sequence[Any]) -> HeldAssignment:
     cut, parts = 0, []
     for part in _PARTS:
         parts.append(row[cut : cut + len(part)])

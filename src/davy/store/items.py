@@ -113,8 +113,8 @@ def ids_in(db: Connection, phase: Phase, ids: Sequence[str]) -> set[str]:
     for start in range(0, len(ids), CHUNK):
         keys = posts.keys_of(db, phase.project, ids[start : start + CHUNK])
         query = select(items.c.post).where(items.c.phase == phase.id, items.c.post.in_(list(keys.values())))
-        there = set(db.scalars(query))
-        found |= {post for post, key in keys.items() if key in there}
+        present = set(db.scalars(query))
+        found |= {post for post, key in keys.items() if key in present}
     return found
 
 
@@ -206,13 +206,13 @@ def _keys(db: Connection, phase: Phase, ids: list[str]) -> dict[str, str]:
     """Return the keys of posts; refuse what is not the project's, in the phase already, or twice in the rows."""
     keys = posts.keys_of(db, phase.project, ids)
     wanted = items.c.post.in_(list(keys.values()))
-    there = set(db.scalars(select(items.c.post).where(items.c.phase == phase.id, wanted)))
+    present = set(db.scalars(select(items.c.post).where(items.c.phase == phase.id, wanted)))
     for post in ids:
         if post not in keys:
             raise UserError(f"Project {phase.project!r} has no post {post!r}; nothing was added.", status=404)
-        if keys[post] in there:
+        if keys[post] in present:
             raise UserError(f"Post {post!r} is in phase {phase.name!r} twice; nothing was added.", status=409)
-        there.add(keys[post])
+        present.add(keys[post])
     return keys
 
 

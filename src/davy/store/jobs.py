@@ -294,12 +294,6 @@ def expire(db: Connection, seen: Job) -> bool:
     return db.execute(query.values(leased_until=now())).rowcount == 1
 
 
-def counts(db: Connection) -> dict[str, int]:
-    """Return how many jobs are in each state."""
-    found = {row[0]: int(row[1]) for row in db.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state))}
-    return {state: found.get(state, 0) for state in STATES}
-
-
 _NO_LEASE: dict[str, Any] = {"lease": None, "leased_by": None, "leased_until": None}
 
 

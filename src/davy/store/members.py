@@ -48,7 +48,7 @@ def add(
             )
         )
     _record(db, by, "member added", project_id, user_id, roles=list(wanted))
-    return _there(db, project_id, user_id)
+    return _require_member(db, project_id, user_id)
 
 
 _ONE = select(members).where(members.c.project == bindparam("project"), members.c.user_id == bindparam("user"))
@@ -74,53 +74,53 @@ def of_project(
 def set_roles(db: Connection, project_id: str, user_id: str, roles: Iterable[str], *, by: str) -> Member:
     """Change what a person may do in a project."""
     wanted = check_roles(roles)
-    was = _there(db, project_id, user_id)
+    was = _require_member(db, project_id, user_id)
     if was.roles != wanted:
         db.execute(update(members).where(*_key(project_id, user_id)).values(roles="|".join(wanted)))
         _record(db, by, "member roles changed", project_id, user_id, was=list(was.roles), roles=list(wanted))
-    return _there(db, project_id, user_id)
+    return _require_member(db, project_id, user_id)
 
 
 def set_pool(db: Connection, project_id: str, user_id: str, pool: str | None, *, by: str) -> Member:
     """Say which pool a person is of, such as `trained`."""
-    _there(db, project_id, user_id)
+    _require_member(db, project_id, user_id)
     db.execute(update(members).where(*_key(project_id, user_id)).values(pool=pool or None))
     _record(db, by, "member pool changed", project_id, user_id, pool=pool)
-    return _there(db, project_id, user_id)
+    return _require_member(db, project_id, user_id)
 
 
 def leave(db: Connection, project_id: str, user_id: str, *, by: str) -> Member:
     """End a membership. What they hold goes back to the others: see `assignments`."""
-    was = _there(db, project_id, user_id)
+    was = _require_member(db, project_id, user_id)
     if was.left_at is None:
         db.execute(update(members).where(*_key(project_id, user_id)).values(left_at=now()))
         _record(db, by, "member left", project_id, user_id)
-    return _there(db, project_id, user_id)
+    return _require_member(db, project_id, user_id)
 
 
 def rejoin(db: Connection, project_id: str, user_id: str, *, by: str) -> Member:
     """Bring back a person who left, with the roles they had."""
-    was = _there(db, project_id, user_id)
+    was = _require_member(db, project_id, user_id)
     if was.left_at is not None:
         db.execute(update(members).where(*_key(project_id, user_id)).values(left_at=None))
         _record(db, by, "member added", project_id, user_id, roles=list(was.roles))
-    return _there(db, project_id, user_id)
+    return _require_member(db, project_id, user_id)
 
 
 def consent(db: Connection, project_id: str, user_id: str) -> Member:
     """Note that a person read what the work is like and agreed to it."""
-    if _there(db, project_id, user_id).consented_at is None:
+    if _require_member(db, project_id, user_id).consented_at is None:
         db.execute(update(members).where(*_key(project_id, user_id)).values(consented_at=now()))
         _record(db, user_id, "member consented", project_id, user_id)
-    return _there(db, project_id, user_id)
+    return _require_member(db, project_id, user_id)
 
 
 def choose(db: Connection, project_id: str, user_id: str, **choices: Any) -> Member:
     """Keep how a person wants to work; None takes a choice back."""
-    kept = {**_there(db, project_id, user_id).choices, **choices}
+    kept = {**_require_member(db, project_id, user_id).choices, **choices}
     kept = {name: value for name, value in kept.items() if value is not None}
     db.execute(update(members).where(*_key(project_id, user_id)).values(choices=kept))
-    return _there(db, project_id, user_id)
+    return _require_member(db, project_id, user_id)
 
 
 def read_until(db: Connection, project_id: str, user_id: str, at: datetime) -> None:
@@ -171,7 +171,7 @@ def _pseudonym(db: Connection, project_id: str) -> str:
     return secrets.choice(free)
 
 
-def _there(db: Connection, project_id: str, user_id: str) -> Member:
+def _require_member(db: Connection, project_id: str, user_id: str) -> Member:
     found = get(db, project_id, user_id)
     if found is None:
         raise UserError("This person is not in the project. Invite them first.", status=404)

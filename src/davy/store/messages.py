@@ -128,12 +128,6 @@ def into_guideline(db: Connection, project_id: str, message_id: str, version: in
     )  # fmt: skip
 
 
-def of_person(db: Connection, user_id: str) -> list[ChannelMessage]:
-    """Return what a person wrote in all projects, oldest first."""
-    query = select(messages).where(messages.c.by == user_id).order_by(messages.c.id)
-    return [_message(row) for row in db.execute(query)]
-
-
 def _add(
     db: Connection,
     project_id: str,

@@ -7,7 +7,7 @@ here it is only written down, with its event.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from davy.core import PHASE_KINDS, Phase, UserError
 from davy.core.errors import nearest
@@ -40,8 +40,8 @@ def add(
         raise UserError(f"Phase {name!r} asks for {answers} answers a post; it takes at least 1, or all.")
     if not db.execute(select(projects.c.id).where(projects.c.id == project_id)).first():
         raise UserError(f"There is no project {project_id[:60]!r}.", status=404)
-    there = of_project(db, project_id)
-    if name in {phase.name for phase in there}:
+    existing = of_project(db, project_id)
+    if name in {phase.name for phase in existing}:
         raise UserError(f"The project has a phase {name!r} already. Choose another name.", status=409)
     phase_id = new_id()
     db.execute(
@@ -50,7 +50,7 @@ def add(
             project=project_id,
             name=name,
             kind=kind,
-            position=1 + max((phase.position for phase in there), default=0),
+            position=1 + max((phase.position for phase in existing), default=0),
             answers=answers,
             in_corpus=int(in_corpus),
             settings=dict(settings),
@@ -160,12 +160,6 @@ def move_after(db: Connection, phase_id: str, after_id: str) -> Phase:
 def grow(db: Connection, phase_id: str, by_posts: int) -> None:
     """Note that so many items were added to a phase; items call this in the transaction that adds them."""
     db.execute(update(phases).where(phases.c.id == phase_id).values(size=phases.c.size + by_posts))
-
-
-def count(db: Connection, project_id: str) -> int:
-    """Return how many phases a project has."""
-    query = select(func.count()).select_from(phases).where(phases.c.project == project_id)
-    return db.execute(query).scalar_one()
 
 
 def has_kind(db: Connection, project_id: str, kinds: Collection[str]) -> bool:

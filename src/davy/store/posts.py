@@ -4,7 +4,8 @@ Frames come in and go out in bulk; one post is read by its key. People and files
 within its project or on the shelf, so that two projects may both have a post `1`. Other tables know it by its key.
 Doors turn an id into a key by `find_key`, which finds nothing of another project.
 
-A frame's columns beyond `POST_COLUMNS` are not stored here: settled answers go to `verdicts`. A post never changes; an
+A frame's columns beyond `POST_COLUMNS` are not stored here: settled answers go to `verdicts`. Those of `IN_META`, which
+a corpus has again in the end, are kept in `meta`. A post never changes; an
 id that is there already with other words is refused, and then nothing of the frame is added.
 """
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 CHUNK = 5_000
+IN_META: tuple[str, ...] = ("sampler", "kind")
+"""Columns of a frame that say why a post was taken and what it is; `meta` keeps them, unless it says so already."""
 COLUMNS = [posts.c.public_id, *(posts.c[name] for name in POST_COLUMNS if name != "id")]
 """What makes a `Post`: the id in it is the one that people see."""
 
@@ -43,7 +46,7 @@ def owned_by(project: str | None) -> ColumnElement[bool]:
 def add(db: Connection, post: Post, *, project: str | None, by: str) -> str:
     """Add one post to a project, or to the shelf, and return its key."""
     if db.execute(select(posts.c.id).where(owned_by(project), posts.c.public_id == post.id)).first():
-        raise _taken(post.id)
+        raise _id_taken_error(post.id)
     source = post.source or Source("")
     row = {
         "id": post.id,
@@ -228,13 +231,14 @@ def _rows(part: pl.DataFrame, *, first: int) -> list[dict[str, Any]]:
     import polars as pl
 
     names = [name for name in POST_COLUMNS if name in part.columns]
+    more = part.select(_as_text(name, part.schema[name]) for name in IN_META if name in part.columns)
     part = part.select(_as_text(name, part.schema[name]) for name in names)
     bad = part["id"].is_null() | (part["id"] == "")
     if bad.any():
         raise UserError(f"Row {first + int(bad.arg_max() or 0)} has no id. Give every post one.")
     repeated = part["id"].is_first_distinct().not_()
     if repeated.any():
-        raise _taken(part["id"][int(repeated.arg_max() or 0)], "appears twice")
+        raise _id_taken_error(part["id"][int(repeated.arg_max() or 0)], "appears twice")
     if "text" in names:
         length = part["text"].str.len_chars().fill_null(0)
         if int(length.max() or 0) > LONGEST_TEXT:  # type: ignore[arg-type]
@@ -256,7 +260,11 @@ def _rows(part: pl.DataFrame, *, first: int) -> list[dict[str, Any]]:
                 except ValueError as error:
                     raise UserError(f"Post {post_id!r}: {name!r} {error}.") from None
     blank = dict.fromkeys(POST_COLUMNS)
-    return [{**blank, **row} for row in part.iter_rows(named=True)]
+    rows: list[dict[str, Any]] = [{**blank, **row} for row in part.iter_rows(named=True)]
+    for row, cells in zip(rows, more.iter_rows(named=True), strict=False):
+        if said := {name: cell for name, cell in cells.items() if cell}:
+            row["meta"] = json.dumps({**said, **json.loads(row["meta"] or "{}")}, ensure_ascii=False)
+    return rows
 
 
 def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
@@ -270,7 +278,7 @@ def _as_text(name: str, kind: pl.DataType) -> pl.Expr:
     return pl.col(name).cast(pl.String)
 
 
-def _taken(post_id: str, how: str = "is there already") -> UserError:
+def _id_taken_error(post_id: str, how: str = "is there already") -> UserError:
     return UserError(f"Post id {post_id!r} {how}; nothing was added. Give each post an id of its own.", status=409)
 
 

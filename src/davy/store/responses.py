@@ -64,12 +64,6 @@ def of_project(db: Connection, project_id: str, kind: str, *, roles: tuple[str, 
     return sorted(kept, key=repr)
 
 
-def of_person(db: Connection, user_id: str) -> list[SurveyResponse]:
-    """Return a person's own answers in all projects."""
-    query = select(responses).where(responses.c.user_id == user_id).order_by(responses.c.id)
-    return [_response(row) for row in db.execute(query)]
-
-
 def _key(project_id: str, user_id: str, kind: str) -> tuple[Any, ...]:
     return responses.c.project == project_id, responses.c.user_id == user_id, responses.c.kind == kind
 

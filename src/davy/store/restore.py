@@ -99,12 +99,12 @@ def _into_sqlite(
 def _fill(db: Connection, file: BackupFile, *, by: str, progress: Callable[[int], object]) -> None:
     """Make the backup's tables, add its rows, check them, and bring all to our version."""
     schema_versions.upgrade(db, file.backup.database_version)
-    there = {it.name: it for it in reflect_tables(db)}
-    file.check_tables({name: {c.name: column_kind(c.type) for c in it.columns} for name, it in there.items()})
+    real_tables = {it.name: it for it in reflect_tables(db)}
+    file.check_tables({name: {c.name: column_kind(c.type) for c in it.columns} for name, it in real_tables.items()})
     db.execute(
         text("PRAGMA defer_foreign_keys = ON" if db.dialect.name == "sqlite" else "SET CONSTRAINTS ALL DEFERRED")
     )
-    for name, real in there.items():
+    for name, real in real_tables.items():
         _add_rows(db, file, name, real, progress)
     found = row_counts(db)
     if found != file.backup.rows:
@@ -113,7 +113,7 @@ def _fill(db: Connection, file: BackupFile, *, by: str, progress: Callable[[int]
         raise UserError(f"{file.path} has rows that belong to others which it does not hold. Take another backup.")
     if db.dialect.name == "postgresql":
         db.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
-        _restart_counters(db, there)
+        _restart_counters(db, real_tables)
     schema_versions.upgrade(db)
     db.execute(update(sessions).where(sessions.c.ended_at.is_(None)).values(ended_at=now()))
     made_at = file.backup.made_at.isoformat()
@@ -131,9 +131,9 @@ def _add_rows(db: Connection, file: BackupFile, name: str, real: Table, progress
         progress(len(rows))
 
 
-def _restart_counters(db: Connection, there: dict[str, Table]) -> None:
+def _restart_counters(db: Connection, real_tables: dict[str, Table]) -> None:
     """Let PostgreSQL number new rows after the restored ones."""
-    for name, real in there.items():
+    for name, real in real_tables.items():
         keys = list(real.primary_key.columns)
         if len(keys) == 1 and column_kind(keys[0].type) == "integer":
             key = keys[0].name

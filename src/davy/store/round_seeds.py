@@ -36,9 +36,9 @@ def add(db: Connection, round_: Round, support: str, rows: Sequence[SeedRow], *,
     if support not in SUPPORTS:
         raise UserError(f"A text to start from is {', '.join(SUPPORTS)}, not {support!r}.")
     keys = posts.keys_of(db, round_.project, [post for post, _ in rows])
-    there = set(db.scalars(select(round_seeds.c.post).where(round_seeds.c.round == round_.id)))
+    present = set(db.scalars(select(round_seeds.c.post).where(round_seeds.c.round == round_.id)))
     last = db.scalar(select(func.max(round_seeds.c.position)).where(round_seeds.c.round == round_.id))
-    fresh = {keys[post]: said for post, said in rows if keys[post] not in there}
+    fresh = {keys[post]: predictions for post, predictions in rows if keys[post] not in present}
     if not fresh:
         return 0
     first, at = 0 if last is None else int(last) + 1, now()
@@ -50,11 +50,11 @@ def add(db: Connection, round_: Round, support: str, rows: Sequence[SeedRow], *,
                 "post": key,
                 "support": support,
                 "position": first + place,
-                "predictions": [asdict(it) for it in said],
+                "predictions": [asdict(it) for it in predictions],
                 "added_at": at,
                 "added_by": by,
             }
-            for place, (key, said) in enumerate(fresh.items())
+            for place, (key, predictions) in enumerate(fresh.items())
         ],
     )
     posts.set_hidden(db, round_.project, [post for post, _ in rows], hidden=True, by=by)
@@ -87,8 +87,8 @@ def next_seed(
     if not rows:
         return None
     row = rows[place % len(rows)]
-    said = tuple(TargetPrediction(**it) for it in row.predictions)
-    return RoundSeed(row.public_id, row.support, row.text or "", row.lang, said)
+    predictions = tuple(TargetPrediction(**it) for it in row.predictions)
+    return RoundSeed(row.public_id, row.support, row.text or "", row.lang, predictions)
 
 
 def find(db: Connection, round_: Round, post_id: str) -> RoundSeed | None:
@@ -102,8 +102,8 @@ def find(db: Connection, round_: Round, post_id: str) -> RoundSeed | None:
     row = db.execute(query).one_or_none()
     if row is None:
         return None
-    said = tuple(TargetPrediction(**it) for it in row.predictions)
-    return RoundSeed(row.public_id, row.support, row.text or "", row.lang, said)
+    predictions = tuple(TargetPrediction(**it) for it in row.predictions)
+    return RoundSeed(row.public_id, row.support, row.text or "", row.lang, predictions)
 
 
 def counts(db: Connection, round_id: str) -> dict[str, int]:

@@ -63,7 +63,7 @@ def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
 
     The text of a scheme that a project uses stays as it was: one project can't change what another shows.
     """
-    found = _one(db, scheme.name, scheme.version, lock=True)
+    found = _find_version(db, scheme.name, scheme.version, lock=True)
     new = digest(scheme)
     about = f"scheme {scheme.name} {scheme.version}"
     key = (schemes.c.name == scheme.name, schemes.c.version == scheme.version)
@@ -90,7 +90,7 @@ def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
 
 def get(db: Connection, name: str, version: int | None = None) -> StoredScheme:
     """Return a version of a scheme, the newest where none is named."""
-    found = _one(db, name, version)
+    found = _find_version(db, name, version)
     if found is None:
         names = [str(it) for it in db.scalars(select(schemes.c.name).distinct())]
         which = name if version is None else f"{name} version {version}"
@@ -179,7 +179,7 @@ def _has_project(db: Connection, scheme: Scheme) -> bool:
     return db.execute(select(projects.c.id).where(*key).limit(1)).first() is not None
 
 
-def _one(db: Connection, name: str, version: int | None, *, lock: bool = False) -> StoredScheme | None:
+def _find_version(db: Connection, name: str, version: int | None, *, lock: bool = False) -> StoredScheme | None:
     query = select(schemes).where(schemes.c.name == name).order_by(schemes.c.version.desc()).limit(1)
     if version is not None:
         query = query.where(schemes.c.version == version)

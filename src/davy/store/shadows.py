@@ -94,12 +94,6 @@ def list_differences(db: Connection, model: str, shadow: str, *, limit: int = 10
     return [ShadowDifference(*row) for row in db.execute(query.order_by(shadow_differences.c.id.desc()).limit(limit))]
 
 
-def forget(db: Connection, model: str, shadow: str) -> None:
-    """Delete what was counted and kept of a pair of models."""
-    for table in (shadow_counts, shadow_differences):
-        db.execute(delete(table).where(table.c.model == model, table.c.shadow == shadow))
-
-
 def key_of(count: ShadowCount) -> tuple[object, ...]:
     """Return what a count's sums are kept under."""
     return astuple(count)[: len(_KEY)]

@@ -163,8 +163,8 @@ class PreparedStatement:
             compiled, db.dialect, tuple(given[name] for name in compiled.names), pipeline, changed, refused
         )
         # Who listens to statements, as tests of what a page costs do, hears these as well.
-        for heard in db.engine.dispatch.before_cursor_execute:
-            heard(db, self, sent.sql, sent.values or given, None, False)
+        for listener in db.engine.dispatch.before_cursor_execute:
+            listener(db, self, sent.sql, sent.values or given, None, False)
         if pipeline is not None:
             pipeline.add(sent)
         else:

@@ -248,10 +248,10 @@ def clear_errors(url: URL) -> Iterator[None]:
             raise error.orig from None
         if not isinstance(error, DBAPIError):
             raise
-        said = " ".join(str(error.orig).split()).split(" Is the server running")[0]
+        reason = " ".join(str(error.orig).split()).split(" Is the server running")[0]
         for words, message, status in _KNOWN:
-            if re.search(words, said):
-                raise UserError(message.format(url=masked_url(url), said=said[:200]), status=status) from error
+            if re.search(words, reason):
+                raise UserError(message.format(url=masked_url(url), said=reason[:200]), status=status) from error
         raise
 
 

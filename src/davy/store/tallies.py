@@ -1,4 +1,4 @@
-"""Tallies: how much each person did in a phase, counted in the transaction of the deed.
+"""Tallies: how much each person did in a phase, counted in the transaction of the action.
 
 One row a person and phase, so that counting never makes two people wait for
 each other. `place` is the position of the item that they had last: the search
@@ -51,7 +51,7 @@ _COUNT = PreparedStatement(
         filled=tallies.c.filled + bindparam("d_filled"),
         seconds=tallies.c.seconds + bindparam("d_seconds"),
         place=func.coalesce(bindparam("to_place", type_=tallies.c.place.type), tallies.c.place),
-        # A clock that was put back must not make the last deed look older than the one before it.
+        # A clock that was put back must not make the last action look older than the one before it.
         last_at=case((or_(tallies.c.last_at.is_(None), tallies.c.last_at < _AT), _AT), else_=tallies.c.last_at),
     )
     .returning(*COLUMNS)
@@ -77,9 +77,9 @@ def prefetch(db: Connection, phase_id: str, annotator: str) -> None:
     _LOCKED.prefetch(db, {"p": phase_id, "a": annotator})
 
 
-def count(db: Connection, phase_id: str, annotator: str, **deed: Any) -> Tally:
+def count(db: Connection, phase_id: str, annotator: str, **counts: Any) -> Tally:
     """Add to a person's tally and return it, held until the transaction ends; see `send_count`."""
-    return send_count(db, phase_id, annotator, **deed)()
+    return send_count(db, phase_id, annotator, **counts)()
 
 
 def send_count(

@@ -36,12 +36,6 @@ def find_person(db: Connection, challenge_id: str, user_id: str) -> ChallengePer
     return None if row is None else _as_person(row)
 
 
-def challenges_of(db: Connection, user_id: str) -> dict[str, ChallengePerson]:
-    """Return the challenges that an account is in, by id."""
-    rows = db.execute(select(challenge_people).where(challenge_people.c.user_id == user_id))
-    return {row.challenge: _as_person(row) for row in rows}
-
-
 def add_person(db: Connection, challenge_id: str, user_id: str, *, by: str, organiser: bool = False) -> ChallengePerson:
     """Let an account into a challenge; an organiser runs it. Doing it twice changes nothing but the right."""
     known = find_person(db, challenge_id, user_id)

@@ -44,8 +44,8 @@ def _add(db: Connection, verdict: Verdict, scheme: Scheme, *, by: str, again: bo
     if not db.execute(select(posts.c.id).where(posts.c.id == verdict.post)).first():
         raise UserError(f"There is no post {verdict.post!r} in this database.", status=404)
     rests_on = list(dict.fromkeys(verdict.annotations))
-    there = select(func.count()).where(annotations.c.id.in_(rests_on), annotations.c.post == verdict.post)
-    if db.execute(there).scalar_one() != len(rests_on):
+    existing = select(func.count()).where(annotations.c.id.in_(rests_on), annotations.c.post == verdict.post)
+    if db.execute(existing).scalar_one() != len(rests_on):
         raise UserError(f"The verdict rests on annotations that are not about post {verdict.post!r}.", status=404)
     turn = _turns(db, verdict, scheme)
     if turn and not again and (project is None or _turns(db, verdict, scheme, project)):
@@ -166,7 +166,7 @@ def copy_published(db: Connection, project: str) -> int:
 
 def of_post(db: Connection, post: str, *, scheme: str, version: int, project: str | None = None) -> dict[str, Verdict]:
     """Return a post's verdicts that count, by question."""
-    # By post alone: told the scheme too, SQLite reads all of the scheme's verdicts through.
+    # By post alone: with the scheme in the condition, SQLite reads all of the scheme's verdicts through.
     found = db.execute(select(verdicts).where(verdicts.c.post == post, is_newest(project))).all()
     rows = [row for row in found if (row.scheme, row.scheme_version) == (scheme, version)]
     rests_on = _rests_on(db, [row.id for row in rows])
@@ -182,16 +182,6 @@ def history(
     rows = db.execute(select(verdicts).where(*key, verdicts.c.post == post).order_by(verdicts.c.turn)).all()
     rests_on = _rests_on(db, [row.id for row in rows])
     return [_verdict(row, rests_on) for row in rows]
-
-
-def iter_settled(
-    db: Connection, *, scheme: str, version: int, question: str, project: str | None = None
-) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield (post, labels, basis) of the verdicts that count on a question, by post."""
-    key = (verdicts.c.scheme == scheme, verdicts.c.scheme_version == version, verdicts.c.question == question)
-    query = select(verdicts.c.post, verdicts.c.labels, verdicts.c.basis).where(*key, is_newest(project))
-    for post, labels, basis in db.execute(query.order_by(verdicts.c.post)):
-        yield post, tuple(labels), basis
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,6 @@ answer is mixed in.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,6 @@ from davy.core.errors import UserError
 from davy.core.gold import has_gold
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer
-from davy.files.atomic import make_folder
-from davy.models.learnt_rows import write_learnt
 from davy.models.network import columns_of
 from davy.models.transformer import TransformerScorer, heads_of
 from davy.train import targets
@@ -28,7 +25,7 @@ from davy.train.config import Config
 from davy.train.data import Targets, Tokens
 from davy.train.fit import FitSettings, fit
 from davy.train.run_record import StepProgress
-from davy.train.trainer import TrainingResult, build_network, dev_evaluation, run_identity, schedule_of
+from davy.train.trainer import TrainingResult, build_network, dev_evaluation, run_identity, save_trained, schedule_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,17 +56,17 @@ def teacher_targets(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: 
     heads = heads_of(questions)
     columns = columns_of(heads)
     values = np.zeros((len(posts), sum(head.labels for head in heads)), dtype=np.float32)
-    heard = np.zeros((len(posts), len(heads)), dtype=np.float32)
+    answered = np.zeros((len(posts), len(heads)), dtype=np.float32)
     for teacher in teachers:
         scores = teacher.score(posts)
         for place, question in enumerate(questions):
-            there = scores.has_answer(scores.question(question.name))
-            said = np.ones(len(posts), dtype=bool) if there is None else there
-            values[said, columns[question.name]] += scores.probabilities[question.name][said]
-            heard[:, place] += said
+            mask = scores.has_answer(scores.question(question.name))
+            has_answer = np.ones(len(posts), dtype=bool) if mask is None else mask
+            values[has_answer, columns[question.name]] += scores.probabilities[question.name][has_answer]
+            answered[:, place] += has_answer
     for place, question in enumerate(questions):
-        values[:, columns[question.name]] /= np.maximum(heard[:, place : place + 1], 1)
-    weights = (heard > 0).astype(np.float32)
+        values[:, columns[question.name]] /= np.maximum(answered[:, place : place + 1], 1)
+    weights = (answered > 0).astype(np.float32)
     known = {question.name: question for question in questions}
     for place, question in enumerate(questions):
         if question.under and question.under[0] in known:
@@ -102,8 +99,9 @@ def distil(
     seed: int = 1,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
     on_step: Callable[[StepProgress], None] = lambda _: None,
+    publish: bool = True,
 ) -> TrainingResult:
-    """Train a student on the posts and write it to `folder/model`."""
+    """Train a student on the posts and write it to `folder/model`, or, without `publish`, as its draft."""
     questions = shared_questions(teachers)
     for name in config.questions:
         if name not in [question.name for question in questions]:
@@ -138,7 +136,5 @@ def distil(
         ),
     )
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name)
-    make_folder(folder / "model")
-    write_learnt(folder / "model", posts["text"])
-    manifest = scorer.save(folder / "model")
-    return TrainingResult(replace(scorer, version=manifest.version), history, folder / "model", seed)
+    scorer = save_trained(scorer, posts, folder / "model", publish=publish)
+    return TrainingResult(scorer, history, folder / "model", seed)

@@ -7,6 +7,7 @@ and after on posts that the user gives.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,9 @@ import numpy as np
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.files.atomic import make_folder
+from davy.files.atomic import make_folder, require_empty_folder
 from davy.models import folder as folders
 from davy.models.encoder import TextTokenizer
-from davy.models.learnt_rows import FILE as LEARNT
 from davy.models.network import columns_of
 from davy.models.onnx import OnnxScorer
 from davy.models.transformer import TransformerScorer, heads_of, parent_gates
@@ -47,8 +47,7 @@ def export_onnx(
         raise UserError(
             f"{source} is a {manifest.engine!r} model; `davy export` takes what `davy train` or `davy meme train` made."
         )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} is not an empty folder. Name a new one.")
+    require_empty_folder(out)
     make_folder(out)
     scorer = TransformerScorer.open(source, manifest)
     columns = columns_of(heads_of(scorer.questions))
@@ -69,13 +68,12 @@ def export_onnx(
     if posts:
         fix_ranges(out / "model.onnx", posts)
     save_tokenizer(scorer.reading, out / "tokenizer.json")
-    for name in (folders.CARD, LEARNT):
+    for name in folders.BESIDE:
         if (source / name).is_file():
             shutil.copy(source / name, out / name)
     kept = ("max_length", "truncate", "prepare", folders.DATA)
     settings = {key: manifest.settings[key] for key in kept if key in manifest.settings}
-    draft = folders.Manifest("onnx", manifest.name, scorer.questions, languages=manifest.languages, settings=settings)
-    folders.write(out, draft)
+    folders.write(out, replace(manifest, engine="onnx", settings=settings))
     if dev is None:
         return {"model": str(out), "engine": "onnx", "bytes": folder_bytes(out)}
     before, after = scorer.score(dev), OnnxScorer(out, folders.read(out)).score(dev)

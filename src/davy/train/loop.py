@@ -88,14 +88,14 @@ class Loop:
 
     def run(self) -> History:
         """Train to the end and leave the best weights in the module; go on from a checkpoint where one is there."""
-        with lock_folder(self.folder, self.folder) if self.folder and self.team.leads else nullcontext():
+        with lock_folder(self.folder, self.folder) if self.folder and self.team.is_main else nullcontext():
             return self._run()
 
     def _run(self) -> History:
         torch.manual_seed(self.seed)
         plan = _Plan(self)
         history = plan.resume()
-        if not self.team.leads:
+        if not self.team.is_main:
             torch.manual_seed((self.seed + 1) * 1_000_003 + self.team.rank * 1009 + plan.steps)
         while plan.epoch < self.schedule.epochs and not history.stopped:
             self._epoch(plan)
@@ -134,7 +134,7 @@ class Loop:
     def _judge(self, plan: _Plan, history: History) -> None:
         loss = plan.mean_loss()
         record: dict[str, Any] = {"epoch": plan.epoch, "loss": loss, "seconds": round(plan.clock(), 1)}
-        if self.on_epoch and self.team.leads:
+        if self.on_epoch and self.team.is_main:
             self.module.eval()
             with plan.averaged():
                 self.on_epoch(plan.epoch)
@@ -146,7 +146,7 @@ class Loop:
                     history.best = len(history.records)
                     plan.keep_best()
         history.records.append(record)
-        if self.team.leads:
+        if self.team.is_main:
             self.tell(record)
         waited = len(history.records) - 1 - history.best
         patience = self.schedule.patience
@@ -239,7 +239,7 @@ class _Plan:
         self.history = history
         folder = self.loop.folder
         assert folder is not None
-        if not self.loop.team.leads:
+        if not self.loop.team.is_main:
             return
         tensors = {f"live:{k}": v for k, v in _copy(self.loop.module).items()}
         for kind, group in (("average", self.average), ("best", self.best)):

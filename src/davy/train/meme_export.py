@@ -10,11 +10,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from davy.core.errors import UserError
-from davy.files.atomic import make_folder
+from davy.files.atomic import make_folder, require_empty_folder
 from davy.models import folder as folders
 from davy.models.image_encoder import load_image_encoder
-from davy.models.learnt_rows import FILE as LEARNT
 from davy.models.meme_model import MemeModel
 from davy.models.meme_onnx import BOX_GRAPH, ENGINE, PICTURE_GRAPH
 from davy.train.export import folder_bytes, save_tokenizer
@@ -26,8 +24,7 @@ def export_meme(source: Path, out: Path, *, int8: bool = True) -> dict[str, Any]
     """Write the folder and return where it is, its engine and its size."""
     manifest = folders.read(source)
     model = MemeModel.open(source, manifest)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} is not an empty folder. Name a new one.")
+    require_empty_folder(out)
     make_folder(out)
     write_answer_graph(model.network.eval(), out / "model.onnx", bits=8 if int8 else 32)  # type: ignore[arg-type]
     side, seen = 0, model.preset.network
@@ -38,7 +35,7 @@ def export_meme(source: Path, out: Path, *, int8: bool = True) -> dict[str, Any]
     if seen.features == "region":
         write_box_graph(out / BOX_GRAPH, exact=not int8)
     save_tokenizer(model.reading, out / "tokenizer.json")
-    for name in (folders.CARD, LEARNT):
+    for name in folders.BESIDE:
         if (source / name).is_file():
             shutil.copy(source / name, out / name)
     kept = {name: it for name, it in manifest.settings.items() if name in ("row", "max_length", folders.DATA)}

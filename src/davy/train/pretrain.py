@@ -37,20 +37,11 @@ def pretrain(
     on_step: Callable[[StepProgress], None] = lambda _: None,
 ) -> History:
     """Train on the texts and write the encoder to `folder`; `share` of the words are hidden."""
-    from transformers import AutoModelForMaskedLM
-
     silence_transformers()
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer, pad = load_tokenizer(config.encoder)
-    try:
-        model, found = AutoModelForMaskedLM.from_pretrained(
-            config.encoder, use_safetensors=True, output_loading_info=True, **hub.download_options(config.encoder)
-        )
-    except (OSError, ValueError, KeyError) as error:
-        raise encoder_error(config.encoder, error) from error
-    # A head that guesses words may be new; an encoder that is new has forgotten everything.
-    check_complete(config.encoder, [it for it in found["missing_keys"] if it.startswith(model.base_model_prefix)])
+    model = _load_masked_model(config.encoder)
     if config.emoji == "tokens":
         emoji.add_tokens(tokenizer, model, texts)
     reading = TextTokenizer(tokenizer, config.max_length, pad, ("emoji names",) if config.emoji == "names" else ())
@@ -89,6 +80,20 @@ def pretrain(
     model.cpu().save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     return history
+
+
+def _load_masked_model(encoder: str) -> Any:
+    from transformers import AutoModelForMaskedLM
+
+    try:
+        model, found = AutoModelForMaskedLM.from_pretrained(
+            encoder, use_safetensors=True, output_loading_info=True, **hub.download_options(encoder)
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise encoder_error(encoder, error) from error
+    # A head that guesses words may be new; an encoder that is new has forgotten everything.
+    check_complete(encoder, [it for it in found["missing_keys"] if it.startswith(model.base_model_prefix)])
+    return model
 
 
 def _hash(texts: Sequence[str]) -> str:

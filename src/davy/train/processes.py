@@ -26,7 +26,7 @@ class ProcessGroup:
     device: str = "cpu"
 
     @property
-    def leads(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this process writes files and speaks for all."""
         return self.rank == 0
 

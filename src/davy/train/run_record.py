@@ -41,8 +41,8 @@ class StepProgress:
 
     def __str__(self) -> str:
         loss = self.loss()
-        told = "" if loss is None else f", loss {loss:.4f}"
-        return f"epoch {self.epoch} of {self.epochs}, step {self.step:,} of {self.steps:,}{told}"
+        loss_text = "" if loss is None else f", loss {loss:.4f}"
+        return f"epoch {self.epoch} of {self.epochs}, step {self.step:,} of {self.steps:,}{loss_text}"
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ import torch
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities
-from davy.files.atomic import make_folder
+from davy.files.atomic import new_draft, publish_draft
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
 from davy.models.encoder import TextTokenizer, encoder_error, load_encoder, load_tokenizer
@@ -60,10 +60,12 @@ def train(
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
     on_step: Callable[[StepProgress], None] = lambda _: None,
     dynamics: bool = False,
+    publish: bool = True,
 ) -> TrainingResult:
     """Train one model and write it to `folder/model`; checkpoints live in `folder/checkpoint`.
 
-    With `dynamics`, what the network thinks of each post after every epoch is written to `folder/dynamics`.
+    With `dynamics`, what the network thinks of each post after every epoch is written to `folder/dynamics`. Without
+    `publish`, the model stays the draft of `folder/model`, for the caller to finish.
     """
     torch.manual_seed(seed)
     us = process_group()
@@ -93,14 +95,20 @@ def train(
     )
     abilities = Abilities(data_hash=data_hash(posts))
     scorer = TransformerScorer(network.cpu().eval(), reading, questions, config.name, abilities=abilities)
-    if not us.leads:
-        us.wait()
-        return TrainingResult(scorer, history, folder / "model", seed)
-    make_folder(folder / "model")
-    write_learnt(folder / "model", posts["text"])
-    manifest = scorer.save(folder / "model")
+    if us.is_main:
+        scorer = save_trained(scorer, posts, folder / "model", publish=publish)
     us.wait()
-    return TrainingResult(replace(scorer, version=manifest.version), history, folder / "model", seed)
+    return TrainingResult(scorer, history, folder / "model", seed)
+
+
+def save_trained(scorer: TransformerScorer, posts: pl.DataFrame, folder: Path, *, publish: bool) -> TransformerScorer:
+    """Write a scorer, with what it learnt from, as a folder or as its draft; return it with its version."""
+    draft = new_draft(folder)
+    write_learnt(draft, posts["text"])
+    manifest = scorer.save(draft)
+    if publish:
+        publish_draft(draft, folder)
+    return replace(scorer, version=manifest.version)
 
 
 def run_identity(

@@ -48,14 +48,18 @@ def _records(rows: Rows, about: ExchangeContext) -> Iterator[dict[str, Any]]:
         for given in row.given:
             phases.setdefault(given.phase, []).append(given)
         for number, answered in enumerate(phases.values() or [[]]):
-            told = {"id": row.id, "post": post_extras(row), "given": [_told(given, about) for given in answered]}
+            own = {
+                "id": row.id,
+                "post": post_extras(row),
+                "given": [_response_extras(given, about) for given in answered],
+            }
             metadata: dict[str, Any] = dict(row.known)
             metadata |= {f"gold_{name}": "|".join(it.labels) for name, it in row.settled.items()}
             yield {
                 "id": row.id if number == 0 else f"{row.id}#{answered[0].phase}",
                 "status": "completed" if row.settled else "pending",
                 "fields": {"text": row.text},
-                "metadata": {**metadata, KEY: json.dumps(told, ensure_ascii=False)},
+                "metadata": {**metadata, KEY: json.dumps(own, ensure_ascii=False)},
                 "suggestions": {},
                 "responses": _responses(answered, about),
                 "vectors": {},
@@ -80,7 +84,7 @@ def user_id(project: str, pseudonym: str) -> str:
     return str(uuid.uuid5(_SPACE, f"{project}\0{pseudonym}"))
 
 
-def _told(given: GivenAnswer, about: ExchangeContext) -> dict[str, Any]:
+def _response_extras(given: GivenAnswer, about: ExchangeContext) -> dict[str, Any]:
     who = {"annotator": given.annotator, "user_id": user_id(about.project, given.annotator)}
     return {**who, **given_extras(given)}
 
@@ -89,20 +93,20 @@ def _read(path: Path, scheme: Scheme) -> Iterator[AnsweredPost]:
     for number, record in json_stream.objects(path, "record"):
         place = f"{path.name}: record {number}"
         metadata = mapping(record.get("metadata"), f"{place}: metadata")
-        told = _unpacked(metadata.get(KEY), place)
-        if told:
-            known = post_fields(mapping(told.get("post"), place), place)
+        own = _unpacked(metadata.get(KEY), place)
+        if own:
+            known = post_fields(mapping(own.get("post"), place), place)
         else:
             known = {"meta": dict(metadata)}
             if record.get("suggestions"):
                 known["meta"]["suggestions"] = record["suggestions"]
         fields = mapping(record.get("fields"), f"{place}: fields")
-        post_id = told.get("id") or record.get("id") or record.get("external_id") or f"{path.stem}-{number}"
+        post_id = own.get("id") or record.get("id") or record.get("external_id") or f"{path.stem}-{number}"
         yield AnsweredPost(
             id=text(post_id, f"{place}: id"),
             text=_text_of(fields, place),
             **known,
-            given=_given(record.get("responses"), scheme, told, place),
+            given=_read_responses(record.get("responses"), scheme, own, place),
             place=place,
         )
 
@@ -125,7 +129,7 @@ def _text_of(fields: dict[str, Any], place: str) -> str | None:
     return found[0]
 
 
-def _given(responses: Any, scheme: Scheme, told: dict[str, Any], place: str) -> tuple[GivenAnswer, ...]:
+def _read_responses(responses: Any, scheme: Scheme, own: dict[str, Any], place: str) -> tuple[GivenAnswer, ...]:
     answers: dict[str, dict[str, tuple[str, ...]]] = {}
     refused: set[str] = set()
     if isinstance(responses, list):  # as Argilla's API gives them: one entry a person
@@ -145,7 +149,7 @@ def _given(responses: Any, scheme: Scheme, told: dict[str, Any], place: str) -> 
             for it in sequence(given, f"{place}: responses"):
                 who = text(mapping(it, place).get("user_id"), f"{place}: user_id")
                 _take(answers.setdefault(who, {}), name, it.get("value"), scheme, place)
-    people = [mapping(it, f"{place}: {KEY}") for it in told.get("given") or []]
+    people = [mapping(it, f"{place}: {KEY}") for it in own.get("given") or []]
     if people:
         return tuple(
             GivenAnswer(

@@ -19,16 +19,18 @@ from typing import Any
 def main(source: str, target: str) -> None:
     """Write the scores of one submission."""
     reference = {row["id"]: row["answers"] for row in read_lines(os.path.join(source, "ref", "reference.jsonl"))}
-    said = read_predictions(os.path.join(source, "res"))
+    predictions = read_predictions(os.path.join(source, "res"))
     scores: dict[str, float] = {}
     questions = sorted({name for answers in reference.values() for name in answers})
     for name in questions:
-        pairs = [(set(it[name]), said.get(post, {}).get(name, set())) for post, it in reference.items() if name in it]
+        pairs = [
+            (set(it[name]), predictions.get(post, {}).get(name, set())) for post, it in reference.items() if name in it
+        ]
         scores[name + "_macro_f1"] = macro_f1(pairs)
         scores[name + "_accuracy"] = sum(gold == guess for gold, guess in pairs) / len(pairs)
     means = [scores[name + "_macro_f1"] for name in questions]
     scores["macro_f1"] = sum(means) / len(means)
-    scores["answered"] = sum(post in said for post in reference) / len(reference)
+    scores["answered"] = sum(post in predictions for post in reference) / len(reference)
     os.makedirs(target, exist_ok=True)
     with open(os.path.join(target, "scores.json"), "w", encoding="utf-8") as file:
         json.dump(scores, file, indent=2)

@@ -66,18 +66,18 @@ def _read(path: Path, scheme: Scheme, person: str | None) -> Iterator[AnsweredPo
         known = post_fields(mapping(extras.get("post"), place), place)
         if not extras:
             known["meta"] = {key: value for key, value in line.items() if key not in _OWN}
-        said = line.get("text", line.get("data"))
-        given = _given(line, scheme, person, mapping(extras.get("given"), place), place)
+        written = line.get("text", line.get("data"))
+        given = _read_answers(line, scheme, person, mapping(extras.get("given"), place), place)
         yield AnsweredPost(
             id=text(line.get("id", f"{path.stem}-{number}"), f"{place}: id"),
-            text=None if said is None else text(said, f"{place}: text"),
+            text=None if written is None else text(written, f"{place}: text"),
             **known,
             given=given,
             place=place,
         )
 
 
-def _given(
+def _read_answers(
     line: dict[str, Any], scheme: Scheme, person: str | None, extras: dict[str, Any], place: str
 ) -> tuple[GivenAnswer, ...]:
     labels = sequence(line.get("label", line.get("labels", line.get("cats"))), f"{place}: label")

@@ -72,7 +72,7 @@ def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
         while waiting is not None and str(waiting[1].get("id")) <= str(cells["id"]):
             if str(waiting[1].get("id")) != str(cells["id"]):
                 raise UserError(f"{waiting[0]} is about a post that configuration 'default' does not have.")
-            given.append(_given(waiting[1], about.scheme, waiting[0]))
+            given.append(_read_answer(waiting[1], about.scheme, waiting[0]))
             waiting = next(answers, None)
         yield _answered(cells, tuple(given), about.scheme, place)
     if waiting is not None:
@@ -242,7 +242,7 @@ def _labels(question: Question, cell: Any, place: str) -> tuple[str, ...] | None
     return None if cell is None else strings(cell, f"{place}: {question.name}")
 
 
-def _given(cells: dict[str, Any], scheme: Scheme, place: str) -> GivenAnswer:
+def _read_answer(cells: dict[str, Any], scheme: Scheme, place: str) -> GivenAnswer:
     answers = {}
     for question in scheme.questions:
         labels = _labels(question, cells.get(question.name), place)

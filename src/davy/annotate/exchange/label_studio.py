@@ -111,7 +111,7 @@ def _read(path: Path, scheme: Scheme) -> Iterator[AnsweredPost]:
         post_id = data.get("item") or data.get("id") or f"{path.stem}-{task.get('id', number_of)}"
         row = AnsweredPost(id=text(post_id, f"{place}: id"), text=_text_of(data, place), **known, place=place)
         answers = sequence(task.get("annotations"), f"{place}: annotations")
-        given = tuple(_given(mapping(it, place), scheme, place) for it in answers)
+        given = tuple(_read_answer(mapping(it, place), scheme, place) for it in answers)
         yield replace(row, given=given)
 
 
@@ -126,7 +126,7 @@ def _text_of(data: dict[str, Any], place: str) -> str | None:
     raise UserError(f"{place} has no text; its data has {', '.join(list(data)[:10]) or 'nothing'}. Name it 'text'.")
 
 
-def _given(annotation: dict[str, Any], scheme: Scheme, place: str) -> GivenAnswer:
+def _read_answer(annotation: dict[str, Any], scheme: Scheme, place: str) -> GivenAnswer:
     found: dict[str, Any] = {"answers": {}, "flags": (), "comment": None, "phase": None, "guideline": 0}
     for it in sequence(annotation.get("result"), f"{place}: result"):
         _take(mapping(it, f"{place}: result"), found, scheme, place)
@@ -135,7 +135,7 @@ def _given(annotation: dict[str, Any], scheme: Scheme, place: str) -> GivenAnswe
         if "refused" not in found["flags"]:
             found["flags"] = (*found["flags"], "refused")
     return GivenAnswer(
-        annotator=_who(annotation.get("completed_by"), place),
+        annotator=_pseudonym(annotation.get("completed_by"), place),
         seconds=number(annotation.get("lead_time"), place, "lead_time"),
         at=moment(annotation.get("created_at"), place),
         **found,
@@ -153,8 +153,8 @@ def _take(result: dict[str, Any], found: dict[str, Any], scheme: Scheme, place: 
     elif name == "davy_guideline":
         found["guideline"] = version(value.get("number"), place)
     elif kind == "textarea":
-        said = "\n".join(strings(value.get("text"), place))
-        found["comment"] = said if found["comment"] is None else f"{found['comment']}\n{said}"
+        written = "\n".join(strings(value.get("text"), place))
+        found["comment"] = written if found["comment"] is None else f"{found['comment']}\n{written}"
     elif kind in ("choices", "rating", "number", "taxonomy"):
         labels = value.get(kind)
         if kind == "taxonomy":  # a path a choice: its end is the label
@@ -164,7 +164,7 @@ def _take(result: dict[str, Any], found: dict[str, Any], scheme: Scheme, place: 
         raise UserError(f"{place} has a result of type {kind[:40]!r}, which is no answer to a question.")
 
 
-def _who(completed_by: Any, place: str) -> str:
+def _pseudonym(completed_by: Any, place: str) -> str:
     """Return a pseudonym: ours, else the number of the account; an address is never kept."""
     if isinstance(completed_by, dict):
         if str(completed_by.get("email", "")).endswith(OURS) and completed_by.get("first_name"):
@@ -174,5 +174,5 @@ def _who(completed_by: Any, place: str) -> str:
         completed_by = completed_by.get("email")
     if completed_by is None:
         raise UserError(f"{place} has an annotation without completed_by. Give every annotation one.")
-    said = text(completed_by, f"{place}: completed_by")
-    return hashlib.sha256(said.lower().encode()).hexdigest()[:10] if "@" in said else said
+    name = text(completed_by, f"{place}: completed_by")
+    return hashlib.sha256(name.lower().encode()).hexdigest()[:10] if "@" in name else name

@@ -63,9 +63,9 @@ def _lines(rows: Rows, about: ExchangeContext) -> Iterator[dict[str, Any]]:
             more: dict[str, Any] = {"_annotator_id": who, "_session_id": who, "_view_id": "choice"}
             if given.at:
                 more["_timestamp"] = int(given.at.timestamp())
-            told = {**extras, "annotator": given.annotator, "given": given_extras(given)}
+            own = {**extras, "annotator": given.annotator, "given": given_extras(given)}
             for name in asked or [None]:
-                yield {**line, **_task(line, name, given, about.scheme), **more, KEY: {**told, "question": name}}
+                yield {**line, **_task(line, name, given, about.scheme), **more, KEY: {**own, "question": name}}
 
 
 def _task(line: dict[str, Any], name: str | None, given: GivenAnswer, scheme: Scheme) -> dict[str, Any]:
@@ -96,18 +96,18 @@ def _read(path: Path, scheme: Scheme) -> Iterator[AnsweredPost]:
         known = post_fields(mapping(extras.get("post"), place), place)
         if not extras:
             known["meta"] = mapping(line.get("meta"), f"{place}: meta")
-        said = line.get("text")
+        written = line.get("text")
         post_id = line.get("id", f"prodigy-{line['_input_hash']}" if "_input_hash" in line else f"{path.stem}-{number}")
         yield AnsweredPost(
             id=text(post_id, f"{place}: id"),
-            text=None if said is None else text(said, f"{place}: text"),
+            text=None if written is None else text(written, f"{place}: text"),
             **known,
-            given=_given(line, scheme, extras, place) if "answer" in line else (),
+            given=_read_answers(line, scheme, extras, place) if "answer" in line else (),
             place=place if extras else f"{place}*",
         )
 
 
-def _given(line: dict[str, Any], scheme: Scheme, extras: dict[str, Any], place: str) -> tuple[GivenAnswer, ...]:
+def _read_answers(line: dict[str, Any], scheme: Scheme, extras: dict[str, Any], place: str) -> tuple[GivenAnswer, ...]:
     who = extras.get("annotator", line.get("_annotator_id", line.get("_session_id")))
     if who is None:
         raise UserError(f"{place} has an answer but no _annotator_id and no _session_id. Give every line one.")

@@ -62,7 +62,7 @@ def gather_rows(
             **post,
             text=text,
             meta=people.without_ids({**meta, **_meme_facts(kept, memes)}),
-            given=tuple(_given(it, scheme, people, names, comments) for it in kept.annotations),
+            given=tuple(_exported_answer(it, scheme, people, names, comments) for it in kept.annotations),
             settled={name: SettledAnswer(it.labels, it.basis, it.reason) for name, it in settled.items()},
         )
 
@@ -77,7 +77,7 @@ def _meme_facts(kept: export_rows.ExportedPost, memes: Mapping[str, Mapping[str,
     return {**facts, "minutes": minutes}
 
 
-def _given(
+def _exported_answer(
     annotation: Annotation, scheme: Scheme, people: Pseudonyms, names: Mapping[str, str], comments: bool
 ) -> GivenAnswer:
     return GivenAnswer(

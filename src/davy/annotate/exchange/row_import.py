@@ -105,8 +105,8 @@ def place_rows(
                 began = time.monotonic()
                 _Work(db, plan, by).take(fitted, came)
         except UserError as error:  # somebody else brought it in after the check
-            said = f" The {done.rows:,} rows before it are in, and are passed over when you give the file again."
-            raise UserError(error.message + said * bool(done.rows), status=error.status) from error
+            before = f" The {done.rows:,} rows before it are in, and are passed over when you give the file again."
+            raise UserError(error.message + before * bool(done.rows), status=error.status) from error
         held = time.monotonic() - began
         done = came
         if progress is not None:
@@ -140,11 +140,11 @@ def _text_clash(row: AnsweredPost) -> UserError:
     )
 
 
-def _is_new(row: AnsweredPost, given: GivenAnswer, phase: Phase, there: Mapping[str, Any] | None) -> bool:
+def _is_new(row: AnsweredPost, given: GivenAnswer, phase: Phase, stored: Mapping[str, Any] | None) -> bool:
     """Return whether an answer is still to come in; one that says something else than what is there is refused."""
-    if there is None:
+    if stored is None:
         return True
-    if there != {name: tuple(labels) for name, labels in given.answers.items()}:
+    if stored != {name: tuple(labels) for name, labels in given.answers.items()}:
         raise UserError(
             f"{row.place}: {given.annotator!r} has answered post {row.id[:60]!r} in phase {phase.name!r} already.",
             status=409,
@@ -173,17 +173,17 @@ class _SeenRows:
     def _check_texts(self, part: list[AnsweredPost]) -> None:
         known = import_rows.texts_of(self._db, self._plan.project.id, [row.id for row in part])
         for row in part:
-            there = hash(known[row.id]) if row.id in known else self._texts.get(hash(row.id))
-            if there is None and row.text is None:
+            stored = hash(known[row.id]) if row.id in known else self._texts.get(hash(row.id))
+            if stored is None and row.text is None:
                 raise UserError(f"{row.place}: there is no post {row.id[:60]!r} here, and the file has no texts.")
-            if there is not None and row.text is not None and hash(row.text) != there:
+            if stored is not None and row.text is not None and hash(row.text) != stored:
                 raise _text_clash(row)
-            if there is None:
+            if stored is None:
                 self._texts[hash(row.id)] = hash(row.text)
 
     def _check_answers(self, phase: Phase, wanted: list[AnsweredPost]) -> None:
         found = import_rows.items_of(self._db, phase, list({row.id for row in wanted}))
-        there = import_rows.answers_by_pair(self._db, [item.id for item in found.values()])
+        stored = import_rows.answers_by_pair(self._db, [item.id for item in found.values()])
         for row in wanted:
             item = found.get(row.id)
             for given in row.given:
@@ -195,7 +195,7 @@ class _SeenRows:
                         status=409,
                     )
                 self._answered.add(pair)
-                held = there.get((item.id, IMPORTED + given.annotator)) if item else None
+                held = stored.get((item.id, IMPORTED + given.annotator)) if item else None
                 if not _is_new(row, given, phase, held):
                     continue
                 self._given[hash((phase.name, row.id))] += "refused" not in given.flags
@@ -237,12 +237,12 @@ class _Work:
         known = import_rows.texts_of(self._db, self._plan.project.id, [row.id for row in part])
         fresh: dict[str, AnsweredPost] = {}
         for row in part:
-            there = known.get(row.id, fresh[row.id].text if row.id in fresh else None)
-            if there is None:
+            stored = known.get(row.id, fresh[row.id].text if row.id in fresh else None)
+            if stored is None:
                 if row.text is None:
                     raise UserError(f"{row.place}: there is no post {row.id[:60]!r} here, and the file has no texts.")
                 fresh[row.id] = row
-            elif row.text is not None and row.text != there:
+            elif row.text is not None and row.text != stored:
                 raise _text_clash(row)
         posts.insert_rows(self._db, [_columns(row) for row in fresh.values()], project=self._plan.project.id)
         done.posts += len(fresh)
@@ -250,18 +250,18 @@ class _Work:
 
     def _add_items(self, phase: Phase, wanted: list[AnsweredPost]) -> dict[str, Item]:
         ids = list(dict.fromkeys(row.id for row in wanted))
-        there = import_rows.items_of(self._db, phase, ids)
+        stored = import_rows.items_of(self._db, phase, ids)
         gold = {row.id: _gold(row) for row in wanted} if phase.behaviour.needs_gold else {}
-        fresh = {post: gold.get(post) for post in ids if post not in there}
+        fresh = {post: gold.get(post) for post in ids if post not in stored}
         if fresh:
             import_rows.add_items(self._db, phase, fresh, after=import_rows.last_position(self._db, phase.id))
-        return import_rows.items_of(self._db, phase, ids) if fresh else there
+        return import_rows.items_of(self._db, phase, ids) if fresh else stored
 
     def _add_answers(
         self, phase: Phase, wanted: list[AnsweredPost], found: dict[str, Item], done: ImportSummary
     ) -> dict[str, list[Annotation]]:
         """Add the answers of a phase and return them by post."""
-        there = import_rows.answers_by_pair(self._db, [item.id for item in found.values()])
+        stored = import_rows.answers_by_pair(self._db, [item.id for item in found.values()])
         room = {item.id: item.room for item in found.values()}
         incoming: list[import_rows.IncomingAnswer] = []
         made: dict[str, list[Annotation]] = {}
@@ -269,7 +269,7 @@ class _Work:
             item = found[row.id]
             for given in row.given:
                 annotation = self._annotation(item.post, given, phase)
-                if not _is_new(row, given, phase, there.get((item.id, annotation.annotator))):
+                if not _is_new(row, given, phase, stored.get((item.id, annotation.annotator))):
                     continue
                 room[item.id] -= not annotation.refused
                 if phase.answers is not None and room[item.id] < 0:
@@ -322,14 +322,14 @@ class _Work:
         if phase.behaviour.needs_gold or not phase.in_corpus:
             return
         full = import_rows.close_full(self._db, phase, [found[row.id].id for row in wanted])
-        told = {found[row.id].post: row for row in wanted if row.settled}
-        found_verdicts = [it for key, row in told.items() for it in _verdicts(key, row, made.get(row.id, ()))]
+        settled = {found[row.id].post: row for row in wanted if row.settled}
+        found_verdicts = [it for key, row in settled.items() for it in _verdicts(key, row, made.get(row.id, ()))]
         done.settled += import_rows.add_verdicts(
             self._db, self._plan.project.id, self._plan.scheme, found_verdicts, by=self._by
         )
-        import_rows.mark_settled(self._db, [item.id for item in full if item.post in told])
+        import_rows.mark_settled(self._db, [item.id for item in full if item.post in settled])
         for item in full:
-            if item.post not in told:
+            if item.post not in settled:
                 adjudicate.settle_item(self._db, self._plan.project, phase, item, self._plan.scheme)
 
 

@@ -25,7 +25,10 @@ def cases_part(suite: Suite, runs: Sequence[SuiteRun], words: Lexicon, changes: 
     return (
         f'<form class="filters">{_filters(suite, runs, bool(changes))}</form>\n'
         '<p id="cases-found" class="quiet" role="status"></p>\n'
-        '<div class="table cases"><table><thead><tr><th scope="col">case</th><th scope="col">expected</th>'
+        '<div class="table cases" data-words-none="No case fits. Loosen a filter." '
+        'data-words-some="{found} of {all} cases, {shown} shown. The surest mistakes come first." '
+        'data-words-right="right" data-words-wrong="wrong" data-words-silent="no answer" '
+        'data-words-expected="expected"><table><thead><tr><th scope="col">case</th><th scope="col">expected</th>'
         f"{heads}</tr></thead><tbody></tbody></table></div>\n"
         '<p><button type="button" class="button" id="cases-more" hidden>Show 50 more</button></p>\n'
         f'<script type="application/json" id="cases-data">{_data(suite, runs, words, changes)}</script>\n'
@@ -63,7 +66,7 @@ def _any(items: Any) -> dict[str, str]:
 
 
 def _select(name: str, label: str, options: dict[str, str]) -> str:
-    inner = "".join(f'<option value="{escape(value)}">{escape(said)}</option>' for value, said in options.items())
+    inner = "".join(f'<option value="{escape(value)}">{escape(title)}</option>' for value, title in options.items())
     return f'<label>{escape(label)}<select id="filter-{name}">{inner}</select></label>'
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from davy.report.tables import true_minus
+
 STEPS = 10
 
 
@@ -65,8 +67,10 @@ def _cell(metric: dict[str, Any] | None, model: int, functionality: str, set_: s
 def _difference(metric: dict[str, Any]) -> str:
     if metric["value"] is None:
         return f'<td><span class="cell" title="{escape(metric["note"])}">†</span></td>'
-    words = f"95% interval {metric['low']:+.3f} to {metric['high']:+.3f}, n = {metric['n']:,}"
-    return f'<td><span class="cell" title="{words}">{round(metric["value"], 2) + 0.0:+.2f}</span></td>'
+    low, high = (true_minus(f"{metric[end]:+.3f}") for end in ("low", "high"))
+    value = true_minus(f"{metric['value']:+z.2f}")
+    words = f"95% interval {low} to {high}, n = {metric['n']:,}"
+    return f'<td><span class="cell" title="{words}">{value}</span></td>'
 
 
 def _scale() -> str:

@@ -73,13 +73,20 @@ def page(check: CheckReport) -> Page:
 
 
 def _glance(report: Page, check: CheckReport) -> None:
-    suite = check.suite
     report.section(
         "At a glance", f"Share of cases that are right, with 95% intervals. {check.summary['intervals']['how']}"
     )
     for model in check.summary["models"]:
         if model["warning"]:
             report.say(f"Warning: {model['warning']}")
+    scored = [Column(run.model, "metric") for run in check.runs]
+    report.table(Table.of([Column("cases"), *scored], _glance_rows(check)))
+    _emoji_difference(report, check)
+
+
+def _glance_rows(check: CheckReport) -> list[tuple[Any, ...]]:
+    """Return the shares of right cases: overall, by kind of test, label, set and dispute."""
+    suite = check.suite
     by_cell = [
         {(c.functionality, c.set, c.label, c.target): c.accuracy for c in metrics.cells(suite, run, ("set", "label"))}
         for run in check.runs
@@ -110,21 +117,25 @@ def _glance(report: Page, check: CheckReport) -> None:
     pairs = [metrics.pairs_right(suite, run).get("all") for run in check.runs]
     if any(pairs):
         rows.append(("pairs with both sides right", *pairs))
-    scored = [Column(run.model, "metric") for run in check.runs]
-    report.table(Table.of([Column("cases"), *scored], rows))
+    return rows
+
+
+def _emoji_difference(report: Page, check: CheckReport) -> None:
+    suite = check.suite
     differences = [metrics.emoji_difference(suite, run) for run in check.runs]
-    if any(one.value is not None for one in differences):
-        report.heading("Emoji difference")
-        report.say(
-            "Accuracy on the originals less accuracy on the same cases without emoji: below zero means that "
-            "emoji mislead the detector. Not defined (†) where removing the emoji flips the label."
-        )
-        columns = [Column(run.model, "metric", scale=(-1, 1)) for run in check.runs]
-        shown: list[tuple[Any, ...]] = [("overall", *differences)]
-        for name in suite.functionalities:
-            found = [metrics.emoji_difference(suite, run, name) for run in check.runs]
-            shown.append((suite.titled(name), *(_short(one) for one in found)))
-        report.table(Table.of([Column("functionality"), *columns], shown))
+    if not any(one.value is not None for one in differences):
+        return
+    report.heading("Emoji difference")
+    report.say(
+        "Accuracy on the originals less accuracy on the same cases without emoji: below zero means that "
+        "emoji mislead the detector. Not defined (†) where removing the emoji flips the label."
+    )
+    columns = [Column(run.model, "metric", scale=(-1, 1)) for run in check.runs]
+    rows: list[tuple[Any, ...]] = [("overall", *differences)]
+    for name in suite.functionalities:
+        found = [metrics.emoji_difference(suite, run, name) for run in check.runs]
+        rows.append((suite.titled(name), *(_short(one) for one in found)))
+    report.table(Table.of([Column("functionality"), *columns], rows))
 
 
 def _capabilities(report: Page, check: CheckReport) -> None:

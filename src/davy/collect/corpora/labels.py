@@ -53,7 +53,7 @@ def _label(value: str, question: Question, where: LabelColumn) -> str | None:
     items = _items(value, where)
     if where.item is not None:
         items = items[where.item : where.item + 1]
-    chosen = [_one(item, question, where) for item in items if item.strip().casefold() not in where.none]
+    chosen = [_label_name(item, question, where) for item in items if item.strip().casefold() not in where.none]
     return SEPARATOR.join(dict.fromkeys(chosen)) or None
 
 
@@ -69,7 +69,7 @@ def _items(value: str, where: LabelColumn) -> list[str]:
     return [value]
 
 
-def _one(item: str, question: Question, where: LabelColumn) -> str:
+def _label_name(item: str, question: Question, where: LabelColumn) -> str:
     spelt = where.values.get(item, item)
     number = spelt.removesuffix(".0")  # pandas writes whole numbers so when a column has gaps
     for spelling in (spelt, number):

@@ -127,7 +127,7 @@ def _read(about: CorpusDescription, scheme: Scheme, file: Path) -> pl.DataFrame:
         others["phase"] = others["phase"].str.replace(r"\.0$", "").replace(dict(about.phases))
     if about.origin in columns:
         others["origin"] = pl.col(about.origin).cast(pl.String)
-    split = _named(about.splits, file)
+    split = _value_for_file(about.splits, file)
     if split:
         others["split"] = pl.lit(split)
     elif about.split in columns:
@@ -155,7 +155,7 @@ def _lang(about: CorpusDescription, rows: pl.DataFrame, file: Path) -> pl.Expr:
     if column is not None:
         return pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase().replace(known)
     own = next((c for c in about.id if c in rows.columns), None)
-    default = about.lang if _named(about.langs, file) in (None, about.lang) else None
+    default = about.lang if _value_for_file(about.langs, file) in (None, about.lang) else None
     if own is None:
         return pl.lit(default, dtype=pl.String)
     word = pl.col(own).cast(pl.String).str.extract(r"^([A-Za-z]+)-").str.to_lowercase()
@@ -180,8 +180,8 @@ def _image(about: CorpusDescription, rows: pl.DataFrame, file: Path) -> pl.Expr:
     folder = next((one for one in folders if one.is_dir()), None)
     if folder is None:
         return image
-    there = {one.stem: one.name for one in folder.iterdir()}
-    return image.map_elements(lambda key: there.get(Path(key).stem, key), return_dtype=pl.String)
+    files = {one.stem: one.name for one in folder.iterdir()}
+    return image.map_elements(lambda key: files.get(Path(key).stem, key), return_dtype=pl.String)
 
 
 def _parent(about: CorpusDescription, rows: pl.DataFrame) -> pl.Expr:
@@ -217,14 +217,14 @@ def _meta(about: CorpusDescription, scheme: Scheme, rows: pl.DataFrame, json_col
     roots = {where.column for name, where in about.labels.items() if not scheme.question(name).under}
     settled = {where.column for name, where in about.labels.items() if scheme.question(name).under}
     own_columns = (about.image, about.split, about.origin, *about.columns, *about.answers.values())
-    told = {own, about.text, *own_columns, *(roots - settled)}
-    kept = [c for c in rows.columns if c not in told or c in about.merge]
+    used = {own, about.text, *own_columns, *(roots - settled)}
+    kept = [c for c in rows.columns if c not in used or c in about.merge]
     if not kept:
         return pl.Series("meta", [None] * len(rows), dtype=pl.String)
     return jsonl.json_objects(rows.lazy().select(kept), json_columns & set(kept)).collect().to_series().alias("meta")
 
 
-def _named(table: Mapping[str, str], file: Path) -> str | None:
+def _value_for_file(table: Mapping[str, str], file: Path) -> str | None:
     """Return the value whose key is part of the file's name."""
     return next((value for part, value in table.items() if part in file.name.lower()), None)
 

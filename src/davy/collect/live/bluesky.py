@@ -42,12 +42,12 @@ class Jetstream:
                     except TimeoutError:
                         yield StreamEvent()
                         continue
-                    yield from _said(raw, read)
+                    yield from _stream_events(raw, read)
         except (OSError, closed, ValueError) as error:
             raise ConnectionDropped(f"Jetstream broke off ({type(error).__name__})") from None
 
 
-def _said(raw: dict[str, Any], read: Any) -> Iterator[StreamEvent]:
+def _stream_events(raw: dict[str, Any], read: Any) -> Iterator[StreamEvent]:
     cursor = str(raw["time_us"]) if "time_us" in raw else None
     commit = raw.get("commit") or {}
     if commit.get("operation") == "delete" and commit.get("collection") == POSTS:

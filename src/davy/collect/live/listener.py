@@ -75,7 +75,7 @@ class Listener:
         self._source, self._rule, self._names, self._limits = source, rule, names, limits or ListenLimits()
         self._sleep, self._clock, self._tell = sleep, clock, tell
         self._archive = _Archive(archive, source.platform)
-        self.heard = ListenCounts(resumed=self._archive.cursor is not None)
+        self.counts = ListenCounts(resumed=self._archive.cursor is not None)
         self._held: list[Record] = []
         self._cursor = self._archive.cursor
         self._end = None if self._limits.seconds is None else clock() + self._limits.seconds
@@ -87,15 +87,15 @@ class Listener:
         with self._archive:
             try:
                 while not self._over():
-                    seen = self.heard.seen
+                    seen = self.counts.seen
                     try:
                         if self._listen() or self._source.pause is None:
                             break
                         tries, wait = 0, self._source.pause
                     except ConnectionDropped as dropped:
                         self._flush()
-                        tries = 1 if self.heard.seen > seen else tries + 1
-                        self.heard.breaks += 1
+                        tries = 1 if self.counts.seen > seen else tries + 1
+                        self.counts.breaks += 1
                         if tries > self._limits.tries:
                             raise UserError(
                                 f"{dropped.why}; tried {self._limits.tries} times. What came is in"
@@ -108,7 +108,7 @@ class Listener:
                         self._sleep(wait)
             finally:
                 self._flush()
-        return self.heard
+        return self.counts
 
     def _listen(self) -> bool:
         """Take events until the source ends (False) or a limit is reached (True)."""
@@ -123,19 +123,19 @@ class Listener:
 
     def _take(self, event: StreamEvent) -> None:
         if event.record is not None:
-            self.heard.seen += 1
+            self.counts.seen += 1
             self._held.append(event.record)
         if event.withdrawn is not None:
-            self.heard.withdrawn += 1
+            self.counts.withdrawn += 1
             self._archive.withdraw(event.withdrawn)
         self._cursor = event.cursor or self._cursor
 
     def _near(self) -> bool:
         """Return whether the held records could fill the number of posts asked for."""
-        return self._limits.posts is not None and self.heard.kept + len(self._held) >= self._limits.posts
+        return self._limits.posts is not None and self.counts.kept + len(self._held) >= self._limits.posts
 
     def _over(self) -> bool:
-        full = self._limits.posts is not None and self.heard.kept >= self._limits.posts
+        full = self._limits.posts is not None and self.counts.kept >= self._limits.posts
         return full or (self._end is not None and self._clock() >= self._end)
 
     def _flush(self) -> None:
@@ -145,10 +145,10 @@ class Listener:
         if held:
             kept = self._rule.matches(records_frame(held)).to_list() if self._rule is not None else [True] * len(held)
             for record, keep in zip(held, kept, strict=True):
-                if keep and (self._limits.posts is None or self.heard.kept < self._limits.posts):
+                if keep and (self._limits.posts is None or self.counts.kept < self._limits.posts):
                     new = self._archive.add(record, self._names)
-                    self.heard.kept += new
-                    self.heard.repeated += not new
+                    self.counts.kept += new
+                    self.counts.repeated += not new
         self._archive.save(self._cursor)
 
 

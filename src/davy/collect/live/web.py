@@ -77,7 +77,7 @@ class WebClient:
     def _refused(self, response: httpx.Response) -> Exception:
         status = response.status_code
         if status in BUSY:
-            return ConnectionDropped(f"{self.host} asks us to wait (status {status})", _told(response.headers))
+            return ConnectionDropped(f"{self.host} asks us to wait (status {status})", _retry_after(response.headers))
         if status in (401, 403):
             return UserError(f"{self.host} refused the token (status {status}). Check it, and what it may be used for.")
         if status == 404:
@@ -94,7 +94,7 @@ def parse_line(line: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _told(headers: Mapping[str, str]) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a service asks us to wait: Retry-After, or the time when X's or Reddit's limit ends."""
     try:
         if "retry-after" in headers:

@@ -51,9 +51,9 @@ def records_of(read: Reader, raw: Any) -> Iterator[Record]:
 
 def scrub(record: Record, names: AccountHasher | None = None) -> dict[str, Any]:
     """Return the value that stands for a record in an archive of ours: no account, its keyed hash where asked for."""
-    mark = {
+    replacement = {
         f.name: value for f in fields(Record) if f.name not in _NEVER and (value := getattr(record, f.name)) is not None
     }
     if names is not None:
-        mark["hashed"] = names.hashed(record.platform, record.author_id or record.author)
-    return {"davy": mark}
+        replacement["hashed"] = names.hashed(record.platform, record.author_id or record.author)
+    return {"davy": replacement}

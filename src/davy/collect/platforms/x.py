@@ -23,17 +23,17 @@ def records(raw: Any) -> Iterator[Record]:
             yield from records(one)
         return
     if "data" not in raw:
-        yield from _one(raw.get("tweet", raw), {}, {})
+        yield from _tweet_records(raw.get("tweet", raw), {}, {})
         return
     includes = raw.get("includes") or {}
     users = {user["id"]: user for user in includes.get("users", ())}
     media = {item["media_key"]: item for item in includes.get("media", ())}
     data = raw["data"]
     for tweet in data if isinstance(data, list) else [data]:
-        yield from _one(tweet, users, media)
+        yield from _tweet_records(tweet, users, media)
 
 
-def _one(tweet: dict[str, Any], users: dict[str, Any], media: dict[str, Any]) -> Iterator[Record]:
+def _tweet_records(tweet: dict[str, Any], users: dict[str, Any], media: dict[str, Any]) -> Iterator[Record]:
     text = (tweet.get("note_tweet") or {}).get("text") or tweet.get("full_text") or tweet.get("text")
     key = tweet.get("id_str") or tweet.get("id")
     if text is None or key is None:

@@ -27,7 +27,7 @@ from davy.core.challenge import (
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
 from davy.files import yaml_objects
-from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlNode, YamlText, line_at
+from davy.files.yaml_nodes import Problems, YamlMap, YamlText, line_at
 
 PACKAGE = "davy.compare.challenges.presets"
 TEXTS: tuple[str, ...] = ("description", "rules", "contact", "licence")
@@ -128,9 +128,9 @@ def parse_plan(raw: bytes, file: str, *, at: datetime) -> ChallengePlan:
         problems.add(root.line_of("visibility"), f"`visibility` is one of {', '.join(VISIBILITIES)}.")
     scheme = _scheme(root, values["scheme"], problems)
     data = _data(root, problems)
-    planned = _each(root, "tasks", PlannedTask, problems)
+    planned = yaml_objects.build_list(root, "tasks", PlannedTask, problems)
     tasks = [_task(plan, scheme, problems, root.line_of("tasks")) for plan in planned]
-    phases = _each(root, "phases", PlannedPhase, problems)
+    phases = yaml_objects.build_list(root, "phases", PlannedPhase, problems)
     problems.raise_first()
     whole = [task for task in tasks if task is not None]
     _check_names(root, whole, phases, data, problems)
@@ -280,13 +280,7 @@ def _phase(
         if given is not None and len(given) != 2:
             problems.add(line, f"Phase {plan.name!r}, {task.name!r}: a window is [opens, closes].")
         try:
-            first = at if opens is None else parse_moment(opens, at=at)
-            if closes is None:
-                raise ValueError("it needs a date on which it closes")
-            window = TimeWindow(first, parse_moment(closes, at=at, end=True))
-            if window.opens >= window.closes:
-                raise ValueError(f"it closes on {closes} before it opens")
-            windows[task.name] = window
+            windows[task.name] = _window(opens, closes, at)
         except ValueError as error:
             problems.add(line, f"Phase {plan.name!r}, {task.name!r}: {error}.")
     hidden = plan.data in data and data[plan.data].labels == "hidden"
@@ -296,21 +290,8 @@ def _phase(
         problems.add(line, f"Phase {plan.name!r}, embargo: {error}.")
         return None
     survey = hidden if plan.survey is None else plan.survey
-    phase = ChallengePhase(
-        "",
-        "",
-        plan.name,
-        place,
-        plan.data,
-        windows,
-        plan.limit,
-        plan.per_day,
-        plan.board,
-        plan.counts,
-        survey,
-        hidden,
-        embargo,
-    )
+    limits = (plan.limit, plan.per_day, plan.board, plan.counts)
+    phase = ChallengePhase("", "", plan.name, place, plan.data, windows, *limits, survey, hidden, embargo)
     for task in tasks:
         open_for = phase.window(task)
         if open_for is not None and open_for.opens >= open_for.closes:
@@ -319,22 +300,14 @@ def _phase(
     return phase
 
 
-def _each(root: YamlMap, key: str, kind: type, problems: Problems) -> tuple[Any, ...]:
-    node: YamlNode = root.get(key)
-    if node is None:
-        return ()
-    if not isinstance(node, YamlList):
-        problems.add(root.line_of(key), f"`{key}` must be a list. Begin each entry with a hyphen.")
-        return ()
-    found = []
-    for item in node:
-        line = line_at(item, root.line_of(key))
-        if not isinstance(item, YamlMap):
-            problems.add(line, f"An entry of `{key}` is a mapping that begins with `- name: …`.")
-            continue
-        title = f"`{key}`, {str(item.get('name') or '?')!r}"
-        found.append(yaml_objects.build(kind, item, title, problems, line))
-    return tuple(made for made in found if made is not None)
+def _window(opens: str | None, closes: str | None, at: datetime) -> TimeWindow:
+    first = at if opens is None else parse_moment(opens, at=at)
+    if closes is None:
+        raise ValueError("it needs a date on which it closes")
+    window = TimeWindow(first, parse_moment(closes, at=at, end=True))
+    if window.opens >= window.closes:
+        raise ValueError(f"it closes on {closes} before it opens")
+    return window
 
 
 def _text(root: YamlMap, key: str, problems: Problems) -> str:

@@ -120,7 +120,7 @@ def check_predictions(path: Path, kind: str, task: ChallengeTask, ids: Sequence[
             values[place] = read
     _add_missing(faults, ids, values)
     if found := faults.faults():
-        message = f"The file was not taken and does not count. {_wanted(task)}"
+        message = f"The file was not taken and does not count. {_expected_answers(task)}"
         raise SubmissionRefused("faults", message, faults=found, labels=", ".join(task.labels))
     plain = [value for value in values if value is not None]
     digest = hashlib.sha256(json.dumps(plain).encode()).hexdigest()
@@ -135,7 +135,7 @@ def _add_missing(faults: _Faults, ids: Sequence[str], values: Sequence[object]) 
             faults.add("missing", 0, entry)
 
 
-def _wanted(task: ChallengeTask) -> str:
+def _expected_answers(task: ChallengeTask) -> str:
     if task.kind == "score":
         return "A score is a finite number, higher where the label is likelier."
     return f"Labels are: {', '.join(task.labels)}."

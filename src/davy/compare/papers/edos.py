@@ -59,7 +59,7 @@ def reproduce(
     detectors: dict[str, Predictions] = {}
     missing: dict[str, str] = {}
     ours = (*([LIKELY] if likely else []), LINEAR, *DETECTORS, *models)
-    rows = _wanted({**paper.what, **{name: name for name in ours}}, only)
+    rows = _selected_rows({**paper.what, **{name: name for name in ours}}, only)
     for row in rows:
         if row == BEST:
             continue
@@ -83,7 +83,7 @@ def reproduce(
     return Reproduction("edos", title, paper.source, lines, hashes["held"], seed, _notes(split), paper.digits)
 
 
-def _wanted(rows: dict[str, str], only: Sequence[str]) -> dict[str, str]:
+def _selected_rows(rows: dict[str, str], only: Sequence[str]) -> dict[str, str]:
     for row in only:
         if row not in rows:
             raise UserError(
@@ -113,10 +113,10 @@ def parts(posts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, str]:
 
     if "split" not in posts.columns:
         raise UserError("The EDOS file has no column 'split'. Use the published edos_labelled_aggregated.csv")
-    there = posts["split"].unique().to_list()
-    held = next((name for name in ("test", "dev") if name in there), None)
-    if held is None or "train" not in there:
-        raise UserError(f"EDOS needs the split train, and test or dev; the file has {', '.join(map(str, there))}")
+    splits = posts["split"].unique().to_list()
+    held = next((name for name in ("test", "dev") if name in splits), None)
+    if held is None or "train" not in splits:
+        raise UserError(f"EDOS needs the split train, and test or dev; the file has {', '.join(map(str, splits))}")
     return posts.filter(pl.col("split") == "train"), posts.filter(pl.col("split") == held), held
 
 

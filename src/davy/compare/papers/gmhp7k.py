@@ -152,13 +152,13 @@ def parts(posts: pl.DataFrame, task: str) -> tuple[pl.DataFrame, pl.DataFrame | 
     import polars as pl
 
     column = pl.col(SPLITS[task])
-    there = posts[SPLITS[task]].drop_nulls().unique().to_list()
-    held = next((name for name in ("test", "val", "dev") if name in there), None)
-    if held is None or "train" not in there:
+    splits = posts[SPLITS[task]].drop_nulls().unique().to_list()
+    held = next((name for name in ("test", "val", "dev") if name in splits), None)
+    if held is None or "train" not in splits:
         raise UserError(
-            f"{SPLITS[task]} needs train, and test or val; it has {', '.join(map(str, there)) or 'nothing'}"
+            f"{SPLITS[task]} needs train, and test or val; it has {', '.join(map(str, splits)) or 'nothing'}"
         )
-    choose = posts.filter(column == "val") if held == "test" and "val" in there else None
+    choose = posts.filter(column == "val") if held == "test" and "val" in splits else None
     return posts.filter(column == "train"), choose, posts.filter(column == held), held
 
 

@@ -40,7 +40,7 @@ def refuse_learnt(scorer: Scorer, held: pl.DataFrame) -> None:
 
 
 class PaperRunner(Protocol):
-    """What the door lends: a scoring pass that is remembered, training, and progress."""
+    """What the caller provides: a scoring pass that is remembered, training, and progress."""
 
     def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
         """Return a detector's answers to the posts, remembered by `key` and the posts."""
