@@ -20,7 +20,7 @@ TOKEN = re.compile(rb'name="csrf" value="([0-9a-f]{64})"')
 
 
 @dataclass
-class Heard:
+class RunOutcomes:
     """What the annotators met: answers that were acknowledged, how long each took, and what went wrong."""
 
     acknowledged: list[str] = field(default_factory=list)
@@ -61,8 +61,8 @@ class Line:
 class Person:
     """One annotator with a session; `answers` gives the next form's fields."""
 
-    def __init__(self, base: str, session: str, answers: Callable[[], dict[str, str]], heard: Heard) -> None:
-        self.base, self.heard, self.answers = base, heard, answers
+    def __init__(self, base: str, session: str, answers: Callable[[], dict[str, str]], outcomes: RunOutcomes) -> None:
+        self.base, self.outcomes, self.answers = base, outcomes, answers
         self.cookie = f"davy-session={session}"
         self.path = self.form_id = self.token = ""
         self.pending: dict[str, str] | None = None
@@ -77,14 +77,14 @@ class Person:
         """Load the labelling page; return whether it has a post."""
         status, _, body = await self.line.send(self._request("GET", f"{self.base}/label"))
         if status != 200:
-            self.heard.errors.append(f"GET label: {status}")
+            self.outcomes.errors.append(f"GET label: {status}")
             return False
         found = TOKEN.search(body)
         self.token = found.group(1).decode() if found else ""
         return self._read(body)
 
     async def answer(self) -> bool:
-        """Save and go on; return whether there is a next post. What was sent before and not heard of is sent again."""
+        """Save and go on; return whether there is a next post. What was sent before and not answered is sent again."""
         if self.pending is None:
             self.pending = {
                 "csrf": self.token,
@@ -99,22 +99,22 @@ class Person:
         status, head, page = await self.line.send(self._request("POST", self.path, body))
         took = time.perf_counter() - started
         if status != 200:
-            self.heard.errors.append(f"POST: {status}")
+            self.outcomes.errors.append(f"POST: {status}")
             self.pending = None
             return await self.begin()
-        self.heard.seconds.append(took)
-        self.heard.acknowledged.append(self.pending["annotation_id"])
+        self.outcomes.seconds.append(took)
+        self.outcomes.acknowledged.append(self.pending["annotation_id"])
         self.answered += 1
         self.pending = None
         if b"hx-redirect" in head.lower():
-            self.heard.out_of_posts += 1
+            self.outcomes.out_of_posts += 1
             return False
         return self._read(page)
 
     def _read(self, body: bytes) -> bool:
         sheet, form = SHEET.search(body), FORM_ID.search(body)
         if sheet is None or form is None:
-            self.heard.out_of_posts += 1
+            self.outcomes.out_of_posts += 1
             return False
         self.path, self.form_id = sheet.group(1).decode(), form.group(1).decode()
         return True
@@ -153,6 +153,6 @@ async def work(person: Person, answers: int, *, think: float, late: float) -> No
                 await asyncio.sleep(think)
             more = await person.answer()
     except (OSError, asyncio.IncompleteReadError) as error:
-        person.heard.errors.append(f"{type(error).__name__}: {error}")
+        person.outcomes.errors.append(f"{type(error).__name__}: {error}")
     finally:
         person.line.close()

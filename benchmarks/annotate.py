@@ -19,7 +19,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from benchmarks import kills
-from benchmarks._people import Heard, Person, choices, work
+from benchmarks._people import Person, RunOutcomes, choices, work
 from benchmarks._workbench import Bench, Server, Worker, database, project, serving
 
 P95_AT_MOST = 0.050
@@ -69,8 +69,8 @@ def _measure(kind: str, bench: Bench, size: Size) -> list[str]:
     with serving(bench.url) as server:
         # Not counted: the first requests load templates, the scheme and the statements.
         before = _run(server, bench, size.thinking, 2, think=0.1)[0]
-        heard = _row(kind, server, bench, size.thinking, size.thinking_answers, think=0.5)
-        p95 = _percentile(heard.seconds, 95)
+        outcomes = _row(kind, server, bench, size.thinking, size.thinking_answers, think=0.5)
+        p95 = _percentile(outcomes.seconds, 95)
         if p95 > P95_AT_MOST:
             missed.append(f"p95 of save-and-next is {1000 * p95:.0f} ms, aim {1000 * P95_AT_MOST:.0f} ms")
         beside, states = _beside(kind, server, bench, size)
@@ -81,52 +81,52 @@ def _measure(kind: str, bench: Bench, size: Size) -> list[str]:
         if not size.rushing:
             return missed
         rushed = _row(kind, server, bench, size.rushing, size.rushing_answers, think=0.0)
-    everything = [*before.acknowledged, *heard.acknowledged, *beside.acknowledged, *rushed.acknowledged]
-    for run in (before, heard, beside, rushed):
+    everything = [*before.acknowledged, *outcomes.acknowledged, *beside.acknowledged, *rushed.acknowledged]
+    for run in (before, outcomes, beside, rushed):
         missed += [f"{n} × {what}" for what, n in Counter(run.errors).items()]
     missed += kills.find_wrong(bench, everything, "200 at once")
     return missed + kills.run(kind, bench, size.kills, everything)
 
 
-def _row(kind: str, server: Server, bench: Bench, people: int, answers: int, *, think: float) -> Heard:
+def _row(kind: str, server: Server, bench: Bench, people: int, answers: int, *, think: float) -> RunOutcomes:
     used = server.cpu_seconds()
-    heard, took = _run(server, bench, people, answers, think=think)
+    outcomes, took = _run(server, bench, people, answers, think=think)
     used = server.cpu_seconds() - used
-    n = len(heard.acknowledged)
-    p50, p95, p99 = (f"{1000 * _percentile(heard.seconds, level):.1f} ms" for level in (50, 95, 99))
+    n = len(outcomes.acknowledged)
+    p50, p95, p99 = (f"{1000 * _percentile(outcomes.seconds, level):.1f} ms" for level in (50, 95, 99))
     cpu = 1000 * used / max(n, 1)
     print(
-        f"{kind:11}{people:>7}{n:>9,}{p50:>11}{p95:>11}{p99:>11}{n / took:>11.0f}{cpu:>8.1f}{len(heard.errors):>8}",
+        f"{kind:11}{people:>7}{n:>9,}{p50:>11}{p95:>11}{p99:>11}{n / took:>11.0f}{cpu:>8.1f}{len(outcomes.errors):>8}",
         flush=True,
     )
-    return heard
+    return outcomes
 
 
-def _beside(kind: str, server: Server, bench: Bench, size: Size) -> tuple[Heard, dict[str, str]]:
-    """Return what the thinking people heard while jobs ran, and the states of the jobs when they had finished."""
+def _beside(kind: str, server: Server, bench: Bench, size: Size) -> tuple[RunOutcomes, dict[str, str]]:
+    """Return what the thinking people got while jobs ran, and the states of the jobs when they had finished."""
     with Worker(bench, size.imported, size.jobs) as worker:
         worker.wait_until_running()
-        heard = _row(kind, server, bench, size.thinking, size.thinking_answers, think=0.5)
+        outcomes = _row(kind, server, bench, size.thinking, size.thinking_answers, think=0.5)
         states = worker.states()
     said = ", ".join(f"{name} {state}" for name, state in states.items())
     print(f"{kind:11}the row above beside jobs: {said}", flush=True)
-    return heard, states
+    return outcomes, states
 
 
-def _run(server: Server, bench: Bench, people: int, answers: int, *, think: float) -> tuple[Heard, float]:
-    """Let people work at once and return what they heard, and how long it took."""
-    heard = Heard()
+def _run(server: Server, bench: Bench, people: int, answers: int, *, think: float) -> tuple[RunOutcomes, float]:
+    """Let people work at once and return what came of it, and how long it took."""
+    outcomes = RunOutcomes()
     chance = random.Random(5)  # noqa: S311 — a schedule, not a secret
 
     async def all_of_them() -> None:
-        crew = [Person("/projects/bench", token, choices(token), heard) for token in bench.sessions[:people]]
+        crew = [Person("/projects/bench", token, choices(token), outcomes) for token in bench.sessions[:people]]
         for person in crew:
             person.use(server.port)
         await asyncio.gather(*(work(it, answers, think=think, late=chance.uniform(0, 2 * think)) for it in crew))
 
     started = time.perf_counter()
     asyncio.run(all_of_them())
-    return heard, time.perf_counter() - started
+    return outcomes, time.perf_counter() - started
 
 
 def _percentile(seconds: list[float], level: int) -> float:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import func, select
 
-from benchmarks._people import Heard, Person, choices
+from benchmarks._people import Person, RunOutcomes, choices
 from benchmarks._workbench import Bench, Nursery, database, project
 from davy.store.tables import annotations, assignments, items, tallies
 
@@ -34,7 +34,7 @@ BOTH = 0.3
 class Kills:
     """What was killed, and what people met."""
 
-    heard: Heard = field(default_factory=Heard)
+    outcomes: RunOutcomes = field(default_factory=RunOutcomes)
     kills: int = 0
     processes: int = 0
     in_flight: int = 0
@@ -60,11 +60,11 @@ def run(kind: str, bench: Bench, wanted: int, before: list[str] | None = None, *
     """Kill so often, print how it went, and return what is wrong; `before` are answers acknowledged earlier."""
     began = time.perf_counter()
     done = asyncio.run(_kill(kind, bench, wanted, before or [], began + 60 * minutes if minutes else float("inf")))
-    done.wrong += [f"{n} × {what}" for what, n in Counter(done.heard.errors).items()]
+    done.wrong += [f"{n} × {what}" for what, n in Counter(done.outcomes.errors).items()]
     said = "wrong, see below" if done.wrong else "all stored, none over-assigned"
     print(
         f"{kind:11}{done.kills:,} kills of {done.processes:,} processes among {PEOPLE} people in "
-        f"{time.perf_counter() - began:,.0f} s: {len(done.heard.acknowledged):,} acknowledged, {done.in_flight:,} "
+        f"{time.perf_counter() - began:,.0f} s: {len(done.outcomes.acknowledged):,} acknowledged, {done.in_flight:,} "
         f"under way when their server died, {said}",
         flush=True,
     )
@@ -74,13 +74,13 @@ def run(kind: str, bench: Bench, wanted: int, before: list[str] | None = None, *
 async def _kill(kind: str, bench: Bench, wanted: int, before: list[str], until: float) -> Kills:
     done = Kills()
     chance = random.Random(9)  # noqa: S311 — a schedule, not a secret
-    crew = [Person("/projects/bench", token, choices(token), done.heard) for token in bench.sessions[:PEOPLE]]
+    crew = [Person("/projects/bench", token, choices(token), done.outcomes) for token in bench.sessions[:PEOPLE]]
     with Nursery(bench, SERVERS) as nursery:
         lives = [_Life(nursery, place, crew[place::SERVERS]) for place in range(SERVERS)]
         last = False
         while not last and not done.wrong:
             for life in lives:  # so that each is in the middle of the work when it dies
-                await life.until_busy(done.heard)
+                await life.until_busy(done.outcomes)
             await asyncio.sleep(chance.uniform(0.0, 0.1))
             dying = lives if chance.random() < BOTH else [chance.choice(lives)]
             nursery.kill([life.place for life in dying])
@@ -93,8 +93,10 @@ async def _kill(kind: str, bench: Bench, wanted: int, before: list[str], until: 
             for life in dying:
                 done.in_flight += await life.end()
             if dying is lives and (last or done.kills % CHECK_EVERY == 0):
-                done.wrong += find_wrong(bench, [*before, *done.heard.acknowledged], f"after {done.kills} kills")
-                print(f"{kind:11}{done.kills:>6,} kills, {len(done.heard.acknowledged):>8,} acknowledged", flush=True)
+                done.wrong += find_wrong(bench, [*before, *done.outcomes.acknowledged], f"after {done.kills} kills")
+                print(
+                    f"{kind:11}{done.kills:>6,} kills, {len(done.outcomes.acknowledged):>8,} acknowledged", flush=True
+                )
             if not last:
                 lives = [_Life(nursery, it.place, it.crew) if it in dying else it for it in lives]
     return done
@@ -111,13 +113,13 @@ class _Life:
         self._tasks = [asyncio.create_task(_until_dead(person)) for person in crew]
         self._before = sum(person.answered for person in crew)
 
-    async def until_busy(self, heard: Heard) -> None:
+    async def until_busy(self, outcomes: RunOutcomes) -> None:
         """Wait until half of its people were answered."""
         for _ in range(6000):
             if sum(person.answered for person in self.crew) - self._before >= len(self.crew) // 2:
                 return
             await asyncio.sleep(0.005)
-        heard.errors.append("a server was up for 30 s and acknowledged hardly anything")
+        outcomes.errors.append("a server was up for 30 s and acknowledged hardly anything")
 
     async def end(self) -> int:
         """Wait for its people, who find it dead; return how many had sent an answer that was not acknowledged."""

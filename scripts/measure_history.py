@@ -44,8 +44,8 @@ ROOT = Path(__file__).parents[1]
 SMALL, LARGE, GERMAN = "embedded-en", "embedded-en-large", "embedded-de"
 POSTS = {"R1–4 dev": ("dynahate", "hate"), "R5–7 dev": ("hatemojibuild", "hate"), "EDOS A dev": ("edos", "sexist")}
 SUITES = {
-    SMALL: ("emoji-en", "sexism-en", "identities-en"),
-    LARGE: ("emoji-en", "identities-en"),
+    SMALL: ("emoji-en", "sexism-en", "identities-en", "insults-en"),
+    LARGE: ("emoji-en", "identities-en", "insults-en"),
     GERMAN: ("emoji-de", "identities-de"),
 }
 IN_BASE = ("d4c1c10", "0bba3a2", "233a424")
@@ -88,6 +88,7 @@ RELEASES = (
     Release(SMALL, "bbbf23f", "ranges of activations measured once"),
     Release(SMALL, "115009a", "answers decoded together, long texts in windows"),
     Release(SMALL, "34ee724", "a correction for plain sentences about people"),
+    Release(SMALL, "eeeaa76", "the correction knows insults and threats against one person"),
     Release(GERMAN, "147e882", "convolutions that learnt German through English"),
     Release(GERMAN, "c9de2ea", "taught by a language model"),
     Release(GERMAN, "232d89f", "uint8 matrices, measured ranges"),
@@ -99,6 +100,7 @@ RELEASES = (
     Release(LARGE, "233a424", "measured ranges, uint8 matrices"),
     Release(LARGE, "115009a", "answers decoded together, long texts in windows"),
     Release(LARGE, "2feecdc", "a correction for plain sentences about people"),
+    Release(LARGE, "b31b2bd", "the correction knows insults and threats against one person"),
 )
 
 

@@ -45,6 +45,33 @@ def test_a_command_has_help_with_an_example_and_words_for_every_option(name, com
     assert not silent, f"{name}: no words for {', '.join(silent)}"
 
 
+OPTIONS = {
+    name: {"--help", *(it for p in command.params for it in (*p.opts, *p.secondary_opts))} for name, command in COMMANDS
+}
+SAYS_COMMANDS = [
+    *PAGES,
+    *(ROOT / "deploy").glob("*"),
+    *(ROOT / "src").glob("**/*.py"),
+    *(ROOT / "src").glob("**/*.yaml"),
+]
+
+
+def unknown_options(text):
+    """Return the commands in a text, docs or an error sentence, that have an option which they don't take."""
+    found = []
+    for line in re.findall(r"(?<![\w./-])davy [a-z](?:(?!davy )[^\n`#|;)&])*", re.sub(r"\\\n\s*", " ", text)):
+        name = max((name for name in OPTIONS if f"{line} ".startswith(f"{name} ")), key=len, default=None)
+        asked = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line))
+        found += [line] if name and asked - OPTIONS[name] else []
+    return found
+
+
+def test_an_option_that_docs_and_error_sentences_name_is_one_that_the_command_takes():
+    assert unknown_options("davy project create x --preset y") == ["davy project create x --preset y"]
+    faults = {str(page.relative_to(ROOT)): unknown_options(page.read_text(encoding="utf-8")) for page in SAYS_COMMANDS}
+    assert {page: lines for page, lines in faults.items() if lines} == {}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
 def test_links_and_pictures_in_the_docs_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)

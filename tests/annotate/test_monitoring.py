@@ -179,7 +179,7 @@ def test_marks_of_many_people_add_up():
         return (screening.ScreeningScores("hate", Metric("accuracy", 0.5, 4, note="-"), 0.8, (each,)),)
 
     both = screening.combine_scores([marks(3, 1), marks(1, 3)])[0]
-    assert (both.accuracy.value, both.accuracy.n, both.classes[0].said) == (0.5, 8, {"yes": 4, "no": 4})
+    assert (both.accuracy.value, both.accuracy.n, both.classes[0].counts) == (0.5, 8, {"yes": 4, "no": 4})
     assert both.reached
     assert not marks(1, 3)[0].reached
 

@@ -147,6 +147,11 @@ def test_a_screening_closes_when_everyone_is_decided_and_only_those_who_passed_g
         assert label(db, project, good, odd) == 4
 
 
+def test_one_post_is_spoken_of_as_one():
+    assert str(phase_gates.GateReason("not_full", {"n": 1})) == "One post still needs answers."
+    assert str(phase_gates.GateReason("not_full", {"n": 2})) == "2 posts still need answers."
+
+
 def test_pages_say_the_reasons_in_the_same_english_words():
     said = {key.removeprefix("going."): text for key, text in catalogue("en").items() if key.startswith("going.")}
     assert said == dict(phase_gates.SENTENCES)

@@ -14,12 +14,12 @@ from davy.text.column_match import ColumnMatcher, fold_series
 )  # fmt: skip
 def test_a_word_is_found_however_it_is_written(text):
     terms = ColumnMatcher(Lexicon.of("grumblefop", "🍑", "müller"))
-    assert terms.found(pl.Series([text])).to_list() == [True]
+    assert terms.contains_any(pl.Series([text])).to_list() == [True]
 
 
 @pytest.mark.parametrize("text", ["grumble fop", "grumblefops", "a 🍒 and “quotes”", "mülle", "", None])
 def test_other_words_are_left_alone(text):
-    assert ColumnMatcher(Lexicon.of("grumblefop", "🍑", "müller")).found(
+    assert ColumnMatcher(Lexicon.of("grumblefop", "🍑", "müller")).contains_any(
         pl.Series([text], dtype=pl.String)
     ).to_list() == [False]
 
@@ -32,7 +32,12 @@ def test_endings_and_modes_of_entries_count():
             LexiconEntry("grum", kind="harmless"),
         ]
     )
-    assert terms.found(pl.Series(["mopwicks", "grumblefop", "grum", "fops"])).to_list() == [True, True, False, False]
+    assert terms.contains_any(pl.Series(["mopwicks", "grumblefop", "grum", "fops"])).to_list() == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_folded_texts_are_words_with_single_spaces_around_them():
@@ -40,4 +45,4 @@ def test_folded_texts_are_words_with_single_spaces_around_them():
 
 
 def test_a_list_without_words_finds_nothing():
-    assert ColumnMatcher([]).found(pl.Series(["a", None])).to_list() == [False, False]
+    assert ColumnMatcher([]).contains_any(pl.Series(["a", None])).to_list() == [False, False]

@@ -16,7 +16,7 @@ from davy.collect.live.listener import Listener, ListenLimits
 from davy.collect.live.web import WebClient
 from davy.collect.records import AccountHasher
 from davy.collect.rule import FilterRule
-from davy.collect.strategies import EVERYTHING
+from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
 
 
@@ -259,7 +259,8 @@ def test_a_live_archive_is_read_by_davy_collect(tmp_path):
     archive = tmp_path / "b.jsonl"
     with jetstream([[commit(1, "tea"), commit(2, "coffee")]]) as (url, _):
         listened(bluesky.Jetstream(url), archive, names=AccountHasher(b"k" * 32), limits=ListenLimits(posts=2))
-    done = gather.gather([archive], tmp_path / "o.parquet", [EVERYTHING], gather.GatherSettings("bluesky"))
+    everything = [Strategy("everything", "search")]
+    done = gather.gather([archive], tmp_path / "o.parquet", everything, gather.GatherSettings("bluesky"))
     posts = pl.read_parquet(tmp_path / "o.parquet")
     assert (done.kept, posts["text"].to_list(), posts["lang"].to_list()) == (2, ["tea", "coffee"], ["en", "en"])
     assert posts["author"].null_count() == 0

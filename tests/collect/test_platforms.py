@@ -13,9 +13,11 @@ from davy.collect import gather
 from davy.collect.platforms import reader, records_of, scrub
 from davy.collect.records import AccountHasher, records_frame, records_to_posts
 from davy.collect.rule import FilterRule
-from davy.collect.strategies import EVERYTHING, Strategy
+from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
 from davy.files import json_stream
+
+EVERYTHING = Strategy("everything", "search")
 
 X_PAGE = {
     "data": [

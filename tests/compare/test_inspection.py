@@ -67,9 +67,10 @@ def readings(store, project_id: str, answers: dict[str, list[str]]) -> None:
                 labelling.save(db, sheet, given, annotation_id=new_id(), seconds=5)
 
 
-def test_what_every_system_misses_becomes_a_project_whose_answers_are_summed_up(shell, tmp_path):
-    shell("inspect", "create", "gold.csv", "-p", "one.csv", "-p", "two.csv", "--question", "sexist", "--scheme", "edos",
-          "--out", "queue")  # fmt: skip
+def test_what_every_system_misses_becomes_a_project_whose_answers_are_summed_up(shell, capsys):
+    create = ["gold.csv", "-p", "one.csv", "-p", "two.csv", "--question", "sexist", "--scheme", "edos"]
+    assert run(["inspect", "create", *create, "--out", "queue"]) == 0
+    assert "which makes inspection-gold-csv-sexist" in " ".join(capsys.readouterr().err.split())
     made = json.loads(shell("project", "create", "queue/project.yaml", "--json"))
     assert {it["name"]: it["posts"] for it in made["phases"]} == {
         "labelled sexist, systems say not sexist": 3,

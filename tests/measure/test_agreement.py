@@ -14,7 +14,7 @@ from davy.measure import verbal_scales
 from davy.measure.agreement import agreement, by_label, coefficient
 from davy.measure.annotator_subsets import leave_one_out, subsets
 from davy.measure.intervals import Bootstrap
-from davy.measure.pairwise import cohen, pairwise
+from davy.measure.pairwise import pairwise
 from davy.measure.ratings import Ratings
 
 NONE = Bootstrap(resamples=0)
@@ -101,7 +101,7 @@ def test_a_crowd_of_many_people_has_the_same_pairs_as_a_small_table():
     for a, b in some:
         first, second = codes[:, int(a) - 1], codes[:, int(b) - 1]
         both = (first >= 0) & (second >= 0)
-        alone = cohen(first, second, labels=2, bootstrap=NONE)
+        alone = pairwise(Ratings.from_matrix(np.stack([first, second], axis=1), labels=["0", "1"]), bootstrap=NONE).mean
         assert (crowd.pairs[a, b].value, crowd.pairs[a, b].n) == (alone.value, both.sum())
 
 
@@ -195,8 +195,7 @@ def test_everybody_saying_the_same_leaves_kappa_undefined_with_a_reason():
         assert found[name].value is None
         assert "every answer is the same label" in found[name].note
     assert found["percent"].value == found["ac1"].value == found["randolph"].value == 1
-    same = np.zeros(5, dtype=np.int64)
-    assert cohen(same, same).value is None
+    assert pairwise(Ratings.from_matrix(np.zeros((5, 2), dtype=np.int64))).mean.value is None
 
 
 @pytest.mark.parametrize("counts", [np.zeros((0, 2), int), np.zeros((4, 2), int), np.array([[1, 0], [0, 1]])])

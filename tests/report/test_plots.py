@@ -68,6 +68,17 @@ def test_a_funnels_bars_are_as_long_as_what_is_left() -> None:
     assert lengths[0] / lengths[-1] == pytest.approx(0.6, abs=0.01)
 
 
+def test_bars_that_do_not_begin_at_nought_are_dots_and_stay_in_their_picture() -> None:
+    close = [Metric("first", 0.84, 500, 0.8, 0.88), Metric("second", 0.8, 500, 0.76, 0.84)]
+    whole, cut = plots.bars(close), plots.bars(close, scale=(0.74, 0.9))
+    sizes = [Image.open(io.BytesIO(plot.png("light", 1))).size for plot in (whole, cut)]
+    assert abs(sizes[0][0] - sizes[1][0]) < 40
+    marks = [[layer["mark"]["type"] for layer in plot.spec["layer"]] for plot in (whole, cut)]
+    assert ("bar" in marks[0], "bar" in marks[1]) == (True, False)
+    shown = [re.findall(r">(0\.\d\d)<", plot.svg("light")) for plot in (whole, cut)]
+    assert ("0.10" in shown[0], "0.10" in shown[1], "0.76" in shown[1]) == (True, False, True)
+
+
 def test_a_plot_is_written_by_its_ending(tmp_path) -> None:
     assert ALL["bars"].write(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert ALL["bars"].write(tmp_path / "a.svg", "dark").read_text().startswith("<svg")

@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 
 import pytest
 
@@ -61,6 +62,16 @@ def test_a_difference_is_drawn_around_zero_and_an_indented_row_is_indented() -> 
     assert '<td class="name indent"' in html
 
 
+def test_a_negative_number_has_a_minus_sign_wherever_people_read_it_and_a_hyphen_in_data() -> None:
+    lower = Metric("difference", -0.5, 50, -0.75, -0.0001)
+    table = Table.of([Column("x", "metric"), Column("n", "count")], [(lower, -1200)])
+    assert "−0.500 [−0.750, 0.000] | −1,200" in table.markdown()
+    assert r"$-$0.500 [$-$0.750, 0.000] & $-$1,200" in table.latex()
+    assert "−0.750 to 0.000" in table.html()
+    assert "-" not in table.html().partition("<tbody>")[2].replace("data-head", "").partition("<svg")[0]
+    assert table.csv().splitlines()[1] == "-0.5,-0.75,-0.0001,50,-1200"
+
+
 def test_the_best_value_is_bold_and_a_tie_is_bold_twice() -> None:
     table = Table.of([Column("x", "number", best="low")], [(2.0,), (1.0,), (1.0,), (None,), (float("nan"),)])
     assert table.markdown().count("**1.000**") == 2
@@ -81,3 +92,8 @@ def test_a_row_of_the_wrong_length_and_an_unknown_kind_are_named() -> None:
         Table.of(["a", "b"], [(1, 2), (1,)])
     with pytest.raises(ValueError, match="kind 'colour'"):
         Column("a", "colour")
+
+
+def test_a_column_of_short_names_takes_no_more_room_than_they_need() -> None:
+    table = Table.of([Column("rank"), Column("system"), Column("F1", "metric")], [("1", "a/long/folder/name", 0.5)])
+    assert re.findall('<th scope="col" class="([^"]+)"', table.html()) == ["name short", "name", "number"]

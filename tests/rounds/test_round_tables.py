@@ -8,11 +8,12 @@ import pytest
 from entry_frames import NO, QUESTION, SCHEME, YES, make_frame, paper_round
 from statsmodels.stats.inter_rater import fleiss_kappa
 
+from davy.core.metric import Metric
 from davy.core.round import PAIR_DROPPED
 from davy.measure.intervals import Bootstrap
 from davy.rounds.composition import compose_rounds, composition_table, frequent, seconds_table
 from davy.rounds.error_rate import error_rate_plot, error_rate_table, error_rates
-from davy.rounds.quality import kept, label_counts, quality_rows, quality_table, randolph
+from davy.rounds.quality import QualityRow, label_counts, quality_rows, quality_table, randolph, without_dropped
 from davy.rounds.round_split import SHARES, places, split_entries, straddling_pairs
 
 QUICK = Bootstrap(resamples=50)
@@ -35,7 +36,7 @@ def test_the_chain_of_the_papers_table_7_comes_out_of_its_own_counts(number, ent
     assert (contrasts.entries, contrasts.reviewed, contrasts.dropped, contrasts.final) == (
         final[0], reviewed[1], dropped[1], final[1],
     )  # fmt: skip
-    left = kept(frame)
+    left = without_dropped(frame)
     assert left["set"].value_counts().sort("set").rows() == [("contrast", final[1]), ("original", final[1])]
 
 
@@ -122,7 +123,7 @@ def test_a_round_without_predictions_has_no_error_rate_and_says_so():
 
 
 def test_pairs_stay_together_in_an_80_10_10_split_that_depends_on_nothing_but_entries_and_seed():
-    frame = kept(paper_round(5, 1020, (6, 17), (0, 0)))
+    frame = without_dropped(paper_round(5, 1020, (6, 17), (0, 0)))
     split = split_entries(frame, QUESTION, seed=1)
     assert straddling_pairs(split) == (0, 997)
     sizes = dict(split["split"].value_counts().rows())
@@ -142,3 +143,10 @@ def test_a_contrast_to_an_earlier_rounds_entry_goes_where_that_entry_is():
 def test_time_per_entry_is_shown_with_its_n():
     frame = make_frame([{"seconds": 10.0}, {"seconds": 30.0}, {"seconds": None}])
     assert seconds_table(frame).rows == ((1, "original", 2, 20.0, 15.0, 25.0),)
+
+
+def test_agreement_over_the_few_entries_that_somebody_doubted_is_told_as_that():
+    doubted = QualityRow(2, "original", 3_512, Metric("randolph", -1.0, 63, -1.0, -1.0), reviewed=223, dropped=0)
+    every = QualityRow(1, "original", 100, Metric("randolph", 0.8, 90, 0.7, 0.9), reviewed=100, dropped=0)
+    assert "in round 2 (63 of 3,512):" in quality_table([every, doubted]).note
+    assert "doubt" not in quality_table([every]).note

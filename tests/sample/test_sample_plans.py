@@ -284,6 +284,7 @@ def _small():
         ("samplers: [random: {n: 5}, random: {n: 6}]", "two samplers are called 'random'"),
         ("samplers: []", "A plan needs `samplers:`"),
         ("samplers: [random: {n: 5}]\npools: {a: {each: 5}}", "each needs categories"),
+        ("samplers: [random: {n: 5}]\npools: {gab: {n: 5}}", "no line `by:` says which column tells them apart"),
         ("samplers: [random: {n: 5}]\npool: {}", "'pool' is not known here"),
         ("samplers: [deciles: {n: 5, judge: three}]", "The plan asks the judge 'three'. Say who that is"),
         ("samplers: [keyword: {n: 5, words: sexist-eng}]", "There is no word list 'sexist-eng'"),

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from davy.core.errors import UserError
+from davy.files.yaml_objects import shipped_names
 from davy.split import plan as plans
 from davy.split.groups import Links, find_links, group_rows
 from davy.split.leakage import find_leaks, leaking_posts
@@ -237,7 +238,7 @@ def test_more_posts_than_there_are_and_columns_that_are_not_there_are_named():
 
 
 def test_the_shipped_plans_are_read():
-    assert plans.names() == ["edos", "hatemoji", "memes"]
+    assert shipped_names(plans.PACKAGE) == ["edos", "hatemoji", "memes"]
     assert plans.load("memes").composition.shares == SHARES
     assert plans.load("edos").sizes(20000) == {"train": 14000, "dev": 2000, "test": 4000}
 
