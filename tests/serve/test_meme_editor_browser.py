@@ -162,6 +162,12 @@ def test_text_is_placed_pictures_are_stacked_and_the_png_is_what_was_seen(browse
 
     page.get_by_role("button", name="Put below: green hill").click()
     page.get_by_role("button", name="Add text").click()
+    page.get_by_label("Words").fill("as many as you can count 🏳️‍🌈 here")
+    page.get_by_role(
+        "button", name="as many as you can count", exact=True
+    ).wait_for()  # 24 characters; the next is whole
+    page.get_by_label("Words").fill("many as you can count 🏳️‍🌈 here")
+    page.get_by_role("button", name="many as you can count 🏳️‍🌈", exact=True).wait_for()
     page.get_by_label("Words").fill("so many 😂🏳️‍🌈 Grüße")
     page.get_by_label("Colour").fill("#ffcc00")
     drawn(page)

@@ -102,12 +102,18 @@ function show() {
 
 /* ---- the panel ------------------------------------------------------------------------------------ */
 
+// Cut between characters as people see them: an emoji of several code points stays whole.
+function beginning(text) {
+  const characters = [...new Intl.Segmenter().segment(text.trim())].map((it) => it.segment);
+  return characters.slice(0, 24).join("");
+}
+
 function list() {
   $("#meme-boxes").replaceChildren(...layout.texts.map((box, i) => {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "plain small";
-    button.textContent = box.text.trim().slice(0, 24) || `${form.dataset.textName} ${i + 1}`;
+    button.textContent = beginning(box.text) || `${form.dataset.textName} ${i + 1}`;
     button.setAttribute("aria-pressed", String(i === chosen));
     button.addEventListener("click", () => choose(i));
     return button;
