@@ -72,6 +72,15 @@ def test_german_words_agree_with_what_stands_in_the_slots():
     assert articles == {"ein", "eine"}
 
 
+def test_the_german_insults_have_the_functionalities_of_the_english_ones_and_two_more():
+    german, english = suites.load("insults-de"), suites.load("insults-en")
+    more = {"compounds_and_dialect", "concern"}
+    assert german.lang == "de"
+    assert [name for name in german.functionalities if name not in more] == list(english.functionalities)
+    labels = {case.id: case.expected for case in german.cases}
+    assert all(labels[original] != labels[contrast] for original, contrast in german.links)
+
+
 def test_the_sexism_suite_covers_all_vectors_in_their_order_and_both_sides_of_the_themes():
     suite = suites.load("sexism-en")
     codes = [title.split()[0] for title in (suite.titled(name) for name in suite.functionalities)][:11]
