@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from prepare import leaky
 from davy import schemes
 from davy.core.scheme import Question
 from davy.models import folder as folders
+from davy.models.bare_names import FILE as NAMES_FILE
 from davy.models.joint_answers import JointRules
 from davy.models.network import Network, columns_of
 from davy.models.onnx import OnnxScorer
@@ -33,6 +35,7 @@ from davy.train.fit import predict
 from davy.train.onnx.activation_ranges import measure_ranges
 from davy.train.onnx.write import write_onnx
 
+HERE = Path(__file__).parent
 LABELS = {"type": TYPES, "target": TARGETS, "category": CATEGORIES, "vector": VECTORS}
 BAND = (0.3333, 0.6667)
 """Answers with a probability of yes in between are marked unsure."""
@@ -73,6 +76,7 @@ def main() -> None:
     tokenizer = json.loads((args.prepared / "tokenizer.json").read_text(encoding="utf-8"))
     compact = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
     (folder / "tokenizer.json").write_text(compact, encoding="utf-8")
+    shutil.copy(HERE / "english_names.txt", folder / NAMES_FILE)
     settings = {
         "max_length": job.MAX_LENGTH,
         "truncate": "windows",

@@ -6,7 +6,8 @@ tokenises its part, runs it in batches that are bounded in tokens, so that littl
 batch is padding and all of it stays in the core's cache, and takes the next. A folder
 may hold a screen too; `cascade()` is the same detector with it in front, which reads only
 what the screen does not clear, and to the end only what an exit within the network
-does not clear either. A text that is longer than the network reads is read in windows.
+does not clear either. A text that is longer than the network reads is read in windows. A text
+of names of people alone is answered no where the folder lists them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
 from davy.models import early_exit as exits
 from davy.models import folder as folders
+from davy.models.bare_names import BareNames
 from davy.models.cached_tokenizer import CachedTokenizer
 from davy.models.cascade_screen import Screen
 from davy.models.early_exit import EarlyExit
@@ -76,6 +78,7 @@ class OnnxScorer:
         self._pieces = CachedTokenizer(tokenizer)
         self._ends = self._pieces.ids([""])[0]
         self._joint = JointAnswers.of(folder, manifest)
+        self._names = BareNames.of(folder)
         self._doubt = _doubt(folder, manifest)
         self._workers = threads or cores()
         self._session = open_session(folder / "model.onnx")
@@ -190,7 +193,11 @@ class OnnxScorer:
             blocks[question.name][read] = self._probabilities(question, blocks[question.name][read])
         if owners is not None:
             blocks, read = join_windows(self.questions, blocks, read, owners)
-        return blocks if self._joint is None else self._joint.decode(texts, blocks, read), read
+        if self._joint is not None:
+            blocks = self._joint.decode(texts, blocks, read)
+        if self._names is not None:
+            self._names.answer_no(self.questions, texts, blocks)
+        return blocks, read
 
     def _left(self, way_out: EarlyExit, rows: TokenRows, places: Array, blocks: dict[str, Array]) -> Array:
         """Put the logits of posts that are read to the end into `blocks`; return which of all posts these are."""
