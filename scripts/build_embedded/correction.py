@@ -2,15 +2,16 @@
 
 A model folder and sentences with answers in, the same folder with a correction in its graph out. The network's vector
 of a text goes through 32 units, whose answer is added to the log odds of each yes-or-no question. On all other texts,
-without their labels, it learns to change nothing. `english_correction.py` brings the English sentences.
+without their labels, it learns to change nothing. `english_correction.py` and `german_correction.py` bring sentences.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,59 @@ class Recipe:
     keeps_odds: bool = False
     rate_falls: bool = False
     sentences: int = 128
+
+
+@dataclass(frozen=True)
+class PersonEmphasis:
+    """How sentences about one person weigh in what a correction learns of `offensive`.
+
+    A pattern is drawn as if it had so many `sentences`, since many have few, and counts so often (`counts`, by kind).
+    On posts that the network calls neither offensive nor hateful, `offensive` is held by `eased`, and not at all where
+    the post has insulting words: it is to learn there what it missed.
+    """
+
+    sentences: int
+    counts: Mapping[str, float]
+    eased: float = 1.0
+
+    def weigh(
+        self, kinds: np.ndarray, group: np.ndarray, questions: Sequence[str], share: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much each answer of a sentence counts, and how often the sentence is drawn."""
+        counts = np.ones((len(kinds), len(questions)), np.float32)
+        drawn = np.ones(len(kinds))
+        for kind, often in self.counts.items():
+            rows = kinds == kind
+            counts[rows, questions.index("offensive")] = often
+            drawn[rows] = self.sentences * share / np.bincount(group)[group[rows]]
+        return counts, drawn
+
+    def held(
+        self, texts: Sequence[str], insult: re.Pattern[str], odds: np.ndarray, cut: np.ndarray, questions: Sequence[str]
+    ) -> np.ndarray:
+        """Return how much each answer on other posts is held: `offensive` less where it may be missing."""
+        hold = np.ones_like(odds)
+        column = questions.index("offensive")
+        said = (odds >= cut)[:, [column, questions.index("hate")]].any(axis=1)
+        insulting = np.array([bool(insult.search(text)) for text in texts])
+        hold[~said, column] = self.eased
+        hold[~said & insulting, column] = 0
+        return hold
+
+
+def about_one_person(
+    kinds: np.ndarray, group: np.ndarray, cut: np.ndarray, odds: Mapping[str, np.ndarray], questions: Sequence[str]
+) -> dict:
+    """Return how often each kind of sentence about one person gets a yes, by question, in each set of `odds`."""
+    found = {}
+    for kind in ("insult", "threat", "harmless"):
+        rows = kinds == kind
+        found[kind] = {
+            f"{title} {name}": interval(some[rows, k] >= cut[k], group[rows])
+            for title, some in odds.items()
+            for k, name in enumerate(questions)
+        }
+    return found
 
 
 def read(folder: Path, vector: str, questions: Sequence[str], texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -170,15 +224,18 @@ def interval(right: np.ndarray, group: np.ndarray) -> list[float]:
     return [round(float(it), 4) for it in (right.mean(), *np.percentile(draws, [2.5, 97.5]))]
 
 
-def insert(folder: Path, vector: str, questions: Sequence[str], correction: Correction) -> str:
-    """Write the correction into the folder's graph, and into its second part where it is cut; return the version."""
+def insert(folder: Path, vector: str, questions: Sequence[str], correction: Correction, prefix: str = "c") -> str:
+    """Write the correction into the folder's graph, and into its second part where it is cut; return the version.
+
+    A second correction has another `prefix` for the names of its nodes.
+    """
     before = (folder / WHOLE).read_bytes()
     model = onnx.load_from_string(before)
-    _extend(model.graph, vector, questions, correction)
+    _extend(model.graph, vector, questions, correction, prefix)
     onnx.save(model, str(folder / WHOLE))
     if (folder / REST).is_file():
         rest = onnx.load(str(folder / REST), load_external_data=False)
-        _extend(rest.graph, vector, questions, correction)
+        _extend(rest.graph, vector, questions, correction, prefix)
         _point_again(rest, folder, before)
         onnx.save(rest, str(folder / REST))
         first = onnx.load(str(folder / FIRST), load_external_data=False)
@@ -187,33 +244,37 @@ def insert(folder: Path, vector: str, questions: Sequence[str], correction: Corr
     return folders.write(folder, folders.read(folder, check=False)).version
 
 
-def _extend(graph: Any, vector: str, questions: Sequence[str], correction: Correction) -> None:
-    """Add the correction's nodes to a graph."""
+def _extend(graph: Any, vector: str, questions: Sequence[str], correction: Correction, c: str) -> None:
+    """Add the correction's nodes to a graph; their names begin with `c`."""
+    assert not any(it.name == f"{c}.first" for it in graph.initializer), f"the network has a correction {c!r}"
     with torch.no_grad():
         first = (correction.first.weight / correction.spread).T.numpy().copy()
         shift = (correction.first.bias - (correction.first.weight * correction.mean / correction.spread).sum(1)).numpy()
         last, bias = correction.last.weight.T.numpy().copy(), correction.last.bias.numpy()
     arrays = {"first": first, "shift": shift, "root": np.float32(2**0.5), "half": np.float32(0.5), "one": np.float32(1)}
     nodes = [
-        ("MatMul", [vector, "c.first"], "c.a"),
-        ("Add", ["c.a", "c.shift"], "c.b"),
-        ("Div", ["c.b", "c.root"], "c.c"),
+        ("MatMul", [vector, f"{c}.first"], f"{c}.a"),
+        ("Add", [f"{c}.a", f"{c}.shift"], f"{c}.b"),
+        ("Div", [f"{c}.b", f"{c}.root"], f"{c}.c"),
+        ("Erf", [f"{c}.c"], f"{c}.d"),
+        ("Add", [f"{c}.d", f"{c}.one"], f"{c}.e"),
+        ("Mul", [f"{c}.b", f"{c}.e"], f"{c}.f"),
+        ("Mul", [f"{c}.f", f"{c}.half"], f"{c}.g"),
     ]
-    nodes += [("Erf", ["c.c"], "c.d"), ("Add", ["c.d", "c.one"], "c.e"), ("Mul", ["c.b", "c.e"], "c.f")]
-    nodes += [("Mul", ["c.f", "c.half"], "c.g")]
     for column, name in enumerate(questions):
         # A no stays as it is, so that the odds of yes move by the correction.
         arrays[f"{name}.last"] = np.stack([np.zeros(UNITS, np.float32), last[:, column]], axis=1)
         arrays[f"{name}.bias"] = np.array([0, bias[column]], np.float32)
         producer = next(node for node in graph.node if name in node.output)
-        producer.output[list(producer.output).index(name)] = f"{name}.before"
+        producer.output[list(producer.output).index(name)] = f"{c}.{name}.before"
         nodes += [
-            ("MatMul", ["c.g", f"c.{name}.last"], f"c.{name}.h"),
-            ("Add", [f"c.{name}.h", f"c.{name}.bias"], f"c.{name}.i"),
+            ("MatMul", [f"{c}.g", f"{c}.{name}.last"], f"{c}.{name}.h"),
+            ("Add", [f"{c}.{name}.h", f"{c}.{name}.bias"], f"{c}.{name}.i"),
+            ("Add", [f"{c}.{name}.before", f"{c}.{name}.i"], name),
         ]
-        nodes += [("Add", [f"{name}.before", f"c.{name}.i"], name)]
-    graph.initializer.extend(numpy_helper.from_array(np.asarray(it, np.float32), f"c.{k}") for k, it in arrays.items())
-    graph.node.extend(helper.make_node(kind, inputs, [out], name=f"correct {out}") for kind, inputs, out in nodes)
+    constants = (numpy_helper.from_array(np.asarray(it, np.float32), f"{c}.{k}") for k, it in arrays.items())
+    graph.initializer.extend(constants)
+    graph.node.extend(helper.make_node(kind, inputs, [out], name=f"correct {c} {out}") for kind, inputs, out in nodes)
 
 
 def _point_again(part: Any, folder: Path, before: bytes) -> None:

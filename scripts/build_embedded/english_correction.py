@@ -19,7 +19,18 @@ from pathlib import Path
 import numpy as np
 import onnx
 from corpora import Post, labelled, unlabelled
-from correction import Recipe, corrected, held_out, insert, interval, judged, learn, read, thresholds
+from correction import (
+    PersonEmphasis,
+    Recipe,
+    about_one_person,
+    corrected,
+    held_out,
+    insert,
+    judged,
+    learn,
+    read,
+    thresholds,
+)
 from english_sentences import EACH_PERSON, insulting_words, patterns, sentences
 from job import macro_f1
 
@@ -39,10 +50,7 @@ WITH_EMOJI = 4
 """Posts of rounds 5–7 count so often: no pattern has emoji, so nothing is to change there."""
 RECIPE = Recipe(epochs=12, rate=1e-2, calm=7.5, keeps_odds=True, rate_falls=True, sentences=256)
 """Chosen on dev and on held-out patterns: docs/runs/embedded-en.md."""
-EASED, SENTENCES, COUNTS = 0.12, 15, {"insult": 3.0, "threat": 3.0, "harmless": 2.0}
-"""`offensive` is held by so much on posts that the network calls neither offensive nor hateful: it is to learn there
-what it missed. A pattern about one person is drawn as if it had so many sentences, since many have few,
-and counts so often for `offensive`."""
+ONE_PERSON = PersonEmphasis(sentences=15, counts={"insult": 3.0, "threat": 3.0, "harmless": 2.0}, eased=0.12)
 BENCHMARK = 100_000
 """Reddit's last posts are left to benchmarks."""
 
@@ -64,28 +72,6 @@ def kept_calm(data: Path, share: float) -> tuple[list[str], np.ndarray]:
         found += [some[i] for i in drawn]
         times += [WITH_EMOJI if corpus == "hatemojibuild" else 1] * len(drawn)
     return found, np.array(times)
-
-
-def emphasis(kinds: np.ndarray, group: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return how much each answer of a sentence counts, and how often the sentence is drawn."""
-    counts = np.ones((len(kinds), len(QUESTIONS)), np.float32)
-    drawn = np.ones(len(kinds))
-    for kind, often in COUNTS.items():
-        rows = kinds == kind
-        counts[rows, QUESTIONS.index("offensive")] = often
-        drawn[rows] = SENTENCES * share / np.bincount(group)[group[rows]]
-    return counts, drawn
-
-
-def held(texts: list[str], odds: np.ndarray, cut: np.ndarray) -> np.ndarray:
-    """Return how much each answer on other posts is held: `offensive` less where it may be missing."""
-    hold = np.ones_like(odds)
-    column, words = QUESTIONS.index("offensive"), insulting_words()
-    said = (odds >= cut)[:, [column, QUESTIONS.index("hate")]].any(axis=1)
-    insulting = np.array([bool(words.search(text)) for text in texts])
-    hold[~said, column] = EASED
-    hold[~said & insulting, column] = 0
-    return hold
 
 
 def read_once(folder: Path, texts: list[str], cache: Path | None) -> tuple[np.ndarray, np.ndarray]:
@@ -116,21 +102,6 @@ def dev_change(posts: list[Post], before: np.ndarray, after: np.ndarray, cut: np
     return found
 
 
-def about_one_person(
-    kinds: np.ndarray, group: np.ndarray, cut: np.ndarray, before: np.ndarray, after: np.ndarray
-) -> dict:
-    """Return how often each kind of sentence about one person is called hateful, offensive or sexist."""
-    found = {}
-    for kind in EACH_PERSON:
-        rows = kinds == kind
-        found[kind] = {
-            f"{title} {name}": interval(odds[rows, k] >= cut[k], group[rows])
-            for title, odds in (("before", before), ("after", after))
-            for k, name in enumerate(QUESTIONS)
-        }
-    return found
-
-
 def main() -> None:
     """Judge the correction on held-out patterns and on dev; with --write, put it into the folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -152,11 +123,12 @@ def main() -> None:
     plain = (
         *read_once(args.folder, [post.text for post in posts], args.cache),
         gold,
-        *emphasis(kinds, group, args.share),
+        *ONE_PERSON.weigh(kinds, group, QUESTIONS, args.share),
     )
     texts, times = kept_calm(args.data, args.share)
     other = read_once(args.folder, texts, args.cache)
-    other = tuple(np.repeat(it, times, axis=0) for it in (*other, held(texts, other[1], cut)))
+    hold = ONE_PERSON.held(texts, insulting_words(), other[1], cut, QUESTIONS)
+    other = tuple(np.repeat(it, times, axis=0) for it in (*other, hold))
     # As many steps, however many texts there are.
     recipe = replace(RECIPE, epochs=round(RECIPE.epochs / args.share))
     after, _ = held_out(plain, other, temperatures, group, rng, recipe)
@@ -170,7 +142,8 @@ def main() -> None:
     vectors, odds = read_once(args.folder, texts_dev, args.cache)
     new = corrected(whole, vectors, odds)
     found = {"sentences": len(posts), "patterns": int(group.max() + 1), "others": len(texts), "held out": record,
-             "held out, about one person": about_one_person(kinds, group, cut, plain[1], after),
+             "held out, about one person": about_one_person(
+                 kinds, group, cut, {"before": plain[1], "after": after}, QUESTIONS),
              "dev": dev_change(dev, odds, new, cut)}  # fmt: skip
     if args.before:
         found["dev, beside --before"] = dev_change(dev, read_once(args.before, texts_dev, args.cache)[1], new, cut)

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from pathlib import Path
 from random import Random
 
 from corpora import Post
-from german_sentences import plain_text, sections
+from patterns import any_of, fill_slots, plain_text, sections, suite_cases, taken_patterns
 
 HERE = Path(__file__).parent
 EACH = {"0": 40, "0 offensive": 20, "1": 40, "1 women": 20}
@@ -24,8 +23,6 @@ EACH_PERSON = {"insult": 30, "threat": 30, "harmless": 30}
 """How often a pattern about one person is filled; insults and threats are offensive, and no more than that."""
 LOWER_CASE = 0.3
 """So many of the sentences about one person are in lower case, as people type them."""
-ALIKE = 0.75
-"""Two patterns are one where so much of their words is the same, in the same order."""
 
 
 @dataclass(frozen=True)
@@ -49,54 +46,19 @@ def patterns() -> dict[str, list[str]]:
     return {heading: parts[heading] for heading in (*EACH, *EACH_PERSON)}
 
 
-def skeleton(text: str, names: re.Pattern[str]) -> list[str]:
-    """Return a pattern's own words: a slot and a group's name are `x`, and an ending is nothing."""
-    bare = re.sub(r"\{[^}]*\}", " x ", text.replace("{E}", ""))
-    return plain_text(names.sub(" x ", bare)).split()
+def group_names() -> set[str]:
+    """Return what our groups are called."""
+    return {name for group in groups() for name in (group.many, group.one)}
 
 
-def group_names(more: set[str]) -> re.Pattern[str]:
-    """Return what finds our groups and `more` in a text, the longest first."""
-    every = {name for group in groups() for name in (group.many, group.one)} | more
-    return re.compile(rf"\b({'|'.join(sorted(map(re.escape, every), key=len, reverse=True))})\b", re.IGNORECASE)
-
-
-def suite_skeletons() -> tuple[set[str], set[tuple[str, ...]], re.Pattern[str]]:
-    """Return every case of our English suites, their words without slots' fills, and what finds groups in a text."""
-    from davy.suites import suite_file
-
-    cases = [case for name in suite_file.names() if name.endswith("-en") for case in suite_file.load(name).cases]
-    names = group_names({fill for case in cases for fill in case.fills.values() if re.search(r"\w", fill)})
-    return {plain_text(case.text) for case in cases}, {tuple(skeleton(case.text, names)) for case in cases}, names
-
-
-def taken_patterns(lines: list[str]) -> list[tuple[str, str]]:
-    """Return each pattern that is one of a suite's, with that suite's words; words alone, without a slot, count too."""
-    _, known, names = suite_skeletons()
-    found = []
-    for line in lines:
-        own = skeleton(line, names)
-        for other in known:
-            if abs(len(other) - len(own)) > len(own) * (1 - ALIKE) * 2:
-                continue
-            if SequenceMatcher(None, own, other, autojunk=False).ratio() >= ALIKE:
-                found.append((line, " ".join(other)))
-                break
-    return found
-
-
-def fill_slots(text: str, parts: dict[str, list[str]], rng: Random) -> str:
-    """Return a sentence of a pattern: each slot, a heading of one letter, is filled with one of its lines."""
-    for slot in filter(str.isalpha, (heading for heading in parts if len(heading) == 1)):
-        while f"{{{slot}}}" in text:
-            text = text.replace(f"{{{slot}}}", rng.choice(parts[slot]), 1)
-    text = re.sub(r"\b([Aa]) (?=[aeioAEIO]|ug|un(?!i))", r"\1n ", text)
-    return text[0].upper() + text[1:]
+def fill(text: str, parts: dict[str, list[str]], rng: Random) -> str:
+    """Return a sentence of a pattern, with `an` where it must be."""
+    return re.sub(r"\b([Aa]) (?=[aeioAEIO]|ug|un(?!i))", r"\1n ", fill_slots(text, parts, rng))
 
 
 def sentences(seed: int = 11) -> list[Post]:
     """Return the posts about groups and those about one person: patterns filled at random, each text once."""
-    rng, known = Random(seed), set(suite_skeletons()[0])
+    rng, known = Random(seed), {plain_text(case.text) for case in suite_cases("en")}
     return group_sentences(rng, known) + person_sentences(rng, known)
 
 
@@ -110,7 +72,7 @@ def group_sentences(rng: Random, known: set[str]) -> list[Post]:
             for _ in range(each):
                 group, other = rng.choice(women if rng.random() < 0.2 else every), rng.choice(every)
                 named = pattern.replace("{A}", group.many).replace("{S}", group.one).replace("{B}", other.many)
-                text = fill_slots(named, parts, rng)
+                text = fill(named, parts, rng)
                 if plain_text(text) in known or other.many in group.many:
                     continue
                 known.add(plain_text(text))
@@ -131,7 +93,7 @@ def person_sentences(rng: Random, known: set[str]) -> list[Post]:
         answers = {"hate": [0], "offensive": [int(heading != "harmless")], "sexist": [0]}
         for pattern in parts[heading]:
             for _ in range(each):
-                text = fill_slots(pattern, parts, rng)
+                text = fill(pattern, parts, rng)
                 text = text.lower() if rng.random() < LOWER_CASE else text
                 if plain_text(text) not in known:
                     known.add(plain_text(text))
@@ -142,8 +104,7 @@ def person_sentences(rng: Random, known: set[str]) -> list[Post]:
 def insulting_words() -> re.Pattern[str]:
     """Return what finds an insult or a threat of the patterns about one person in a text."""
     parts = sections(HERE / "english_insults.txt")
-    every = sorted({line for slot in "IHM" for line in parts[slot]}, key=len, reverse=True)
-    return re.compile(rf"\b({'|'.join(map(re.escape, every))})s?\b", re.IGNORECASE)
+    return any_of((line for slot in "IHM" for line in parts[slot]), endings="s")
 
 
 def judged_apart(posts: list[Post]) -> list[Post]:
@@ -155,5 +116,5 @@ def judged_apart(posts: list[Post]) -> list[Post]:
 if __name__ == "__main__":
     made = sentences()
     print(len(made), "sentences,", sum(post.answers["hate"][0] for post in made), "of them hateful")
-    for pattern, theirs in taken_patterns([line for lines in patterns().values() for line in lines]):
+    for pattern, theirs in taken_patterns([it for lines in patterns().values() for it in lines], "en", group_names()):
         print("as a suite has it:", pattern, "/", theirs)

@@ -27,7 +27,7 @@ import weights as packing
 from corpora import HEADS as ENGLISH
 from corpora import TARGETS, Post, labelled, unlabelled
 from german_nets import KINDS
-from german_sentences import sentences
+from german_sentences import person_sentences, sentences
 from onnx import numpy_helper
 from qwen_words import LENGTH, Words, encode, pack, refuse_another, write_tokens
 from tokenizers import Tokenizer
@@ -118,7 +118,8 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
 
-    ours = [*gmhp7k(args.data), *germeval(args.data), *gahd(args.data), *sentences(share=args.share)]
+    plain = [*sentences(share=args.share), *person_sentences(share=args.share)]
+    ours = [*gmhp7k(args.data), *germeval(args.data), *gahd(args.data), *plain]
     theirs, reddit = labelled(args.data), unlabelled(args.data)
     rng = np.random.default_rng(5)
     reddit = [reddit[i] for i in rng.choice(len(reddit), min(args.reddit, len(reddit)), replace=False)]

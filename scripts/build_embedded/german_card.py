@@ -17,8 +17,9 @@ import numpy as np
 import polars as pl
 from german import HERE, Swaps
 from german_finish import FIGURES, NAMES, Held, held_posts, nested
-from german_sentences import EACH, sections
+from german_sentences import EACH
 from german_teachers import PLAIN
+from patterns import sections
 
 from davy.models import folder as folders
 from davy.models.onnx import OnnxScorer

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from pathlib import Path
 
 import numpy as np
 from correction import Recipe, corrected, held_out, insert, judged, learn, read, thresholds
 from german import gahd, germeval, gmhp7k
 from german_finish import NAMES, held_figures, held_posts
-from german_sentences import EACH, HERE, sections, sentences
+from german_sentences import sentences
 
 from davy.models import folder as folders
 
@@ -29,19 +28,10 @@ VECTOR = "/network/out/Concat_1_output_0"
 RECIPE = Recipe()
 
 
-def patterns(texts: list[str]) -> np.ndarray:
-    """Return the pattern that each sentence came from, the one with most words of its own where several fit."""
-    found = sections(HERE / "german_sentences.txt")
-    lines = list(dict.fromkeys(line for heading in EACH for line in found[heading]))
-    forms = [re.compile(re.sub(r"\\\{[ADWPTE]\\\}", ".*", re.escape(line)), re.IGNORECASE) for line in lines]
-    own = [len(re.sub(r"\{.\}", "", line)) for line in lines]
-    return np.array([max((k for k, it in enumerate(forms) if it.fullmatch(t)), key=own.__getitem__) for t in texts])
-
-
 def other_texts(data: Path, lines: list[str], most: int) -> tuple[list[str], np.ndarray]:
     """Return texts that must keep their answers, and where each comes from."""
     drawn = np.random.default_rng(3).choice(len(lines), min(most, len(lines)), replace=False)
-    found = {"written": [lines[i] for i in drawn]}
+    found = {"written": [lines[i] for i in drawn]} if lines else {}
     for name, make in (("gmhp7k", gmhp7k), ("gahd", gahd), ("germeval", germeval)):
         found[name] = [post.text for post in make(data)]
     return [it for texts in found.values() for it in texts], np.repeat(list(found), [len(it) for it in found.values()])
@@ -83,7 +73,7 @@ def main() -> None:
     other = read(folder, VECTOR, asked, others)
     rng = np.random.default_rng(0)
     held = rng.random(len(source)) < 0.2
-    group = patterns([post.text for post in posts])
+    group = np.unique([post.key for post in posts], return_inverse=True)[1]
     after, last = held_out(plain, tuple(it[~held] for it in other), heat, group, rng, RECIPE)
     now, record = corrected(last, other[0][held], other[1][held]), {}
     for column, name in enumerate(asked):

@@ -14,8 +14,8 @@ import argparse
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import german_lines as lines
@@ -35,6 +35,8 @@ from tokenizers import Tokenizer
 
 from davy import schemes
 from davy.models import folder as folders
+from davy.models.bare_names import FILE as NAMES_FILE
+from davy.models.joint_answers import JointRules
 from davy.models.onnx import OnnxScorer
 from davy.models.text_steps import prepare_text
 from davy.models.transformer import parent_gates
@@ -43,6 +45,7 @@ from davy.train.onnx.activation_ranges import fix_ranges
 from davy.train.onnx.embedding_tables import RoundedEmbedding
 from davy.train.onnx.write import write_onnx
 
+HERE = Path(__file__).parent
 NAMES = {"hate": "hate.de", "misogynistic": "misogynistic.de", "offensive": "aux.offence"}
 """What the folder answers with yes or no, and the head that does."""
 ALSO = ("type", "target")
@@ -131,6 +134,7 @@ def write(args: argparse.Namespace, reader: Reader, folder: Path, answers: Seque
     write_onnx(reader, names, columns, folder / "model.onnx", table_bits=args.bits, within=gates)
     fix_ranges(folder / "model.onnx", calibration(args))
     shutil.copy(args.prepared / "tokenizer.json", folder / "tokenizer.json")
+    shutil.copy(HERE / "german_names.txt", folder / NAMES_FILE)
     manifest = folders.Manifest("onnx", "embedded-de", asked, languages=("de",), settings=SETTINGS)
     temperatures = {name: round(1 / yes.slope, 4) for name, yes in zip(NAMES, answers, strict=False)}
     thresholds = {name: yes.threshold for name, yes in zip(NAMES, answers, strict=False)}
@@ -301,6 +305,11 @@ def spread(every: np.ndarray, measure: Callable[[np.ndarray], float]) -> dict[st
     }
 
 
+def joint_rules(thresholds: Mapping[str, float]) -> JointRules:
+    """Return how answers are decoded together: what learnt from labels stays, and targets, which did not, follow it."""
+    return JointRules(sexist_until=0.0, sexist_from=thresholds["misogynistic"], least_target=thresholds["target"])
+
+
 def main() -> None:
     """Write the folder `embedded-de` and its figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -321,9 +330,10 @@ def main() -> None:
     warmth, named_from, ours = judge_translated(posts, args.out / "embedded-de", [post.text for post in posts])
     english = judge_translated(posts, WEIGHTS / "embedded-en", [post.key for post in posts])[2]
     temperatures, thresholds = dict(manifest.temperatures), dict(manifest.thresholds)
-    manifest = replace(
-        manifest, temperatures=temperatures | {"type": warmth}, thresholds=thresholds | {"target": named_from}
-    )
+    thresholds |= {"target": named_from}
+    settings = {**manifest.settings, "joint": asdict(joint_rules(thresholds))}
+    temperatures |= {"type": warmth}
+    manifest = replace(manifest, temperatures=temperatures, thresholds=thresholds, settings=settings)
     manifest = folders.write(args.out / "embedded-de", manifest)
     size = sum(path.stat().st_size for path in (args.out / "embedded-de").iterdir())
     record = {

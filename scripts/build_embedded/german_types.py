@@ -16,7 +16,8 @@ import torch
 from corpora import TYPES
 from german import HERE, STEPS, Swaps
 from german_nets import Reader
-from german_sentences import plain_text, sections, suite_texts
+from german_sentences import suite_texts
+from patterns import plain_text, sections
 from qwen_words import encode
 from sklearn.linear_model import LogisticRegression
 from tokenizers import Tokenizer

@@ -51,7 +51,7 @@ def texts_of(keep: Path) -> list[str]:
 
 def packed(args: argparse.Namespace) -> None:
     """Write the model in parts that travel, and what a written text must not repeat."""
-    from english_sentences import plain_text, suite_skeletons
+    from patterns import plain_text, suite_cases
 
     bench, texts = Bench(args.keep, "pack"), texts_of(args.keep)
     if not args.any_model:
@@ -60,7 +60,7 @@ def packed(args: argparse.Namespace) -> None:
     far = [text for text, part in zip(texts, bench.part, strict=True) if part == POOL][::5]
     pack(args.qwen, (*FRAME, *STARTS.values()), [near, far], args.keep, layers=args.layers)
     dev = [text for text, part in zip(texts, bench.part, strict=True) if part == DEV]
-    known = set().union(*(shingles(plain(text)) for text in dev)) | {plain_text(it) for it in suite_skeletons()[0]}
+    known = set().union(*(shingles(plain(text)) for text in dev)) | {plain_text(it.text) for it in suite_cases("en")}
     (args.keep / "not-written.xz").write_bytes(lzma.compress("\n".join(sorted(known)).encode("utf-8")))
 
 

@@ -88,6 +88,25 @@ def test_posts_that_a_screen_cleared_stay_as_they_are():
 def test_rules_that_do_not_fit_a_folder_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"settings\.joint does not fit"):
         JointAnswers.of(tmp_path, replace(MANIFEST, settings={"joint": {"no_such_rule": 1}}))
-    german = folders.read(weights_folder("embedded-de"), check=False)
+    no_women = tuple(question for question in MANIFEST.questions if question.name != "sexist")
     with pytest.raises(UserError, match="no question 'sexist'"):
-        JointAnswers.of(tmp_path, replace(german, settings={"joint": {}}))
+        JointAnswers.of(tmp_path, replace(MANIFEST, questions=no_women, settings={"joint": {}}))
+
+
+def test_german_answers_fit_together_and_misogyny_stays_as_its_head_has_it():
+    german = folders.read(weights_folder("embedded-de"), check=False)
+    joint = JointAnswers.of(weights_folder("embedded-de"), german)
+    names = {question.name: question for question in german.questions}
+    targets = names["target"].label_names
+    blocks = {name: np.full((3, len(it.labels)), 1 / len(it.labels)) for name, it in names.items()}
+    blocks["hate"][:] = [0.1, 0.9]
+    blocks["offensive"][:] = [0.9, 0.1]
+    blocks["misogynistic"][:] = [[0.4, 0.6], [0.9, 0.1], [0.9, 0.1]]
+    blocks["target"][:] = 0
+    blocks["target"][[0, 1, 2], [targets.index(it) for it in ("muslims", "women", "muslims")]] = 0.5
+    found = joint.decode(["a", "b", "c"], blocks, np.ones(3, dtype=bool))
+    assert (found["offensive"][:, 1] >= german.thresholds["offensive"]).all()
+    assert (found["misogynistic"] == blocks["misogynistic"]).all()
+    named = found["target"] >= german.thresholds["target"]
+    assert [[targets[i] for i in np.flatnonzero(row)] for row in named] == [["muslims", "women"], [], ["muslims"]]
+    assert (found["type"] == blocks["type"]).all()

@@ -4,13 +4,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 import correction
 import english_sentences
+import german_sentences
 from english_correction import vector_of
+from patterns import taken_patterns
 from test_early_exit import folder, posts, with_mark  # noqa: F401
 
 from davy.models.onnx import OnnxScorer
@@ -19,7 +22,28 @@ from davy.models.onnx import OnnxScorer
 def test_no_pattern_of_the_english_sentences_is_one_of_a_suite():
     lines = [line for part in english_sentences.patterns().values() for line in part]
     assert len(lines) > 300
-    assert english_sentences.taken_patterns(lines) == []
+    assert taken_patterns(lines, "en", english_sentences.group_names()) == []
+
+
+def test_no_german_pattern_is_one_of_a_suite():
+    lines = [line for part in german_sentences.patterns().values() for line in part]
+    assert len(lines) > 900
+    assert taken_patterns(lines, "de", {name for group in german_sentences.groups() for name in group}) == []
+
+
+def test_german_insults_are_offensive_their_twins_are_not_and_nothing_is_said_of_hate():
+    patterns = german_sentences.patterns()
+    insulting = {*patterns["insult"], *patterns["threat"]}
+    made = german_sentences.person_sentences()
+    assert {post.key for post in made} >= {
+        *patterns["insult"][::7],
+        *patterns["threat"][::7],
+        *patterns["harmless"][::7],
+    }
+    assert not [post.text for post in made if "{" in post.text]
+    for post in made:
+        bad = post.key in insulting
+        assert post.answers == {"hate.de": [-1 if bad else 0], "misogynistic.de": [0], "aux.offence": [int(bad)]}
 
 
 def test_a_pattern_of_a_suite_is_found_out():
@@ -27,7 +51,7 @@ def test_a_pattern_of_a_suite_is_found_out():
 
     case = next(case for case in suites.load("identities-en").cases if len(case.text.split()) > 5)
     pattern = case.text.replace(case.fills["identity"], "{A}") + "{E}"
-    assert [line for line, _ in english_sentences.taken_patterns([pattern])] == [pattern]
+    assert [line for line, _ in taken_patterns([pattern], "en", english_sentences.group_names())] == [pattern]
 
 
 def test_sentences_are_grammatical_where_a_slot_begins_with_a_vowel_and_know_about_women():
@@ -79,3 +103,17 @@ def test_the_graph_says_what_the_correction_says_in_one_piece_and_in_two(folder,
     np.testing.assert_allclose(cut.positive("hate"), expected, atol=1e-4)
     np.testing.assert_array_equal(whole.probabilities["type"], before.probabilities["type"])
     assert np.abs(np.array(before.positive("hate")) - expected).max() > 0.1
+
+
+def test_a_second_correction_comes_after_the_first(folder, posts):  # noqa: F811
+    with_mark(folder, -1e6)
+    vector, texts = vector_of(folder), posts["text"].to_list()
+    for prefix in ("c", "p"):
+        vectors, odds = correction.read(folder, vector, ("hate",), texts)
+        moved = correction.Correction(vectors, 1)
+        torch.nn.init.normal_(moved.last.weight)
+        expected = 1 / (1 + np.exp(-correction.corrected(moved, vectors, odds)[:, 0]))
+        correction.insert(folder, vector, ("hate",), moved, prefix)
+        np.testing.assert_allclose(OnnxScorer(folder).score(posts).positive("hate"), expected, atol=1e-4)
+    with pytest.raises(AssertionError, match="has a correction 'p'"):
+        correction.insert(folder, vector, ("hate",), moved, "p")

@@ -10,6 +10,7 @@ posts that were read:
 - a post that is hateful about women is sexist unless the sexism head denies it, and then women are not named;
 - of targets only the likeliest few are named, and the likeliest one below the threshold where it is likely enough.
 
+A detector that asks for misogyny follows the rules of sexism with it; one that has a single taxonomy none of threats.
 A folder's manifest has the numbers under `settings.joint`; they were chosen on development posts.
 """
 
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-ASKED = ("hate", "type", "target", "offensive", "sexist", "category")
+NEEDED = ("hate", "offensive", "target")
+ABOUT_WOMEN = ("sexist", "misogynistic")
+"""One of these must be asked."""
 THREAT = {"type": "threatening language", "category": "threats, plans to harm and incitement"}
 WOMEN = "women"
 _DEED = "kill|murder|shoot|hang|gas|burn|lynch|exterminate|slaughter|behead|execute|bomb|drown|stab|rape"
@@ -77,7 +80,8 @@ class JointAnswers:
         if given is None:
             return None
         questions = {question.name: question for question in manifest.questions}
-        missing = [name for name in ASKED if name not in questions]
+        missing = [name for name in NEEDED if name not in questions]
+        missing += [] if set(ABOUT_WOMEN) & set(questions) else [ABOUT_WOMEN[0]]
         known = {field.name for field in fields(JointRules)}
         if missing or not isinstance(given, dict) or not set(given) <= known:
             what = f"no question {missing[0]!r}" if missing else f"its rules are {', '.join(sorted(known))}"
@@ -93,15 +97,23 @@ class JointAnswers:
         some = {name: block[rows].astype("float64") for name, block in blocks.items()}
         hateful = self._yes(some, "hate") >= self.thresholds["hate"]
         self._offensive(some, hateful)
-        self._threats(some, [bool(_KILLING.search(texts[row])) for row in rows.tolist()])
+        two_taxonomies = set(THREAT) <= set(self.questions)
+        if two_taxonomies:
+            self._threats(some, [bool(_KILLING.search(texts[row])) for row in rows.tolist()])
         self._limit_targets(some["target"])
         self._women(some, hateful)
-        self._agree_on_threats(some, hateful & (self._yes(some, "sexist") >= self.thresholds["sexist"]))
+        if two_taxonomies:
+            about = self._about_women
+            self._agree_on_threats(some, hateful & (self._yes(some, about) >= self.thresholds[about]))
         found = dict(blocks)
-        for name in ASKED:
+        for name, block in some.items():
             found[name] = blocks[name].copy()
-            found[name][rows] = some[name]
+            found[name][rows] = block
         return found
+
+    @property
+    def _about_women(self) -> str:
+        return next(name for name in ABOUT_WOMEN if name in self.questions)
 
     def _column(self, name: str) -> int:
         return self.questions[name].label_names.index(str(self.questions[name].positive))
@@ -147,14 +159,15 @@ class JointAnswers:
         target[every, first] = np.where(top >= self.rules.least_target, np.maximum(top, threshold), top)
 
     def _women(self, some: dict[str, Array], hateful: Array) -> None:
-        """Make the sexism head and the targets agree on whether women are meant."""
+        """Make the head of sexism or misogyny and the targets agree on whether women are meant."""
         import numpy as np
 
+        about = self._about_women
         labels, target = self.questions["target"].label_names, some["target"]
         women = [i for i, label in enumerate(labels) if WOMEN in label.split()]
         others = [i for i in range(len(labels)) if i not in women]
-        threshold, cut = self.thresholds["target"], self.thresholds["sexist"]
-        sexist = self._yes(some, "sexist").copy()
+        threshold, cut = self.thresholds["target"], self.thresholds[about]
+        sexist = self._yes(some, about).copy()
         about_women, about_others = target[:, women].max(axis=1), target[:, others].max(axis=1)
         share = about_women / np.maximum(about_others, 1e-9)
         elsewhere = hateful & (about_others >= threshold) & (share < self.rules.women_share)
@@ -163,7 +176,7 @@ class JointAnswers:
         named = hateful & (about_women >= threshold)
         raised = np.maximum(sexist, _stretched(sexist, self.rules.sexist_from, cut))
         sexist = np.where(named & (sexist >= self.rules.sexist_from), raised, sexist)
-        self._set_yes(some, "sexist", np.ones(len(sexist), dtype=bool), sexist)
+        self._set_yes(some, about, np.ones(len(sexist), dtype=bool), sexist)
         yes = sexist >= cut
         unnamed = hateful & yes & (about_others >= threshold) & (about_women < threshold)
         column = labels.index(WOMEN)
