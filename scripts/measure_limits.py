@@ -2,10 +2,11 @@
 
     python scripts/measure_limits.py --data DIR --cache DIR
 
-`--data` is the folder of public corpora (docs/data/corpora.md), of which only development posts are read. What the
-heads say before they are decoded together is kept in `--cache`, since the large detector reads tens of posts a second.
-Writes docs/detectors/limits.json, the page's table of doubt and the pictures. A detector is measured again only where
-it has another version, or with `--again`.
+`--data` is the folder of public corpora (docs/data/corpora.md), of which only development posts are read, in German all
+that the detector learnt from: whether its answers fit together needs no labels. What the heads say before they are
+decoded together is kept in `--cache`, since the large detector reads tens of posts a second. Writes
+docs/detectors/limits.json, the page's tables and the pictures. A detector is measured again only where it has another
+version, or with `--again`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from detector_scores import markdown, score_texts, scorer_of, shown, write_block
 sys.path.insert(0, str(Path(__file__).parent / "build_embedded"))
 
 from corpora import Post, labelled
+from german import gahd, germeval, gmhp7k
 
 from davy import suites
 from davy.core import Metric
@@ -33,12 +36,14 @@ from davy.measure.clusters import cluster_numbers
 from davy.measure.intervals import proportion
 from davy.models import folder as folders
 from davy.models.embedded import weights_folder
-from davy.models.joint_answers import THREAT, JointAnswers
+from davy.models.joint_answers import ABOUT_WOMEN, THREAT, JointAnswers
 from davy.models.load import open_folder
 from davy.report.plots import bars, heat
 from davy.report.theme import Plot
 
 NAMES = ("embedded-en", "embedded-en-large")
+GERMAN = "embedded-de"
+GERMAN_CORPORA = {"gmhp7k": "GMHP7k", "gahd": "GAHD", "germeval": "GermEval 2018"}
 CORPORA = {"dynahate": "R1–4 dev", "edos": "EDOS dev", "hatemojibuild": "R5–7 dev"}
 DOUBTS = (
     *(("hate", "dynahate"), ("hate", "hatemojibuild"), ("type", "hatemojibuild")),
@@ -74,15 +79,18 @@ class Answers:
 
 
 def contradictions(said: Answers) -> dict[str, np.ndarray]:
-    """Return for each kind of contradiction the posts that have it."""
-    hate, sexist, (women, others, _) = said.yes("hate"), said.yes("sexist"), said.targets()
-    threats = [said.label(name) == label for name, label in THREAT.items()]
-    return {
+    """Return for each kind of contradiction the posts that have it; misogyny counts as sexism in German."""
+    about = next(name for name in ABOUT_WOMEN if name in said.blocks)
+    hate, sexist, (women, others, _) = said.yes("hate"), said.yes(about), said.targets()
+    found = {
         "hateful, not offensive": hate & ~said.yes("offensive"),
         "sexist, about others only": hate & sexist & others & ~women,
         "about women, not sexist": hate & women & ~sexist,
-        "a threat in one taxonomy only": hate & sexist & (threats[0] != threats[1]),
     }
+    if set(THREAT) <= set(said.blocks):
+        threats = [said.label(name) == label for name, label in THREAT.items()]
+        found["a threat in one taxonomy only"] = hate & sexist & (threats[0] != threats[1])
+    return found
 
 
 def macro_f1(gold: np.ndarray, said: np.ndarray) -> float:
@@ -161,7 +169,7 @@ def german_doubt(cache: Path) -> dict[str, dict[str, object]]:
     found = {}
     for name in ("emoji-de", "identities-de"):
         suite = suites.load(name)
-        scores = score_texts("embedded-de", [case.text for case in suite.cases], cache)
+        scores = score_texts(GERMAN, [case.text for case in suite.cases], cache)
         gold = np.array([case.expected == suite.labels[0] for case in suite.cases])
         right = scores.flagged["hate"] == gold
         block = scores.probabilities["hate"].astype(np.float64)
@@ -239,7 +247,7 @@ def draw_doubt(record: dict[str, Any], pictures: Path) -> None:
 def draw_contradictions(record: dict[str, Any], pictures: Path) -> None:
     """Draw the share of posts whose answers contradict each other, before and after they are decoded together."""
     shares = []
-    for name in NAMES:
+    for name in (*NAMES, GERMAN):
         for where, found in record[name]["contradictions before, after"].items():
             for when, count in zip(("before", "after"), found["posts with any"], strict=True):
                 shares.append(proportion(f"{name}, {where}: {when}", count, found["n"]))
@@ -278,10 +286,11 @@ def write_joint(record: dict[str, Any], page: Path) -> None:
     kinds = ("posts with any", "hateful, not offensive", "sexist, about others only", "about women, not sexist",
              "a threat in one taxonomy only")  # fmt: skip
     rows, effects = [], []
-    for name in NAMES:
+    for name in (*NAMES, GERMAN):
         for where, found in record[name]["contradictions before, after"].items():
-            rows.append((name, where, f"{found['n']:,}", *(f"{found[kind][0]} → {found[kind][1]}" for kind in kinds)))
-        for question, before in record[name]["macro-F1 before"].items():
+            counts = [" → ".join(map(str, found[kind])) if kind in found else "–" for kind in kinds]
+            rows.append((name, where, f"{found['n']:,}", *counts))
+        for question, before in record[name].get("macro-F1 before", {}).items():
             after = record[name]["macro-F1 after"][question]
             cells = (f"{value:.3f} [{low:.3f}, {high:.3f}]" for value, low, high in (before, after))
             effects.append((name, question, *cells))
@@ -322,15 +331,17 @@ def decoded_answers(name: str, posts: list[Post], cache: Path) -> Answers:
     return Answers(folders.read(weights_folder(name)), blocks)
 
 
-def joint_effect(name: str, posts: list[Post], cache: Path) -> dict[str, Any]:
-    """Return contradictions and macro-F1 before and after the heads are decoded together."""
+def joint_effect(
+    name: str, posts: list[Post], cache: Path, corpora: Mapping[str, str] = CORPORA
+) -> tuple[dict[str, Any], Answers, Answers]:
+    """Return contradictions before and after the heads are decoded together, and what they say then and then."""
     before = raw_answers(name, posts, cache)
     joint = JointAnswers.of(weights_folder(name), before.manifest)
     texts = [post.text for post in posts]
     after = Answers(before.manifest, joint.decode(texts, before.blocks, np.ones(len(posts), dtype=bool)))
     corpus = np.array([post.corpus for post in posts])
     rates = {}
-    for where, title in CORPORA.items():
+    for where, title in corpora.items():
         rows = corpus == where
         kinds = {
             k: [int(m[rows].sum()) for m in (a, b)]
@@ -338,8 +349,19 @@ def joint_effect(name: str, posts: list[Post], cache: Path) -> dict[str, Any]:
         }
         some = [int(np.any(list(contradictions(it).values()), axis=0)[rows].sum()) for it in (before, after)]
         rates[title] = {"n": int(rows.sum()), "posts with any": some, **kinds}
-    found = {"macro-F1 before": figures(before, posts), "macro-F1 after": figures(after, posts)}
-    return {"contradictions before, after": rates, **found}
+    return {"contradictions before, after": rates}, before, after
+
+
+def english_effect(name: str, posts: list[Post], cache: Path) -> dict[str, Any]:
+    """Return contradictions and macro-F1 before and after the heads are decoded together."""
+    found, before, after = joint_effect(name, posts, cache)
+    return found | {"macro-F1 before": figures(before, posts), "macro-F1 after": figures(after, posts)}
+
+
+def german_record(data: Path, cache: Path) -> dict[str, Any]:
+    """Return contradictions, calibration and doubt of the German detector; it learnt from the posts, so no macro-F1."""
+    posts = [post for read in (gmhp7k, gahd, germeval) for post in read(data)]
+    return joint_effect(GERMAN, posts, cache, GERMAN_CORPORA)[0] | {"doubt": german_doubt(cache)}
 
 
 def main() -> None:
@@ -361,10 +383,10 @@ def main() -> None:
             continue
         some = sampled(posts, MOST.get(name))
         doubts = calibration(decoded_answers(name, some, args.cache), some)
-        record[name] = {"version": version, **joint_effect(name, posts, args.cache), "doubt": doubts}
-    version, german = scorer_of("embedded-de").version, known.get("embedded-de", {})
+        record[name] = {"version": version, **english_effect(name, posts, args.cache), "doubt": doubts}
+    version, german = scorer_of(GERMAN).version, known.get(GERMAN, {})
     is_known = german.get("version") == version
-    record["embedded-de"] = german if is_known else {"version": version, "doubt": german_doubt(args.cache)}
+    record[GERMAN] = german if is_known else {"version": version, **german_record(args.data, args.cache)}
     same = known.get("embedded-en", {}).get("version") == record["embedded-en"]["version"]
     draw_doubt(record, pictures)
     write_doubt(record, page)

@@ -121,9 +121,10 @@ Held-out ECE and share of wrong answers among sure / unsure ones: {doubt}.
 ## Groups
 `scripts/measure_fairness.py`, the whole in docs/detectors/fairness.md. Between the groups of our suite `emoji-en`:
 demographic parity ratio {parity}, equalised odds ratio {odds} (the Hatemoji paper's R8-T on HatemojiCheck: 0.832 and
-0.600). **Names of groups alone can raise alarms**: of 960 harmless sentences about sixty identities (`identities-en`)
-it calls {flagged} hateful, of the bare words {words}. Two scores that differ in the identity alone lie {gap:.3f}
-apart on average.
+0.600). A text of names of people alone ("women", "Black men") is answered no, whatever the network says: `names.txt`
+lists the words. **Harmless sentences about groups can still raise alarms**: of 960 about sixty identities
+(`identities-en`) it calls {flagged} hateful, of the bare words {words}. Two scores that differ in the
+identity alone lie {gap:.3f} apart on average.
 
 """
 

@@ -57,7 +57,7 @@ german() {
     once finish "$P" german_finish.py --name last --nets "$nets" --prepared "$prepared" --data "$DATA" --out "$built"
     once correction sh -c "$P german_correction.py --data '$DATA' --texts '$prepared/made.txt' --built '$built' --share ${SHARE:-1} --write >'$built/correction.json'"
     once insults sh -c "$P german_insults.py --data '$DATA' --folder '$built/embedded-de' --share ${SHARE:-1} --write >'$built/insults.json'"
-    once card "$P" german_card.py --built "$built" --correction "$built/correction.json" --before "$shipped/embedded-de" --data "$DATA" --log "$OUT/german.log"
+    once card "$P" german_card.py --built "$built" --correction "$built/correction.json" --insults "$built/insults.json" --before "$shipped/embedded-de" --data "$DATA" --log "$OUT/german.log"
     echo "$built/embedded-de"
 }
 case ${1:-} in
