@@ -18,6 +18,10 @@ import pytest
 
 import postgres_server
 
+# Tests run beside each other, a process a core. Two torch processes of two threads each wait for one another on two
+# cores and take fifteen times as long. torch reads this variable too; OMP_NUM_THREADS would bind what Davy counts.
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
 BOTH = [pytest.param("sqlite", id="sqlite"), pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)]
 
 NO_POSTGRES = "PostgreSQL is not installed (apt-get install postgresql)"
