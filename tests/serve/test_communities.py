@@ -8,6 +8,7 @@ import hmac
 import io
 import json
 import threading
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import polars as pl
@@ -24,6 +25,7 @@ from davy.core.errors import UserError
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
 from davy.models.load import load
+from davy.serve.deciding import Decider
 from davy.store import communities, decisions, items, jobs, keys, phases, projects, suggestions, verdicts
 from davy.store.communities import Community
 
@@ -242,6 +244,51 @@ def test_a_webhook_is_signed_tried_again_and_tells_no_text(site, key, receiver, 
     assert told["community"] == "forum"
     assert [(one["reference"], one["decision"]) for one in told["decisions"]] == [("c7", "flag")]
     assert b"grumblefop" not in body
+
+
+def test_what_reviewers_settle_is_told_once_and_again_where_they_change_it(site, key, project, receiver, monkeypatch):
+    monkeypatch.setenv(webhooks.NETWORKS, "127.0.0.0/8")
+    hook = f"http://127.0.0.1:{receiver.server_port}/hook"
+    add(site, key, low=0.0, high=1.0, project=project, webhook=hook)
+    decider = Decider(site.store, settling=timedelta(0))
+    decider.flush()  # what was settled before is not told
+    asked = [{"text": text, "id": f"c{i}"} for i, text in enumerate(TEXTS)]
+    ask(site, key[1], posts=asked, community="forum")
+    flush(site)
+    one, two, _ = decided(site)
+    receiver.answers = [204] * 9
+
+    def settle(decision, label):
+        with site.store.write() as db:
+            scheme = scheme_of(db, projects.get(db, project))
+            verdict = Verdict(decision.post, "hate", (label,), "expert")
+            verdicts.add(db, verdict, scheme, by="shell", project=project, again=True)
+        decider.flush()
+        decider.flush()
+
+    def told():
+        with JobWorker(site.store, kinds.QUICK, poll_seconds=0.05):
+            wait_for(lambda: not waiting(site))
+        bodies = [json.loads(body) for _, body in receiver.got]
+        return [
+            [(row["reference"], row["decision"], row["reviewed"]) for row in body["reviews"]]
+            for body in bodies
+            if "reviews" in body
+        ]
+
+    settle(one, "hateful")
+    first = [("c0", "review", {"hate": ["hateful"]})]
+    assert told() == [first]
+    settle(two, "not hateful")
+    settle(one, "not hateful")
+    later = [[("c1", "review", {"hate": ["not hateful"]})], [("c0", "review", {"hate": ["not hateful"]})]]
+    assert told() == [first, *later]
+    assert not any(b"grumblefop" in body for _, body in receiver.got)
+
+
+def waiting(site):
+    with site.store.read() as db:
+        return [job for job in jobs.latest(db, limit=50) if job.state in ("waiting", "running")]
 
 
 def wait_for(condition, seconds=60):

@@ -1,4 +1,4 @@
-"""Tell a community what was decided: one signed POST, never to an address inside one's own network.
+"""Tell a community what was decided, or settled by its reviewers: one signed POST, never to one's own network.
 
 Decisions in, a request out. `Davy-Signature` is `t=SECONDS,v1=HEX`: HMAC-SHA256, with the community's secret, of the
 seconds, a full stop and the body. The name is resolved once, every address it has must be public, and the request goes
@@ -49,16 +49,26 @@ def deliver(store: Store, community_name: str, ids: Sequence[str]) -> int:
     with store.read() as db:
         community = communities.get(db, community_name)
         made = decisions.get_many(db, ids)
-    if not community.webhook or not community.secret:
-        raise UserError(f"Community {community_name!r} has no webhook any more.", status=410)
-    return send(community, made)
+    return send(community, {"decisions": [_decision_fields(one) for one in made]})
 
 
-def send(community: Community, made: Sequence[Decision]) -> int:
-    """Send decisions; return the status."""
+def deliver_reviews(store: Store, community_name: str, ids: Sequence[str]) -> int:
+    """Send what reviewers have settled by now about decisions; else as `deliver`."""
+    with store.read() as db:
+        community = communities.get(db, community_name)
+        made = decisions.get_many(db, ids)
+        answers = decisions.reviewed_answers(db, [one.post for one in made if one.post], community.project)
+    reviews = [{**_decision_fields(one), "reviewed": answers.get(one.post or "", {})} for one in made]
+    return send(community, {"reviews": reviews})
+
+
+def send(community: Community, content: Mapping[str, Any]) -> int:
+    """Send a community what is to be told; return the status."""
     import httpx
 
-    body = json.dumps({"community": community.name, "decisions": [_decision_fields(one) for one in made]}).encode()
+    if not community.webhook or not community.secret:
+        raise UserError(f"Community {community.name!r} has no webhook any more.", status=410)
+    body = json.dumps({"community": community.name, **content}).encode()
     target = check_url(str(community.webhook))
     host = target.parts.hostname or ""
     named = f"[{target.address}]" if ":" in target.address else target.address

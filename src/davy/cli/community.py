@@ -36,7 +36,10 @@ Keys = Annotated[
 Project = Annotated[
     str | None, typer.Option("--project", metavar="P", help="The project that reviews. Its texts are kept there.")
 ]
-Webhook = Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Who is told of decisions; none: -.")]
+Webhook = Annotated[
+    str | None,
+    typer.Option("--webhook", metavar="URL", help="Who is told of decisions and of what reviewers settle; none: -."),
+]
 
 
 @app.command("create")

@@ -1,7 +1,8 @@
 """Decide for communities: thresholds while a request waits, all else a moment later.
 
 Scores in, scores with the community's thresholds out, at once. Counts of scores by day, decisions, posts for review and
-webhooks are made from a buffer every few seconds, off the event loop, in one transaction. Texts are held until then and
+webhooks are made from a buffer every few seconds, off the event loop, in one transaction; then receivers are told what
+reviewers have settled. Texts are held until then and
 go nowhere but into the review project of a community that has one.
 """
 
@@ -12,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ MOST_HELD = 20_000
 TOLD = 100
 """Decisions of one webhook."""
 WEBHOOK_ATTEMPTS = 8
+SETTLING = timedelta(seconds=10)
+"""How old a verdict is before a receiver is told: one that began earlier and ends later is not passed over then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,9 @@ class _Scored:
 class Decider:
     """Knows the communities of the store, and holds what was scored since it last wrote."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, settling: timedelta = SETTLING) -> None:
         self._store = store
+        self._settling = settling
         self._communities: dict[str, Community] = {}
         self._held: list[_Scored] = []
         self._posts = 0
@@ -106,6 +111,23 @@ class Decider:
     def flush(self) -> None:
         """Write down what was scored since the last time; what can't be written now waits for the next time."""
         self.refresh()
+        self._write_held()
+        self._tell_reviews()
+
+    def _tell_reviews(self) -> None:
+        """Ask for webhooks about what reviewers settled since the last time."""
+        before = now() - self._settling
+        for community in self._communities.values():
+            if not community.webhook or community.project is None:
+                continue
+            asked = (community.name, community.project)
+            with self._store.read() as db:
+                if not decisions.has_new_reviews(db, *asked, before=before):
+                    continue
+            with self._store.write() as db:
+                _ask_for_webhooks(db, community.name, "reviews", decisions.take_reviewed(db, *asked, before=before))
+
+    def _write_held(self) -> None:
         with self._lock:
             held, self._held = self._held, []
             posts, self._posts = self._posts, 0
@@ -222,6 +244,11 @@ def _write(db: Connection, made: list[tuple[Community, Decision, PostForReview |
                 decisions.set_post(db, decision_id, key)
         decided = [decision.id for one, decision, _ in made if one.name == name and decision.decision != "pass"]
         if community.webhook:
-            for start in range(0, len(decided), TOLD):
-                arguments = {"community": name, "decisions": decided[start : start + TOLD]}
-                jobs.enqueue(db, WEBHOOK, arguments, owner=events.SYSTEM, max_attempts=WEBHOOK_ATTEMPTS)
+            _ask_for_webhooks(db, name, "decisions", decided)
+
+
+def _ask_for_webhooks(db: Connection, community: str, what: str, ids: Sequence[str]) -> None:
+    """Put webhooks about decisions, or about what reviewers settled of them, into the queue."""
+    for start in range(0, len(ids), TOLD):
+        arguments = {"community": community, what: list(ids[start : start + TOLD])}
+        jobs.enqueue(db, WEBHOOK, arguments, owner=events.SYSTEM, max_attempts=WEBHOOK_ATTEMPTS)

@@ -23,8 +23,10 @@ communities = Table(
     Column("basis", JsonColumn),
     Column("made_at", TimeColumn, nullable=False),
     Column("made_by", TextColumn, nullable=False),
+    Column("reviews_told", TextColumn),
 )
-"""`question` decides; from `low` up to `high` its probability is uncertain. `keys` are ids of keys that may use it."""
+"""`question` decides; from `low` up to `high` its probability is uncertain. `keys` are ids of keys that may use it.
+`reviews_told` is the id of the last verdict that the webhook was told of."""
 
 decisions = Table(
     "decisions",

@@ -10,16 +10,18 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Select, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Row
 
 from davy.store.columns import new_id, now
-from davy.store.decision_tables import decisions, score_counts
+from davy.store.decision_tables import communities, decisions, score_counts
 from davy.store.tables import verdicts
 from davy.store.verdicts import is_newest
 
 BUCKETS = 20
+REVIEWS = 5_000
+"""Verdicts of one call of `take_reviewed`; the next call takes more."""
 _KEY = ("day", "community", "model", "question", "lang", "bucket")
 
 
@@ -86,6 +88,51 @@ def get_many(db: Connection, ids: Sequence[str]) -> list[Decision]:
     )]  # fmt: skip
 
 
+def has_new_reviews(db: Connection, community: str, project: str, *, before: datetime) -> bool:
+    """Return whether `take_reviewed` has something to do. One small read: servers ask every few seconds."""
+    told = _reviews_told(db, community)
+    return told is None or db.execute(_new_verdicts(told, project, before).limit(1)).first() is not None
+
+
+def take_reviewed(db: Connection, community: str, project: str, *, before: datetime) -> list[str]:
+    """Return the ids of decisions that reviewers settled since the last call, and remember that they were told.
+
+    What was settled before the first call is not told. Verdicts from `before` on wait: an older one may still be on its
+    way. Of two servers that ask at once, one gets them.
+    """
+    told = _reviews_told(db, community)
+    if told is None:
+        last = db.execute(select(func.max(verdicts.c.id))).scalar_one() or ""
+    else:
+        new = db.execute(_new_verdicts(told, project, before).order_by(verdicts.c.id).limit(REVIEWS))
+        last = max(new.scalars(), default=told)
+    moved = db.execute(
+        update(communities)
+        .where(communities.c.name == community, communities.c.reviews_told.is_not_distinct_from(told))
+        .values(reviews_told=last)
+    )
+    if told is None or last == told or moved.rowcount != 1:
+        return []
+    query = (
+        select(decisions.c.id)
+        .join(verdicts, verdicts.c.post == decisions.c.post)
+        .where(decisions.c.community == community, verdicts.c.project == project)
+        .where(verdicts.c.id > told, verdicts.c.id <= last)
+    )
+    return sorted(set(db.execute(query).scalars()))
+
+
+def _reviews_told(db: Connection, community: str) -> str | None:
+    told: str | None = db.execute(
+        select(communities.c.reviews_told).where(communities.c.name == community)
+    ).scalar_one_or_none()
+    return told
+
+
+def _new_verdicts(told: str, project: str, before: datetime) -> Select[Any]:
+    return select(verdicts.c.id).where(verdicts.c.id > told, verdicts.c.project == project, verdicts.c.at < before)
+
+
 def totals(db: Connection, community: str) -> dict[str, int]:
     """Return how often each decision was made."""
     query = select(decisions.c.decision, func.count()).where(decisions.c.community == community)
@@ -102,24 +149,27 @@ def iter_decisions(
         rows = db.execute(query.order_by(decisions.c.id).limit(chunk)).all()
         if not rows:
             return
-        reviewed = _reviewed(db, [row.post for row in rows if row.post], project)
+        reviewed = reviewed_answers(db, [row.post for row in rows if row.post], project)
         for row in rows:
-            yield _decision(row), reviewed.get(row.post) if row.post else None
+            answers = reviewed.get(row.post, {})
+            parts = sorted(f"{question}={'|'.join(labels)}" for question, labels in answers.items())
+            yield _decision(row), "; ".join(parts) or None
         after = rows[-1].id
 
 
-def _reviewed(db: Connection, posts: Sequence[str], project: str | None) -> dict[str, str]:
+def reviewed_answers(db: Connection, posts: Sequence[str], project: str | None) -> dict[str, dict[str, list[str]]]:
+    """Return what reviewers settled on, by post and question: the labels of each question's newest verdict."""
     if not posts or project is None:
         return {}
-    settled: dict[str, list[str]] = {}
+    settled: dict[str, dict[str, list[str]]] = {}
     for start in range(0, len(posts), 500):
         part = list(posts[start : start + 500])
         query = select(verdicts.c.post, verdicts.c.question, verdicts.c.labels).where(
             verdicts.c.post.in_(part), verdicts.c.project == project, is_newest(project)
         )
         for post, question, labels in db.execute(query):
-            settled.setdefault(post, []).append(f"{question}={'|'.join(labels)}")
-    return {post: "; ".join(sorted(answers)) for post, answers in settled.items()}
+            settled.setdefault(post, {})[question] = list(labels)
+    return settled
 
 
 def _decision(row: Row[Any]) -> Decision:
