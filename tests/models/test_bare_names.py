@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
 
+from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
-from davy.models.bare_names import CHANCE, BareNames, names_in
+from davy.models import folder as folders
+from davy.models.bare_names import CHANCE, FILE, BareNames, names_in
 from davy.models.embedded import shipped_names, weights_folder
 from davy.models.load import load
 
@@ -37,9 +41,26 @@ def test_bare_names_lower_a_yes_and_leave_other_texts_and_questions_alone():
     assert (blocks["type"] == 1 / 3).all()
 
 
+def shipped_words(name: str) -> frozenset[str]:
+    folder = weights_folder(name)
+    return BareNames.of(folder, folders.read(folder, check=False)).words
+
+
+def test_a_list_that_the_manifest_does_not_name_changes_no_answer(tmp_path):
+    shutil.copytree(weights_folder("embedded-en"), tmp_path / "model")
+    (tmp_path / "model" / FILE).unlink()
+    listed = folders.write(tmp_path / "model", folders.read(tmp_path / "model", check=False))
+    (tmp_path / "model" / FILE).write_text("women", encoding="utf-8")
+    assert BareNames.of(tmp_path / "model", listed) is None
+    (tmp_path / "model" / FILE).write_bytes(b"\xff")
+    broken = folders.write(tmp_path / "model", listed)
+    with pytest.raises(UserError, match=r"names\.txt can't be read"):
+        BareNames.of(tmp_path / "model", broken)
+
+
 @pytest.mark.parametrize("name", [name for name in shipped_names() if "memes" not in name])
 def test_no_shipped_detector_flags_a_bare_name(name):
-    words = sorted(BareNames.of(weights_folder(name)).words)
+    words = sorted(shipped_words(name))
     texts = [text for word in words for text in (word, f"{word.capitalize()}!")]
     scores = load(name).score(pl.DataFrame({"text": texts}))
     assert set(scores.verdicts()) == {"none"}
@@ -47,8 +68,7 @@ def test_no_shipped_detector_flags_a_bare_name(name):
 
 @pytest.mark.parametrize("name", [name for name in shipped_names() if "memes" not in name])
 def test_names_may_not_make_a_statement_of_other_names(name):
-    words = BareNames.of(weights_folder(name)).words
-    assert not words & {
+    assert not shipped_words(name) & {
         "no",
         "not",
         "down",

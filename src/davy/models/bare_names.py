@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from davy.core.errors import UserError
 from davy.core.scheme import Question
+from davy.models.folder import Manifest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,10 +40,14 @@ class BareNames:
     words: frozenset[str]
 
     @classmethod
-    def of(cls, folder: Path) -> BareNames | None:
-        """Return the names of a model folder, or None where it has none."""
-        path = folder / FILE
-        return cls(names_in(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    def of(cls, folder: Path, manifest: Manifest) -> BareNames | None:
+        """Return the names of a model folder, or None where its manifest lists none."""
+        if FILE not in manifest.files:
+            return None
+        try:
+            return cls(names_in((folder / FILE).read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{folder / FILE} can't be read ({error}). Get or export the model again.") from None
 
     def is_bare(self, text: str) -> bool:
         """Return whether a text has words, and none that is not a name."""

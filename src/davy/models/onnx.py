@@ -78,7 +78,7 @@ class OnnxScorer:
         self._pieces = CachedTokenizer(tokenizer)
         self._ends = self._pieces.ids([""])[0]
         self._joint = JointAnswers.of(folder, manifest)
-        self._names = BareNames.of(folder)
+        self._names = BareNames.of(folder, manifest)
         self._doubt = _doubt(folder, manifest)
         self._workers = threads or cores()
         self._session = open_session(folder / "model.onnx")
