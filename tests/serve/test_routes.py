@@ -186,6 +186,7 @@ GET  /projects/{project_id}/rounds/{round_number}/contrast/{entry_id}       >-++
 POST /projects/{project_id}/rounds/{round_number}/contrast/{entry_id}       >-++-----
 GET  /projects/{project_id}/rounds/{round_number}/enter                     >-++-----
 POST /projects/{project_id}/rounds/{round_number}/enter                     >-++-----
+POST /projects/{project_id}/rounds/{round_number}/entries/{entry_id}/take-back >-+------
 GET  /projects/{project_id}/rounds/{round_number}/entries/{entry_id}/why    >-+------
 POST /projects/{project_id}/rounds/{round_number}/seeds/upload              >---+---+
 

@@ -8,6 +8,8 @@ import pytest
 from web_site import Site, post, token_in
 
 from davy.annotate import labelling, project_creation, project_file
+from davy.core.round import TAKEN_BACK
+from davy.rounds.frame import entries_frame
 from davy.rounds.rules import SENTENCES
 from davy.serve.i18n import Translator
 from davy.store import entries, members, projects, round_seeds, rounds, users
@@ -218,6 +220,39 @@ def test_nobody_gets_their_own_entry_to_validate(duel: Site):
     assert " checked" not in page.split('id="answer"')[1].split("</form>")[0], "the author's answer must not show"
 
 
+def take_back(site: Site, name: str, entry_id: str):
+    path = f"/projects/duel/rounds/1/entries/{entry_id}/take-back"
+    return post(site.as_(name), path, {}, page="/projects/duel/rounds/1/enter")
+
+
+def test_an_author_takes_an_entry_back_and_enters_its_text_again(duel: Site):
+    opened(duel)
+    _, entry_id = enter(duel, "ada", TEXT)
+    assert take_back(duel, "bo", entry_id).status_code == 404, "it is ada's"
+    answer = take_back(duel, "ada", entry_id)
+    assert answer.status_code == 303
+    form = duel.as_("ada").get(answer.headers["location"]).text
+    assert TEXT in form.split("<textarea")[1].split("</textarea>")[0]
+    assert TEXT not in duel.as_("bo").get("/projects/duel/label").text, "nobody labels it"
+    assert "taken back" in duel.as_("ada").get("/projects/duel/rounds/1").text
+    again, other = enter(duel, "ada", TEXT, answers=HARMLESS)
+    assert (again.status_code, other != entry_id) == (303, True)
+    assert take_back(duel, "ada", entry_id).status_code == 409, "once is enough"
+    with duel.store.read() as db:
+        rows = entries_frame(db, rounds.by_number(db, "duel", 1))
+    assert rows["dropped"].to_list() == [TAKEN_BACK, None], "the raw rate still counts it"
+
+
+def test_an_entry_that_somebody_labels_can_not_be_taken_back(duel: Site):
+    opened(duel)
+    _, entry_id = enter(duel, "ada", TEXT)
+    assert TEXT in duel.as_("bo").get("/projects/duel/label").text
+    answer = take_back(duel, "ada", entry_id)
+    assert answer.status_code == 409
+    assert "somebody else has begun to label it" in answer.text
+    assert TEXT in duel.as_("bo").get("/projects/duel/label").text
+
+
 def test_the_explanation_marks_words_of_ones_own_entry_alone(duel: Site):
     opened(duel)
     _, entry_id = enter(duel, "ada", "a grumblefop is what they all are 🐍")
@@ -237,6 +272,8 @@ def test_a_settled_entry_gets_its_contrast_and_no_second(duel: Site):
     with duel.store.read() as db:
         made = entries.contrast_of(db, "duel", original).entry
     assert (made.change, made.label, made.author) == ("emoji", "not hateful", duel.people["bo"].id)
+    kept = take_back(duel, "bo", made.id)
+    assert (kept.status_code, "its original waits for it" in kept.text) == (409, True)
 
 
 @pytest.mark.parametrize(

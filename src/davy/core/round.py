@@ -48,6 +48,9 @@ ADVERSARIAL = "adversarial text: release terms apply"
 PAIR_DROPPED = "its contrast was dropped"
 """The `dropped` of an original that leaves with its contrast. It is no drop of its own in the quality table."""
 
+TAKEN_BACK = "taken back by its author"
+"""The `dropped` of an entry that its author took back. The raw rate still counts it: the target was asked."""
+
 ENTRY_COLUMNS: tuple[str, ...] = (
     "id",
     "text",
@@ -168,6 +171,11 @@ class Entry:
     dropped: str | None = None
     seconds: float | None = None
     created_at: datetime | None = None
+
+    @property
+    def taken_back(self) -> bool:
+        """Whether its author took it back."""
+        return self.dropped == TAKEN_BACK
 
     def __post_init__(self) -> None:
         if self.set not in SETS:

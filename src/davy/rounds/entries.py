@@ -103,6 +103,19 @@ def enter(
     )
 
 
+def take_back(db: Connection, round_: Round, row: EntryText, *, by: str) -> None:
+    """Drop an original for its author, who may enter its text again; refuse where the round or others have gone on.
+
+    The raw rate still counts it, so that nobody takes back what did not fool the target to look better.
+    """
+    if round_.state != "open":
+        raise EntryRefused("closed", status=409, n=round_.number)
+    if row.entry.set == "contrast":
+        raise EntryRefused("contrast_stays", status=409)
+    if row.entry.dropped is not None or not stored.take_back(db, round_, row.entry.id, by=by):
+        raise EntryRefused("looked_at", status=409)
+
+
 def _repeated(known: Entry, round_: Round, author: str) -> Entry:
     """Return the entry that a form made when it was sent before; refuse somebody else's id."""
     if (known.round, known.author) != (round_.id, author):

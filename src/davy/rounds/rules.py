@@ -35,6 +35,8 @@ SENTENCES: dict[str, str] = {
     "dropped": "This entry was dropped, so it needs no contrast.",
     "taken": "Somebody wrote the contrast of this entry already. Take another one.",
     "not_original": "This entry is a contrast itself. Contrasts are written for originals.",
+    "looked_at": "This entry can't be taken back any more: somebody else has begun to label it. An expert can drop it.",
+    "contrast_stays": "A contrast can't be taken back, since its original waits for it. An expert can drop it.",
     "closed": "Round {n} takes no more entries. Your text is still in the box: copy it for the next round.",
     "target": "The target {name} can't be asked now ({reason}). Nothing was saved, and your text is still in the box. "
     "Try again later, or tell a manager.",

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, case, func, insert, select, update
+from sqlalchemy import Connection, Select, and_, case, delete, func, insert, select, update
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 
 from davy.core import Annotation, Entry, Post, Round, Scheme, Source, TargetPrediction, UserError
 from davy.core.annotation import Answers
-from davy.core.round import ADVERSARIAL, PAIR_DROPPED
+from davy.core.round import ADVERSARIAL, PAIR_DROPPED, TAKEN_BACK
 from davy.store import annotations, events, phases, posts
 from davy.store.columns import new_id, now
 from davy.store.round_tables import entries, entry_bands, rounds
@@ -112,7 +112,7 @@ def _add_item(db: Connection, round_: Round, post_key: str) -> None:
             post=post_key,
             position=0 if last is None else int(last) + 1,
             given=1,
-            room=max(1, (phase.answers or 1) - 1),
+            room=_room(phase.answers),
             state="open",
         )
     )
@@ -260,6 +260,25 @@ def drop(db: Connection, round_: Round, ids: Sequence[str], reason: str, *, by: 
         about = f"project {round_.project}"
         events.record(db, by=by, what="entries dropped", about=about, round=round_.number, n=n, reason=reason)
     return n
+
+
+def take_back(db: Connection, round_: Round, entry_id: str, *, by: str) -> bool:
+    """Drop an original for its author and free its text; return False, with nothing done, if somebody else is at it."""
+    wanted = phases.lock(db, round_.phase).answers
+    post = select(entries.c.post).where(entries.c.id == entry_id).scalar_subquery()
+    untouched = and_(items.c.phase == round_.phase, items.c.post == post, items.c.state == "open", items.c.given == 1)
+    free = and_(untouched, items.c.room == _room(wanted))
+    if db.execute(select(items.c.id).where(free)).first() is None:
+        return False
+    drop(db, round_, [entry_id], TAKEN_BACK, by=by)
+    db.execute(delete(entry_bands).where(entry_bands.c.entry == entry_id))
+    db.execute(update(entries).where(entries.c.id == entry_id).values(key=f"{TAKEN_BACK} {entry_id}"))
+    return True
+
+
+def _room(answers: int | None) -> int:
+    """Return how many others may take the item of an entry that nobody but its author has answered."""
+    return max(1, (answers or 1) - 1)
 
 
 def leave_with_contrasts(db: Connection, round_: Round, *, by: str) -> int:

@@ -66,9 +66,18 @@ class EntryForm:
 
 @router.get("/projects/{project_id}/rounds/{round_number}/enter")
 def show(
-    request: Request, place: Enters, round_number: str, last: str = "", support: str = "", after: str = ""
+    request: Request,
+    place: Enters,
+    round_number: str,
+    last: str = "",
+    support: str = "",
+    after: str = "",
+    again: str = "",
 ) -> Response:
-    """Return the form, with the verdict on one's last entry; `support` fills it with a text to start from."""
+    """Return the form, with the verdict on one's last entry.
+
+    `support` fills it with a text to start from, `again` with that of an entry that one took back.
+    """
     if away := require_consent(request, place):
         return away
     with context_of(request).store.write() as db:
@@ -80,6 +89,9 @@ def show(
             seed = round_seeds.next_seed(db, round_, support, place.account.id, after=after or None)
             if seed is not None:
                 filled = replace(filled, text=seed.text, support=support, derived_from=seed.id, lang=seed.lang or "")
+        taken = own_entry(db, place, again) if again else None
+        if taken is not None and taken.entry.taken_back:
+            filled = replace(filled, text=taken.text, strategy=taken.entry.strategy or "", lang=taken.lang or "")
         result = own_entry(db, place, last) if last else None
         values = _values(request, db, place, round_, filled, result)
     return project_page(request, place, "round_enter.html", **values)
@@ -103,6 +115,22 @@ async def enter(request: Request, place: Enters, round_number: str, form: Form) 
     if entry is not None and not is_htmx(request):
         return render.redirect(request, f"{place.address}/rounds/{round_number}/enter?last={entry.id}")
     return await to_thread.run_sync(_answer, request, place, round_, filled, entry, status)
+
+
+@router.post("/projects/{project_id}/rounds/{round_number}/entries/{entry_id}/take-back")
+def take_back(request: Request, place: Enters, round_number: str, entry_id: str, form: Form) -> Response:  # noqa: ARG001
+    """Take one's own entry back and return to its text; refused, with the reason, where somebody labels it already."""
+    with context_of(request).store.write() as db:
+        round_ = find_round(db, place, round_number)
+        row = own_entry(db, place, entry_id)
+        if row is None or row.entry.round != round_.id:
+            raise LocalizedError("no_such", status=404)
+        try:
+            entering.take_back(db, round_, row, by=place.account.id)
+        except UserError as error:
+            values = _values(request, db, place, round_, refused_form(request, EntryForm(new_id()), error), row)
+            return project_page(request, place, "round_enter.html", status=error.status, **values)
+    return render.redirect(request, f"{place.address}/rounds/{round_number}/enter?again={entry_id}")
 
 
 @router.get("/projects/{project_id}/rounds/{round_number}/entries/{entry_id}/why")
