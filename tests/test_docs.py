@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,16 @@ def test_what_python_examples_import_is_there(page):
     for module, names in imports_shown(page):
         absent = [name for name in names if name not in names_in(module)]
         assert not absent, f"{page.relative_to(ROOT)} imports {', '.join(absent)} from {module}"
+
+
+def test_every_extra_that_docs_and_sentences_name_is_one_that_there_is():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    places = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    named = {
+        (name, path.name)
+        for path in places
+        for found in re.findall(r"davy\[([a-z,]+)\]|\b[Ee]xtras? `([a-z]+)`", path.read_text("utf-8"))
+        for name in "".join(found).split(",")
+    }
+    assert len(named) > 10
+    assert {(name, where) for name, where in named if name not in extras} == set()
