@@ -99,3 +99,13 @@ def test_detectors_labels_win_over_a_scheme_that_has_others():
     scheme, columns = answer_columns(pl.DataFrame({"label": [0, 1, 1]}), among=(own,))
     assert columns == {"hate": "label"}
     assert scheme.question("hate") == own
+
+
+def test_a_file_in_another_encoding_is_learnt_from(folder, capsys):
+    text = (folder / "plain.csv").read_text("utf-8").replace("nice one", "schöne Grüße")
+    (folder / "old.csv").write_bytes(text.encode("cp1252"))
+    learn = ["train", "old.csv", "--kind", "tfidf", "--dev", "old.csv", "--out", "run"]
+    assert run(learn) == 2
+    assert "UTF-8" in capsys.readouterr().err
+    record, _ = printed(capsys, *learn, "--encoding", "cp1252")
+    assert record["summary"]["score"]["mean"] > 0.95

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from davy.actions import distil as action
+from davy.actions.posts import PostSource
 from davy.actions.train import parse_changes
 from davy.cli import console
-from davy.cli.options import GoldColumns
+from davy.cli.options import Encoding, GoldColumns
 
 
 def distil(
@@ -20,6 +21,7 @@ def distil(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The run's folder; give it again to go on.")],
     dev: Annotated[str | None, typer.Option(metavar="F", help="Labelled posts to choose the checkpoint by.")] = None,
     gold: GoldColumns = None,
+    encoding: Encoding = None,
     hard: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="How much settled answers count beside the teachers'.")
     ] = 0.3,
@@ -41,11 +43,11 @@ def distil(
 
     with console.ShellReporter() as reporter:
         run = action.distil(
-            files,
+            [PostSource(file, encoding=encoding) for file in files],
             teacher,
             encoder,
             out,
-            dev=dev,
+            dev=PostSource(dev, encoding=encoding) if dev else None,
             gold=gold or (),
             hard_share=hard,
             seed=seed,

@@ -11,7 +11,7 @@ from davy.actions.export_model import export_model
 from davy.actions.posts import PostSource, load_posts, select_split
 from davy.cli import console
 from davy.cli.calibrate import show_calibration
-from davy.cli.options import GoldColumns, TextColumn
+from davy.cli.options import Encoding, GoldColumns, TextColumn
 
 
 def export(
@@ -25,6 +25,7 @@ def export(
     split: Annotated[str | None, typer.Option(metavar="[C=]NAME", help="Use this split of --dev only.")] = None,
     gold: GoldColumns = None,
     text_column: TextColumn = None,
+    encoding: Encoding = None,
     threshold: Annotated[
         str,
         typer.Option(metavar="RULE", help="How --dev sets thresholds: macro-f1, precision=0.9, recall=0.9, cost=5."),
@@ -50,10 +51,11 @@ def export(
       davy export memes/concat --out my-memes
     """
 
+    judged = PostSource(dev, text=text_column, encoding=encoding) if dev else None
     found, calibration = export_model(
         model,
         out,
-        dev=select_split(load_posts(PostSource(dev, text=text_column)).posts, split)[0] if dev else None,
+        dev=select_split(load_posts(judged).posts, split)[0] if judged else None,
         gold=gold or (),
         threshold=threshold,
         exact=exact,

@@ -8,14 +8,17 @@ from typing import Annotated
 import typer
 
 from davy.actions import distil as action
+from davy.actions.posts import PostSource
 from davy.actions.train import parse_changes
 from davy.cli import console
+from davy.cli.options import Encoding
 
 
 def pretrain(
     files: Annotated[list[str], typer.Argument(metavar="F…", help="Posts; only their text is read.")],
     encoder: Annotated[str, typer.Option(metavar="NAME", help="A folder or hub name.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The encoder's folder; give it again to go on.")],
+    encoding: Encoding = None,
     hide: Annotated[float, typer.Option(min=0.01, max=0.9, help="The share of words that are hidden.")] = 0.15,
     seed: Annotated[int, typer.Option(help="The seed.")] = 1,
     set_: Annotated[
@@ -36,7 +39,7 @@ def pretrain(
 
     with console.ShellReporter() as reporter:
         record = action.pretrain(
-            files,
+            [PostSource(file, encoding=encoding) for file in files],
             encoder,
             out,
             hide=hide,

@@ -11,7 +11,7 @@ import typer
 from davy.actions import train as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, GoldColumns, TextColumn
+from davy.cli.options import Corpus, Encoding, GoldColumns, TextColumn
 
 if TYPE_CHECKING:
     from davy.actions.train import TrainingRun
@@ -48,6 +48,7 @@ def train(
     ] = None,
     gold: GoldColumns = None,
     text_column: TextColumn = None,
+    encoding: Encoding = None,
     seed: Annotated[
         list[int] | None, typer.Option("--seed", help="A seed; again for more, with mean and spread.")
     ] = None,
@@ -85,7 +86,7 @@ def train(
 
     with console.ShellReporter() as reporter:
         run = action.train(
-            [PostSource(file, corpus, text_column) for file in files],
+            [PostSource(file, corpus, text_column, encoding=encoding) for file in files],
             out,
             kind=kind,
             config=config,
@@ -94,7 +95,7 @@ def train(
             scheme=scheme,
             questions=question or (),
             seeds=seed or (),
-            dev=PostSource(dev, text=text_column) if dev else None,
+            dev=PostSource(dev, text=text_column, encoding=encoding) if dev else None,
             split=split,
             dev_split=dev_split,
             gold=gold or (),
