@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import f1_score, recall_score
 
 from davy.actions.calibrate import calibrate
 from davy.actions.scorers import load_scorer
@@ -50,6 +51,37 @@ def test_posts_that_the_detector_learnt_from_are_counted_and_others_are_not(trai
     assert "learnt from 60 of these 62 posts" in " ".join(capsys.readouterr().err.split())
     assert run(["calibrate", "mine", "new.csv", "--out", "fair"]) == 0
     assert "learnt from" not in capsys.readouterr().err
+
+
+def test_the_saved_folder_is_the_detector_whose_figures_were_printed(tmp_path, monkeypatch, capsys):
+    """Answers of shipped detectors are decoded together after temperatures, so tempering them later is not the same."""
+    monkeypatch.chdir(tmp_path)
+    texts = ["I hate women", "women are lovely", "you are all idiots", "what a day", "kill them all",
+             "my wife is a nurse", "women belong in the kitchen", "nice weather", "girls are stupid",
+             "she won the race"]  # fmt: skip
+    gold = ["sexist", "not sexist", "not sexist", "not sexist", "sexist", "not sexist", "sexist", "sexist", "sexist",
+            "not sexist"]  # fmt: skip
+    frame = pl.DataFrame({"text": texts, "sexist.gold": gold})
+    scorer, found = calibrate(load_scorer("embedded-en"), frame)
+    scorer.save(tmp_path / "mine")
+    saved = load_scorer("mine").score(frame)
+    for name, block in scorer.score(frame).probabilities.items():
+        np.testing.assert_allclose(block, saved.probabilities[name], atol=1e-6)
+    said = [labels == ("sexist",) for labels in saved.chosen("sexist")]
+    right = [label == "sexist" for label in gold]
+    assert found.after["sexist"]["recall"] == pytest.approx(recall_score(right, said), abs=1e-6)
+    assert found.after["sexist"]["macro-F1"] == pytest.approx(f1_score(right, said, average="macro"), abs=1e-6)
+
+
+def test_posts_that_the_detector_did_not_judge_set_no_numbers():
+    english = [("I hate women", "hateful"), ("what a day", "not hateful"), ("kill all muslims", "hateful"),
+               ("we went for a walk", "not hateful")]  # fmt: skip
+    russian = [("Сегодня хорошая погода, мы гуляли в парке", "hateful"), ("Мы пили чай и читали книгу", "not hateful")]
+    frames = [pl.DataFrame(rows, schema=["text", "hate.gold"], orient="row") for rows in (english, english + russian)]
+    alone, mixed = (calibrate(load_scorer("embedded"), frame)[1] for frame in frames)
+    assert mixed.posts == alone.posts
+    assert mixed.thresholds == pytest.approx(alone.thresholds)
+    assert mixed.after["hate"] == pytest.approx(alone.after["hate"])
 
 
 def test_what_can_not_be_calibrated_is_one_line(trained, capsys):

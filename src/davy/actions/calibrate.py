@@ -17,12 +17,12 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.actions.settled import answer_columns, spell_gold, with_gold
 from davy.core.errors import UserError
 from davy.core.gold import targets
-from davy.core.scorer import Scorer
+from davy.core.scorer import Scorer, Scores
 from davy.measure.calibration import calibration_metrics, fit_temperature, log_loss
 from davy.measure.classification import macro_f1_of_tables
 from davy.measure.intervals import Bootstrap
 from davy.measure.thresholds import choose_threshold, cost_of_a_miss
-from davy.models.calibrated import CalibratedScorer, temper
+from davy.models.calibrated import CalibratedScorer
 from davy.models.learnt_rows import keep_learnt
 
 if TYPE_CHECKING:
@@ -112,43 +112,64 @@ def calibrate(
     rules, columns = answer_columns(posts, gold, among=scorer.questions, reporter=reporter)
     posts = spell_gold(with_gold(posts, columns), rules.questions)
     scores = scorer.score(posts)
-    temperatures: dict[str, float] = {}
+    settled = [
+        (question, *_judged(scores, question, rows, table.argmax(axis=1)))
+        for question, rows, table in targets(tuple(scorer.questions), posts)
+        if question.kind != "many"
+    ]
+    settled = [(question, rows, answers) for question, rows, answers in settled if len(rows)]
+    if not settled:
+        raise UserError(
+            f"{scorer.name} has no question of one answer to calibrate, or the posts have no answers to it."
+        )
+    # Numbers are those of each question's own logits, before rules make the answers fit together.
+    apart = scorer.abilities.heads_apart
+    heads = scorer if apart is None else apart()
+    temperatures = _fit_temperatures(scores if apart is None else heads.score(posts), settled) if temperature else {}
+    cooled = CalibratedScorer(heads, temperatures, {}).score(posts)
     thresholds: dict[str, float] = {}
     one_label: list[str] = []
-    used: set[int] = set()
-    counts: dict[str, int] = {}
-    before: dict[str, dict[str, float]] = {}
-    after: dict[str, dict[str, float]] = {}
-    for question, rows, table in targets(tuple(scorer.questions), posts):
-        if question.kind == "many":
-            continue
-        counts[question.name] = len(rows)
-        used.update(rows)
-        answers, block = table.argmax(axis=1), scores.probabilities[question.name][rows]
-        usual = np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(posts))[rows]
-        before[question.name] = _figures(question, block, answers, 1.0, usual, threshold)
-        if temperature:
-            logits = np.log(np.clip(block, TINY, 1))
-            temperatures[question.name] = fit_temperature(logits, answers, lowest=1 / SHARPEST, highest=SHARPEST)
-        divisor = temperatures.get(question.name, 1.0)
-        tempered = temper(block, divisor, question)
-        cut: Any = usual
+    for question, rows, answers in settled:
         if threshold is not None and _is_yes_no(question) and len(np.unique(answers)) == 1:
             one_label.append(question.name)
         elif threshold is not None and _is_yes_no(question):
             yes = question.label_names.index(str(question.positive))
-            cut = thresholds[question.name] = choose_threshold(tempered[:, yes], answers == yes, threshold)
+            chances = cooled.probabilities[question.name][rows, yes]
+            thresholds[question.name] = choose_threshold(chances, answers == yes, threshold)
+    used = sorted({int(row) for _, rows, _ in settled for row in rows})
+    calibrated = CalibratedScorer(scorer, temperatures, thresholds, set_on=keep_learnt(posts[used]["text"]))
+    now = cooled if apart is None else calibrated.score(posts)
+    before: dict[str, dict[str, float]] = {}
+    after: dict[str, dict[str, float]] = {}
+    for question, rows, answers in settled:
+        usual = np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(posts))[rows]
+        cut, divisor = thresholds.get(question.name, usual), temperatures.get(question.name, 1.0)
+        block, tempered = (it.probabilities[question.name][rows] for it in (scores, now))
+        before[question.name] = _figures(question, block, answers, 1.0, usual, threshold)
         after[question.name] = _figures(question, tempered, answers, divisor, cut, threshold)
     seen = scorer.abilities.learnt
     learnt = 0 if seen is None else int(seen(posts["text"].to_list()).sum())
-    if not before:
-        raise UserError(
-            f"{scorer.name} has no question of one answer to calibrate, or the posts have no answers to it."
-        )
+    counts = {question.name: len(rows) for question, rows, _ in settled}
     return (
-        CalibratedScorer(scorer, temperatures, thresholds, set_on=keep_learnt(posts[sorted(used)]["text"])),
+        calibrated,
         Calibration(temperatures, thresholds, before, after, counts, tuple(one_label), learnt, len(posts)),
     )
+
+
+def _judged(scores: Scores, question: Question, rows: Array, answers: Array) -> tuple[Array, Array]:
+    """Return the rows that the detector judged, and their settled answers: the others say nothing about its numbers."""
+    mask = scores.has_answer(question)
+    kept = np.ones(len(rows), dtype=bool) if mask is None else mask[rows]
+    return rows[kept], answers[kept]
+
+
+def _fit_temperatures(scores: Scores, settled: Sequence[tuple[Question, Array, Array]]) -> dict[str, float]:
+    """Return the temperature of each question with which its settled answers are likeliest."""
+    found = {}
+    for question, rows, answers in settled:
+        logits = np.log(np.clip(scores.probabilities[question.name][rows], TINY, 1))
+        found[question.name] = fit_temperature(logits, answers, lowest=1 / SHARPEST, highest=SHARPEST)
+    return found
 
 
 def _is_yes_no(question: Question) -> bool:

@@ -59,6 +59,11 @@ class Abilities:
     """Whether it leaves posts in other languages than its own unjudged, and says so."""
     abstains: bool = False
     """Whether it says of which answers it is unsure."""
+    heads_apart: Callable[[], Scorer] | None = None
+    """Returns the same scorer with each question answered by itself; None where answers are not decoded together."""
+    recalibrated: Callable[[Mapping[str, float], Mapping[str, float]], Scorer] | None = None
+    """Returns the same scorer with temperatures for its logits and with thresholds; None where it is the same to
+    temper its answers."""
 
 
 PLAIN = Abilities()

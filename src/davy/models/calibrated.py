@@ -65,10 +65,13 @@ class CalibratedScorer:
         """The scorer's, less its screen, whose numbers were set for other probabilities."""
         inner = self.scorer.abilities
         calibrated = seen_by_any((inner.calibrated, self.set_on))
-        return replace(inner, cascade=None, folder=self.folder, calibrated=calibrated)
+        own = replace(inner, heads_apart=None, recalibrated=None)
+        return replace(own, cascade=None, folder=self.folder, calibrated=calibrated)
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scorer's probabilities, tempered, with the thresholds."""
+        if recalibrated := self.scorer.abilities.recalibrated:
+            return recalibrated(self.temperatures, self.thresholds).score(posts)
         scores = self.scorer.score(posts)
         blocks = {
             question.name: temper(
@@ -93,13 +96,9 @@ class CalibratedScorer:
     def set_numbers(self, folder: Path) -> None:
         """Put the numbers into the manifest of the scorer's own folder."""
         manifest = folders.read(folder)
-        temperatures = dict(manifest.temperatures)
-        for name, value in self.temperatures.items():
-            temperatures[name] = temperatures.get(name, 1.0) * value
-        thresholds = {**manifest.thresholds, **self.thresholds}
         if self.set_on is not None:
             self.set_on.save_calibrated(folder)
-        folders.write(folder, replace(manifest, temperatures=temperatures, thresholds=thresholds))
+        folders.write(folder, manifest.recalibrated(self.temperatures, self.thresholds))
 
 
 @dataclass(frozen=True)
@@ -135,6 +134,8 @@ class ThresholdScorer:
             cascade=None,
             one_by_one=None if alone is None else lambda cores: replace(self, scorer=alone(cores)),
             with_images=None if seeing is None else lambda images: replace(self, scorer=seeing(images)),
+            heads_apart=None,
+            recalibrated=None,
         )
 
     def score(self, posts: pl.DataFrame) -> Scores:

@@ -48,6 +48,12 @@ class Manifest:
     settings: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
+    def recalibrated(self, temperatures: Mapping[str, float], thresholds: Mapping[str, float]) -> Manifest:
+        """Return it with its temperatures times these, and with these thresholds."""
+        product = {name: self.temperatures.get(name, 1.0) * value for name, value in temperatures.items()}
+        cuts = {**self.thresholds, **thresholds}
+        return replace(self, temperatures={**self.temperatures, **product}, thresholds=cuts)
+
 
 def write(folder: Path, manifest: Manifest) -> Manifest:
     """Write the manifest of a folder whose other files are all there; return it with its hashes and version."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,7 +110,22 @@ class OnnxScorer:
             calibrated=read_learnt(self.folder, CALIBRATED),
             languages=tuple(self.manifest.languages) or None,
             one_by_one=self.one_by_one,
+            heads_apart=None if self._joint is None else self.heads_apart,
+            recalibrated=self.recalibrated,
         )
+
+    def heads_apart(self) -> OnnxScorer:
+        """Return this detector without the rules by which answers fit together."""
+        twin = copy.copy(self)
+        twin._joint = None
+        return twin
+
+    def recalibrated(self, temperatures: Mapping[str, float], thresholds: Mapping[str, float]) -> OnnxScorer:
+        """Return this detector with its logits divided by these temperatures, too, and with these thresholds."""
+        twin = copy.copy(self)
+        twin.manifest = self.manifest.recalibrated(temperatures, thresholds)
+        twin._joint = None if self._joint is None else JointAnswers.of(self.folder, twin.manifest)
+        return twin
 
     def one_by_one(self, threads: int | None = None) -> OnnxScorer:
         """Return this detector as strangers' posts need it, on `threads` cores: no post moves another's score.
