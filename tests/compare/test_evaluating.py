@@ -180,6 +180,26 @@ def test_several_labels_are_measured_as_sets():
     assert report[f"recall.{names[0]}"].value == 0.5
 
 
+def test_several_labels_in_another_order_are_the_same_answer_and_no_answer_is_an_error():
+    scheme = schemes.load("hatemoji")
+    one, other = scheme.question("target").label_names[:2]
+    frame = pl.DataFrame(
+        {"hate.gold": ["hateful"] * 40, "target.gold": [f"{one}|{other}"] * 20 + ["another group"] * 20}
+    )
+    said = [pl.DataFrame({"target.label": [cell] * 20 + [last] * 20})
+            for cell, last in ((f"{one}|{other}", ""), (f"{other}|{one}", ""), (f"{one}|{other}", None))]  # fmt: skip
+    golds = settled_answers(frame, scheme, gold_columns(frame.columns, [], scheme.questions, []), questions=["target"])
+    detectors = [read_predictions(f"d{i}", "1", answers, scheme) for i, answers in enumerate(said)]
+    result = evaluate(golds, detectors, title="t", data="x", bootstrap=QUICK).results[0]
+    tests = {(pair.first, pair.second): pair.comparison for pair in result.pairs}
+    assert tests["d0", "d1"].difference.value == 0
+    assert tests["d0", "d1"].p == 1
+    assert tests["d0", "d2"].difference.value == pytest.approx(0.5)
+    reports = [model.report for model in result.models]
+    assert [report["exact_match"].value for report in reports] == [1, 1, 0.5]
+    assert [report["samples_f1"].value for report in reports] == [1, 1, 0.5]
+
+
 def test_a_model_that_does_not_answer_a_question_is_named():
     frame = posts()
     short = guesses(frame, 1).select("sexist.label")

@@ -173,9 +173,9 @@ def _model_metrics(
     bins: tuple[Bin, ...] = ()
     if question.kind == "many":
         labels = question.label_names
-        metrics = multilabel(
-            indicator(gold.cells, labels), indicator(_joined(answers), labels), labels, bootstrap=bootstrap
-        )
+        answered = np.array([answer is not None for answer in answers], dtype=bool)
+        tables = indicator(gold.cells, labels), indicator(answers, labels)
+        metrics = multilabel(*tables, labels, answered=answered, bootstrap=bootstrap)
     else:
         table = confusion_with_gaps(gold.cells, answers, question.label_names)
         metrics = classification_metrics(table, positive=question.positive, bootstrap=bootstrap)
@@ -260,9 +260,7 @@ def _pairs(gold: Gold, detectors: Sequence[Predictions], bootstrap: Bootstrap) -
     """Return the tests between each two detectors: macro-F1 by paired bootstrap, the share right by McNemar."""
     compared: list[tuple[str, str, Comparison]] = []
     answers = {predictions.name: _counted_predictions(gold, predictions) for predictions in detectors}
-    right = {
-        name: [a == g for a, g in zip(predictions, gold.cells, strict=True)] for name, predictions in answers.items()
-    }
+    right = {predictions.name: _is_right(gold, predictions) for predictions in detectors}
     for first, second in combinations(answers, 2):
         if gold.question.kind != "many":
             names = gold.question.label_names
@@ -286,5 +284,10 @@ def _counted_predictions(gold: Gold, predictions: Predictions) -> list[str | Non
     return [None if (answer := answers[row]) is None else SEPARATOR.join(answer) for row in gold.rows]
 
 
-def _joined(answers: Sequence[str | None]) -> list[str]:
-    return ["" if answer is None else answer for answer in answers]
+def _is_right(gold: Gold, predictions: Predictions) -> list[bool]:
+    """Return for each post that counts whether a detector's labels are the settled ones, in whatever order."""
+    answers = predictions.labels[gold.question.name]
+    return [
+        (answer := answers[row]) is not None and set(answer) == set(labels)
+        for row, labels in zip(gold.rows, gold.labels, strict=True)
+    ]

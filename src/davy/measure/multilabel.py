@@ -34,20 +34,23 @@ def multilabel(
     predicted: NDArray[np.bool_],
     labels: Sequence[str],
     *,
+    answered: NDArray[np.bool_] | None = None,
     bootstrap: Bootstrap | None = None,
 ) -> list[Metric]:
     """Return exact match, Hamming loss, micro, macro, weighted and per-item F1, then figures for each label.
 
-    Two empty sets match: their per-item F1 is 1 (scikit-learn's `zero_division=1`). Names read `f1.LABEL`.
+    Two empty sets match: their per-item F1 is 1 (scikit-learn's `zero_division=1`). An item that was not `answered`
+    matches nothing. Names read `f1.LABEL`.
     """
     if gold.shape != predicted.shape or gold.shape[1:] != (len(labels),):
         raise UserError(f"Tables of {gold.shape} and {predicted.shape} yes/no answers don't fit {len(labels)} labels")
     bootstrap = bootstrap or Bootstrap()
     width, n = len(labels), len(gold)
-    rows, copies = distinct_rows(np.concatenate([gold, predicted], axis=1).astype(np.int64))
-    sides = rows[:, :width].astype(bool), rows[:, width:].astype(bool)
+    given = np.ones(n, dtype=bool) if answered is None else answered
+    rows, copies = distinct_rows(np.concatenate([gold, predicted, given[:, None]], axis=1).astype(np.int64))
+    sides = rows[:, :width].astype(bool), rows[:, width:-1].astype(bool), rows[:, -1].astype(bool)
     names = ["hamming_loss", "micro_f1", "macro_f1", "weighted_f1", "samples_f1", *(f"f1.{label}" for label in labels)]
-    exact = proportion("exact_match", int((gold == predicted).all(axis=1).sum()), n, level=bootstrap.level)
+    exact = proportion("exact_match", int(((gold == predicted).all(axis=1) & given).sum()), n, level=bootstrap.level)
     if n == 0:
         return [exact, *(Metric(name, None, 0, note="not defined: no items") for name in names)]
     found = bootstrap.metrics(
@@ -77,11 +80,11 @@ def _per_label(
     return metrics
 
 
-def _features(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Floats:
+def _features(gold: NDArray[np.bool_], predicted: NDArray[np.bool_], answered: NDArray[np.bool_]) -> Floats:
     """Return for each distinct item: 1, its per-item F1, and for each label hits, chosen, true."""
     both = gold & predicted
     sizes = gold.sum(axis=1) + predicted.sum(axis=1)
-    own = np.where(sizes > 0, 2 * both.sum(axis=1) / np.maximum(sizes, 1), 1.0)
+    own = np.where(sizes > 0, 2 * both.sum(axis=1) / np.maximum(sizes, 1), answered)
     return np.concatenate([np.ones((len(gold), 1)), own[:, None], both, predicted, gold], axis=1, dtype=np.float64)
 
 
