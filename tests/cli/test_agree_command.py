@@ -114,6 +114,15 @@ def test_a_wide_file_gives_what_the_long_one_gives(davy, long_file, answers, tmp
     assert "Name the annotators' columns with --annotator" in err
 
 
+def test_numbers_in_columns_of_two_types_are_the_same_labels(davy, tmp_path):
+    path = tmp_path / "wide.csv"
+    ann, ben = [1, 2, 3, 1, 2, 3, 1, 2, 3, 1], ["1.0", "2.0", "3.0", "1.0", "2.5", "3.0", "NA", "2.0", "3.0", "1.0"]
+    path.write_text("id,ann,ben\n" + "".join(f"{i},{a},{b}\n" for i, (a, b) in enumerate(zip(ann, ben, strict=True))))
+    command = ["agree", path, "--wide", "--annotator", "ann", "--annotator", "ben", "--missing", "NA", "--json"]
+    found = json.loads(davy(*command)[1])["studies"][0]["coefficients"]
+    assert next(it["value"] for it in found if it["name"] == "percent") == pytest.approx(8 / 9)
+
+
 def test_wide_columns_named_question_and_annotator_are_several_questions(davy, tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("id,hate.ann,hate.ben,kind.ann,kind.ben\n1,y,y,a|b,b|a\n2,n,y,NA,a\n3,n,n,b,b\n")

@@ -248,11 +248,9 @@ def clean_answers(column: pl.Series, missing: Iterable[str] = ()) -> pl.Series:
 
     if column.dtype.is_float():
         column = column.fill_nan(None)  # pandas writes a missing number so
-        whole = column.cast(pl.Int64, strict=False)
-        column = whole if bool((whole == column).all()) else column  # 1.0 and 1 are one label
     if column.dtype == pl.List(pl.String):
         column = column.list.join(SEPARATOR)
-    text = column.cast(pl.String).str.strip_chars()
+    text = column.cast(pl.String).str.strip_chars().str.replace(r"^(-?\d+)\.0+$", "$1")  # 1.0 and 1 are one label
     absent = ["", *(value.strip() for value in missing)]
     text = text.to_frame("x").select(pl.when(~pl.col("x").is_in(absent)).then(pl.col("x")))["x"]
     if not text.str.contains(SEPARATOR, literal=True).any():
