@@ -62,6 +62,21 @@ def test_the_loss_is_torchs_cross_entropy_with_probabilities(long_rows):
     assert hard.weights[:, 0].tolist() == [1, 1, 0, 1]
 
 
+def test_votes_for_a_question_that_the_settled_answer_leads_past_teach_nothing():
+    edos = schemes.load("edos")
+    frame = pl.DataFrame(
+        {
+            "text": ["a", "b"],
+            "sexist.gold": ["not sexist", "sexist"],
+            "sexist.votes": ['{"not sexist": 2, "sexist": 1}', '{"sexist": 3}'],
+            "category.gold": [None, None],
+            "category.votes": ['{"2. derogation": 1}', '{"2. derogation": 1, "3. animosity": 1}'],
+        }
+    )
+    asked = (edos.question("sexist"), edos.question("category"))
+    assert make_targets(asked, frame, Config(soft=True)).weights.tolist() == [[1, 0], [1, 1]]
+
+
 def test_a_row_a_vote_is_what_people_said(long_rows):
     posts = load_voted([long_rows], ["hate=label"])
     rows = one_row_a_vote(posts, [HATE])

@@ -12,9 +12,11 @@ import torch
 from tokenizers import Tokenizer, models
 from torch import nn
 
+from davy import schemes
 from davy.actions.export_model import export_model
 from davy.cli.app import run
 from davy.core.errors import UserError
+from davy.core.scorer import Scores
 from davy.models import folder as folders
 from davy.models.load import load
 from davy.train.config import Config
@@ -77,6 +79,20 @@ def test_a_student_learns_its_teachers_mean(posts, questions, config, tmp_path):
     soft = teacher_targets(posts, [teacher], questions)
     assert mix_targets(soft, None, 0.3) is soft
     np.testing.assert_allclose(soft.values[:, :2].numpy(), teacher.score(posts).probabilities["hate"], rtol=1e-5)
+
+
+def test_a_grandchild_counts_as_much_as_all_above_it_say_yes():
+    asked = tuple(schemes.load("edos").question(name) for name in ("sexist", "category", "vector"))
+
+    class Sure:
+        name, version, questions = "sure", "1", asked
+
+        def score(self, frame):
+            blocks = {q.name: np.full((len(frame), len(q.labels)), 1 / len(q.labels)) for q in asked}
+            return Scores(asked, {**blocks, "sexist": np.array([[0.99, 0.01]] * len(frame))})
+
+    soft = teacher_targets(pl.DataFrame({"text": ["a"]}), [Sure()], asked)
+    assert soft.weights[0].tolist() == pytest.approx([1, 0.11, 0.11])
 
 
 def test_an_exported_model_says_the_same_without_torch(posts, questions, config, tmp_path):
@@ -232,7 +248,6 @@ def test_a_killed_run_of_the_others_ends_with_the_same_weights_too(verb, posts, 
 
 
 def test_a_teacher_without_an_answer_is_left_out_of_the_mean(posts, questions):
-    from davy.core.scorer import Scores
 
     class Half:
         """Says hateful, and answers only the first thirty posts; nobody else answers `type`."""

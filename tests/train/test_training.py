@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 import torch
 from sklearn.metrics import f1_score
+from sklearn.utils.class_weight import compute_class_weight
 
+from davy import schemes
 from davy.core.errors import UserError
 from davy.models import folder as folders
 from davy.models.load import load
@@ -120,6 +122,20 @@ def test_a_child_question_learns_only_where_its_parent_leads_to_it(posts, questi
     assert bool((free.weights[:, 1] > 0).all())
 
 
+def test_class_weights_are_those_of_the_posts_that_a_question_learns_from(config):
+    asked = schemes.load("gmhp7k").questions
+    answers = [("no", "no")] * 900 + [("yes", "no")] * 60 + [("yes", "yes")] * 40
+    names = {q.name: dict(zip(("no", "yes"), q.label_names, strict=True)) for q in asked}
+    frame = pl.DataFrame(
+        {"text": [str(i) for i in range(1000)]}
+        | {f"{q.name}.gold": [names[q.name][row[place]] for row in answers] for place, q in enumerate(asked)}
+    )
+    made = targets.make_targets(asked, frame, replace(config, class_weights="balanced"))
+    right = compute_class_weight("balanced", classes=np.array([0, 1]), y=np.array([0] * 60 + [1] * 40))
+    assert made.weights[:900, 1].abs().sum() == 0
+    assert made.weights[[900, 999], 1].tolist() == pytest.approx(right.tolist())
+
+
 def test_noes_are_cut_to_so_many_a_yes_and_sources_stand_several_times(posts, questions, config):
     few = posts.with_columns(
         pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("hateful")).otherwise(pl.lit("not hateful")).alias("hate.gold")
@@ -139,6 +155,14 @@ def test_macro_f1_agrees_with_scikit_learn():
     wanted.answer("a", torch.arange(200), torch.from_numpy(gold))
     ours = macro_f1s(logits, wanted)["a"]
     assert ours == pytest.approx(f1_score(gold, logits.argmax(1), average="macro"), abs=1e-4)
+
+
+def test_macro_f1_counts_labels_that_are_only_predicted_as_scikit_learn_does():
+    gold, said = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 2, 1, 1, 3])
+    wanted = Targets.empty((Head("a", "one", 4),), 6)
+    wanted.answer("a", torch.arange(6), torch.from_numpy(gold))
+    ours = macro_f1s(torch.eye(4)[torch.from_numpy(said)], wanted)["a"]
+    assert ours == pytest.approx(f1_score(gold, said, average="macro"), abs=1e-4)
 
 
 def test_emoji_become_tokens_that_start_as_their_names(tiny):

@@ -155,9 +155,9 @@ def macro_f1(matrix: Floats) -> Floats:
 
 
 def macro_f1_of_tables(gold: ArrayLike, chosen: ArrayLike) -> float:
-    """Return the mean F1 of the labels that occur in gold, from yes/no tables (items × labels); 0 where none does."""
+    """Return `macro_f1` from yes/no tables (items × labels); 0 where no label occurs."""
     right, picks = np.asarray(gold, dtype=bool), np.asarray(chosen, dtype=bool)
-    occurs = right.any(axis=0)
+    occurs = right.any(axis=0) | picks.any(axis=0)
     if not occurs.any():
         return 0.0
     both, sizes = (right & picks).sum(axis=0), right.sum(axis=0) + picks.sum(axis=0)

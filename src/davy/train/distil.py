@@ -49,7 +49,7 @@ def shared_questions(teachers: Sequence[Scorer]) -> tuple[Question, ...]:
 
 
 def teacher_targets(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: tuple[Question, ...]) -> Targets:
-    """Return the teachers' mean probabilities as targets; a child counts as much as its parent says yes.
+    """Return the teachers' mean probabilities as targets; a child counts as much as its parents say yes.
 
     A teacher that has no answer to a post is left out of its mean; where none has one, the question weighs nothing.
     """
@@ -68,11 +68,17 @@ def teacher_targets(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: 
         values[:, columns[question.name]] /= np.maximum(answered[:, place : place + 1], 1)
     weights = (answered > 0).astype(np.float32)
     known = {question.name: question for question in questions}
+
+    def reached(question: Question) -> np.ndarray | float:
+        """How likely the teachers' answers lead to a question, from the top down."""
+        if not question.under or question.under[0] not in known:
+            return 1.0
+        parent = known[question.under[0]]
+        led: np.ndarray = values[:, columns[parent.name]][:, question.places_in(parent)].sum(axis=1)
+        return led * reached(parent)
+
     for place, question in enumerate(questions):
-        if question.under and question.under[0] in known:
-            parent = known[question.under[0]]
-            chance = values[:, columns[parent.name]][:, question.places_in(parent)].sum(axis=1)
-            weights[:, place] *= np.clip(chance + 0.1, 0, 1)
+        weights[:, place] *= np.clip(reached(question) + 0.1, 0, 1)
     return Targets(heads, torch.from_numpy(values), torch.from_numpy(weights))
 
 

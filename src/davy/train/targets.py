@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from davy.core.answers import GOLD, applies_mask, split_cell
+from davy.core.answers import GOLD, Answer, applies_mask, split_cell
 from davy.core.errors import UserError
 from davy.core.gold import fill_implied_no, parse_gold
 from davy.core.gold import targets as gold_targets
@@ -34,25 +34,36 @@ def make_targets(questions: tuple[Question, ...], posts: pl.DataFrame, config: C
     posts = posts if config.consistent else fill_implied_no(posts, questions)
     columns = parse_gold(posts, questions)
     for question, rows, table in gold_targets(questions, posts):
+        if config.consistent:
+            led = _is_led_to(question, questions, columns, len(posts))[rows]
+            rows, table = rows[led], table[led]
         weight = np.full(len(rows), float(config.weights.get(question.name, 1.0)), dtype=np.float32)
-        if config.class_weights != "none" and question.kind != "many":
+        if config.class_weights != "none" and question.kind != "many" and len(rows):
             counts = table.sum(axis=0).clip(1)
             power = 1.0 if config.class_weights == "balanced" else 0.5
             weight *= ((counts.sum() / ((table.sum(axis=0) > 0).sum() * counts)) ** power)[table.argmax(axis=1)]
-        if config.consistent:
-            applies = applies_mask(question, questions, columns, len(posts))
-            weight[[applies[row] is False for row in rows.tolist()]] = 0.0
         found.answer(question.name, torch.from_numpy(rows), torch.from_numpy(table), torch.from_numpy(weight))
     return _softened(found, questions, posts, config) if config.soft else found
 
 
+def _is_led_to(
+    question: Question, questions: tuple[Question, ...], columns: dict[str, list[Answer]], n: int
+) -> np.ndarray:
+    """Return for each post whether settled answers above a question lead to it, or do not say."""
+    return np.array([led is not False for led in applies_mask(question, questions, columns, n)], dtype=bool)
+
+
 def _softened(found: Targets, questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
     """Put the share of annotators behind each label in the place of the settled one; ties get an answer so."""
+    columns = parse_gold(posts, questions)
     for place, question in enumerate(questions):
         rows, shares = vote_shares(question, posts)
+        if config.consistent:  # where the settled parent leads past a question, its votes are no tie
+            led = _is_led_to(question, questions, columns, len(posts))[rows]
+            rows, shares = rows[led], shares[led]
         at = torch.from_numpy(rows)
         weight = found.weights[at, place]
-        tied = [not labels for labels in np.array(parse_gold(posts, [question])[question.name], dtype=object)[rows]]
+        tied = [not columns[question.name][row] for row in rows.tolist()]
         weight[torch.tensor(tied, dtype=torch.bool)] = float(config.weights.get(question.name, 1.0))
         found.answer(question.name, at, torch.from_numpy(shares), weight)
     return found
