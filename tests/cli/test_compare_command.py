@@ -66,6 +66,18 @@ def test_one_file_a_system_and_a_folder_of_them_give_a_report(eighty, capsys):
     assert (folder / "report" / "board-sexist.csv").read_text().startswith("rank,system,mark,macro_f1,macro_f1.low,")
 
 
+def test_scored_files_that_keep_the_gold_column_are_ranked_by_what_the_detector_said(tmp_path, capsys):
+    gold = [int(i % 4 == 0) for i in range(80)]
+    said = ["hateful" if i % 3 == 0 else "not hateful" for i in range(80)]
+    posts = pl.DataFrame({"id": [str(i) for i in range(80)], "text": ["a day"] * 80, "label": gold})
+    posts.write_csv(tmp_path / "posts.csv")
+    posts.with_columns(pl.Series("hate.label", said)).write_csv(tmp_path / "scored.csv")
+    expected = f1_score(gold, [int(label == "hateful") for label in said], average="macro")
+    for more in ([], ["--gold", "hate=label"]):
+        found = run(capsys, tmp_path / "posts.csv", "-p", tmp_path / "scored.csv", "--resamples", 20, *more)
+        assert found["tasks"]["hate"]["rows"][0]["figure"]["value"] == pytest.approx(expected)
+
+
 def test_gold_with_a_plain_column_needs_no_scheme_and_scores_are_ranked_by_auroc(tmp_path, capsys):
     gold = pl.DataFrame({"id": ["a", "b", "c", "d"], "label": [0, 1, 0, 1]})
     gold.write_csv(tmp_path / "gold.csv")

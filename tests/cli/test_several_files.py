@@ -91,3 +91,11 @@ def test_what_does_not_go_together_is_one_line(halves, capsys):
     assert "is the input" in capsys.readouterr().err
     assert run(["evaluate", "ids.csv", "ids.csv", "-m", "majority"]) == 2
     assert "ids.csv, ids.csv" in capsys.readouterr().err
+
+
+def test_a_file_that_calls_its_text_otherwise_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"id": ["1"], "text": ["a day"]}).write_csv("january.csv")
+    pl.DataFrame({"id": ["2"], "comment": ["a night"]}).write_csv("february.csv")
+    assert run(["score", "january.csv", "february.csv", "-m", "majority", "--out", "out.csv"]) == 2
+    assert "february.csv has no column 'text'" in capsys.readouterr().err

@@ -151,3 +151,12 @@ def test_most_lines_go_the_quick_way(after, monkeypatch):
     assert sum(seen) < len(ALIKE) / 2
     wanted = pl.DataFrame([{**row, "meta": json.dumps(row["meta"])} for row in ALIKE])
     assert frame.equals(wanted.with_columns(none=pl.lit(None, dtype=pl.String)))
+
+
+def test_texts_beside_a_number_are_texts(tmp_path):
+    path = tmp_path / "mixed.jsonl"
+    lines = [{"id": 1, "text": "Hello,\nschöne Grüße"}, {"id": "2", "text": 12345}, {"id": 3, "text": None}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    posts = tables.read_posts(path)
+    assert posts["text"].to_list() == ["Hello,\nschöne Grüße", "12345", None]
+    assert posts["id"].to_list() == ["1", "2", "3"]

@@ -62,6 +62,11 @@ def test_a_given_language_decides_and_a_placeholder_is_none():
     assert load("embedded").score(posts).columns()["unsupported_language"] == ["fr", None, None, None, None]
 
 
+def test_a_language_in_three_letters_is_the_one_in_two():
+    posts = pl.DataFrame({"text": ["What a day"] * 5, "lang": ["eng", "deu", "ger", "gsw", "fra"]})
+    assert load("embedded").score(posts).columns()["unsupported_language"] == [None, None, None, None, "fra"]
+
+
 def test_windows_overlap_end_as_a_text_ends_and_leave_short_texts_alone():
     rows, owners = cut_windows([[1, 5, 2], [1, *range(10, 30), 2]], 10, [1, 2])
     assert owners.tolist() == [0, 1, 1, 1]

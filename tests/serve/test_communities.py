@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import hashlib
 import hmac
@@ -10,6 +11,7 @@ import json
 import threading
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -25,7 +27,9 @@ from davy.core.errors import UserError
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
 from davy.models.load import load
+from davy.serve import app, deciding
 from davy.serve.deciding import Decider
+from davy.serve.detector import PostToScore
 from davy.store import communities, decisions, items, jobs, keys, phases, projects, suggestions, verdicts
 from davy.store.communities import Community
 
@@ -103,6 +107,19 @@ def test_the_answer_has_the_decision_and_its_labels_agree_with_it(site, key):
     flush(site)
     again = ask(site, key[1], texts=texts, community="forum").json()["results"]
     assert [it["decision"] for it in again] == ["review", "review"]
+
+
+def test_half_an_emoji_does_not_stop_the_counting():
+    detector = SimpleNamespace(scorer=load("embedded"))
+    assert deciding._language(detector, PostToScore("What a lovely day " + chr(0xD83D))) == "en"
+
+
+def test_a_fault_in_one_count_is_logged_and_the_others_are_written(caplog):
+    def broken():
+        raise ValueError("no such thing")
+
+    asyncio.run(app._flush_one(broken))
+    assert "no such thing" in caplog.text
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.1, 0.4), (0.7, 0.9)])

@@ -32,6 +32,7 @@ from davy.compare.system_files import (
     plain_matrix,
     scheme_matrices,
     split_wide,
+    without_copies,
 )
 from davy.core.errors import UserError
 from davy.core.scheme import Scheme
@@ -101,8 +102,10 @@ def compare_systems(
     whole, name, known = _gold_frame(gold)
     frame, part = select_split(whole, split, reporter)
     systems = _system_frames(predictions, "score" if settings.metric in SCORES else "label")
+    systems = {each: without_copies(answers) for each, answers in systems.items()}
     _check_marks(settings.marks, systems)
-    if "label" in frame.columns and not (scheme or known or columns):
+    plain = all({"label", "score"} & set(each.columns) for each in systems.values())
+    if "label" in frame.columns and plain and not (scheme or known or columns):
         matrices, rules = [plain_matrix(_within(frame), systems, settings.metric, positive=settings.positive)], None
     else:
         rules, gold_of = answer_columns(frame, columns, scheme or known, asked=questions, file=name, reporter=reporter)

@@ -183,6 +183,7 @@ class _FileRun:
         format = None if names_format(path) else self.source.format
         with tables.open_table(path, format=format, encoding=self.source.encoding) as table:
             text = post_columns.text_column(table, self.source.text)
+            table = post_columns.plain_texts(table, text)
             self.settings = replace(self.settings, text=text)
             check_columns(table.columns, self.scorer, self.settings)
             self.reporter.begin(f"Scoring {short_name(path)}", table.rows)

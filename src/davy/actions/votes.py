@@ -41,6 +41,7 @@ def _load(source: Posts, gold: Sequence[str]) -> pl.DataFrame:
             item, who = answer_roles(table.columns)
             if item is not None and who is not None:
                 text = post_columns.text_column(table, named.text)
+                table = post_columns.plain_texts(table, text)
                 with translate_errors(table.name):
                     rows = table.frame.rename({text: "text"}).collect()
                 if rows[item].n_unique() < len(rows):

@@ -39,6 +39,16 @@ def is_wide(frame: pl.DataFrame) -> bool:
     return not any(name in ("label", "score") or name.endswith(".label") for name in names)
 
 
+def without_copies(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a system's answers without `label` beside `Q.label`, and `score` beside `Q`.
+
+    `davy score` keeps the columns of its input, so that a plain one may be the gold label.
+    """
+    named = [name.removesuffix(".label") for name in frame.columns if name.endswith(".label")]
+    copies = [*(["label"] if named else []), *(["score"] if set(named) & set(frame.columns) else [])]
+    return frame.drop(copies, strict=False)
+
+
 def plain_matrix(gold: pl.DataFrame, systems: Frames, metric: str, *, positive: str | None = None) -> PredictionMatrix:
     """Return the matrix of a gold file with a column `label`, without a scheme: its labels are the task's."""
     import polars as pl

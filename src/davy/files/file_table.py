@@ -23,7 +23,8 @@ _LONGEST = 40
 class FileTable:
     """Rows of one file. `json` names the text columns whose cells are JSON, in files as in frames.
 
-    `unproven` are those of them that came as text, so that nobody has looked yet whether they are JSON.
+    `unproven` are those of them that came as text, so that nobody has looked yet whether they are JSON. `parts` are the
+    files that the table was put together from, each with its columns.
     """
 
     name: str
@@ -31,6 +32,7 @@ class FileTable:
     json: frozenset[str]
     rows: int
     unproven: frozenset[str] = frozenset()
+    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def columns(self) -> list[str]:

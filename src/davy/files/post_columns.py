@@ -7,6 +7,7 @@ that it can be found again.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,12 @@ def text_column(table: FileTable, asked: str | None = None) -> str:
             f"{table.name} has no column that looks like the text; it has {list_columns(table.columns)}."
             " Name it with --text-column."
         )
+    for part, columns in table.parts:
+        if found not in columns:
+            raise UserError(
+                f"{part} has no column {found!r}, which is the text of the other files; it has"
+                f" {list_columns(list(columns))}. Rename its column, or give the files one by one."
+            )
     return found
 
 
@@ -59,12 +66,27 @@ def id_column(table: FileTable, asked: str | None = None) -> str | None:
     return _find_column(table, asked, ID_NAMES, "--id-column")
 
 
+def plain_texts(table: FileTable, column: str) -> FileTable:
+    """Return the table with the JSON cells of a column as texts: a string as itself, any other value as its JSON."""
+    if column not in table.json - table.unproven:
+        return table
+
+    def decoded(cells: pl.Series) -> pl.Series:
+        texts = [json.loads(cell) if cell and cell[0] == '"' else cell for cell in cells.to_list()]
+        return pl.Series(cells.name, texts, dtype=pl.String)
+
+    frame = table.frame.with_columns(pl.col(column).map_batches(decoded, return_dtype=pl.String, is_elementwise=True))
+    return replace(table, frame=frame, json=table.json - {column})
+
+
 def as_posts(table: FileTable, *, text: str | None = None, id: str | None = None, first_row: int = 1) -> FileTable:
     """Return the table with its text in `text` and its ids in `id`, made from file name and row where missing.
 
     `first_row` is the number of the table's first row in its file.
     """
     text_from, id_from = text_column(table, text), id_column(table, id)
+    for column in (text_from, id_from):
+        table = plain_texts(table, column) if column else table
     _refuse_clash(table, text_from, "text", "--text-column")
     if id_from:
         _refuse_clash(table, id_from, "id", "--id-column")

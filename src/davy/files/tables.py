@@ -110,7 +110,8 @@ def _joined(name: str, opened: list[FileTable], splits: list[str | None]) -> Fil
     json = frozenset[str]().union(*(table.json for table in opened))
     unproven = frozenset[str]().union(*(table.unproven for table in opened))
     joined = pl.concat(frames, how="diagonal_relaxed")
-    return FileTable(name, joined, json, sum(table.rows for table in opened), unproven)
+    parts = tuple((table.name, tuple(table.columns)) for table in opened)
+    return FileTable(name, joined, json, sum(table.rows for table in opened), unproven, parts)
 
 
 def scan(

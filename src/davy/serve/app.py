@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from itertools import count
@@ -148,16 +148,23 @@ async def _flush(context: Context) -> None:
     """Write down what this process counted: every second for the others, every few seconds for the store."""
     for second in count(1):
         await asyncio.sleep(1)
-        await to_thread.run_sync(context.metrics.flush)
+        await _flush_one(context.metrics.flush)
         if second % STORE_SECONDS:
             continue
-        try:
-            await to_thread.run_sync(context.quotas.flush)
-            await to_thread.run_sync(context.decider.flush)
-            if context.shadow is not None:
-                await to_thread.run_sync(context.shadow.flush)
-        except UserError as error:  # the database is busy or away; the sums stay for the next time
-            logger.warning("can't write down what was counted: %s", error.message)
+        await _flush_one(context.quotas.flush)
+        await _flush_one(context.decider.flush)
+        if context.shadow is not None:
+            await _flush_one(context.shadow.flush)
+
+
+async def _flush_one(flush: Callable[[], object]) -> None:
+    """Write down one kind of count; what goes wrong is logged, and the others and the next time still come."""
+    try:
+        await to_thread.run_sync(flush)
+    except UserError as error:  # the database is busy or away; the sums stay for the next time
+        logger.warning("can't write down what was counted: %s", error.message)
+    except Exception:
+        logger.exception("can't write down what was counted")
 
 
 @cache

@@ -157,7 +157,7 @@ def _language(detector: Detector, post: PostToScore) -> str:
     if post.lang:
         return post.lang[:20]
     language_of = detector.scorer.abilities.language_of
-    return (language_of(post.text) or "") if language_of is not None else ""
+    return (language_of(repair_text(post.text)) or "") if language_of is not None else ""
 
 
 def _count(counts: Counter[tuple[str, str, str, str, str, int]], scored: _Scored, langs: list[str]) -> None:
