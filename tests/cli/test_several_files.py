@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 
+from davy.actions.scorers import load_scorer
 from davy.cli.app import run
 
 WORDS = ("grumblefop", "lovely")
@@ -99,3 +100,29 @@ def test_a_file_that_calls_its_text_otherwise_is_named(tmp_path, monkeypatch, ca
     pl.DataFrame({"id": ["2"], "comment": ["a night"]}).write_csv("february.csv")
     assert run(["score", "january.csv", "february.csv", "-m", "majority", "--out", "out.csv"]) == 2
     assert "february.csv has no column 'text'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["describe", "old.csv", "--out", "out"],
+        ["split", "old.csv", "--plan", "80/20", "--out", "out.csv"],
+        ["sample", "old.csv", "--plan", "ten.yaml", "--out", "out.csv"],
+        ["calibrate", "mine", "old.csv", "--out", "out"],
+        ["compare", "old.csv", "-p", "said.csv", "--resamples", "20"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_is_advised_about_an_encoding_can_be_done(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    labels = ["hateful" if i % 3 == 0 else "not hateful" for i in range(60)]
+    texts = [f"{'du grumblefop' if i % 3 == 0 else 'schöne Grüße'} {i}" for i in range(60)]
+    posts = pl.DataFrame({"id": [str(i) for i in range(60)], "text": texts, "hate.gold": labels})
+    (tmp_path / "old.csv").write_bytes(posts.write_csv().encode("cp1252"))
+    posts.write_csv("posts.csv")
+    posts.select("id", pl.col("hate.gold").alias("hate.label")).write_csv("said.csv")
+    load_scorer("tfidf:posts.csv").save(tmp_path / "mine")
+    (tmp_path / "ten.yaml").write_text("name: ten\nsamplers: [random: {n: 10}]\n")
+    assert run(command) == 2
+    assert "--encoding cp1252" in capsys.readouterr().err
+    assert run([*command, "--encoding", "cp1252"]) == 0, capsys.readouterr().err

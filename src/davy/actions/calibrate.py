@@ -100,6 +100,7 @@ def calibrate(
     posts: pl.DataFrame,
     *,
     gold: Sequence[str] = (),
+    scheme: str | None = None,
     threshold: str | None = "macro-f1",
     temperature: bool = True,
     reporter: Reporter = SILENT,
@@ -109,7 +110,7 @@ def calibrate(
     `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `threshold` is a rule of
     `measure.thresholds`, or None to leave thresholds alone.
     """
-    rules, columns = answer_columns(posts, gold, among=scorer.questions, reporter=reporter)
+    rules, columns = answer_columns(posts, gold, scheme, among=scorer.questions, reporter=reporter)
     posts = spell_gold(with_gold(posts, columns), rules.questions)
     scores = scorer.score(posts)
     settled = [

@@ -213,7 +213,8 @@ def _gold_frame(gold: PostSource | Path | str | pl.DataFrame) -> tuple[pl.DataFr
         path = gold.path if isinstance(gold, PostSource) else str(gold)
         if Path(path).is_dir():
             raise UserError(f"{path} is a folder. Name a file, or say which public corpus it holds: --corpus NAME.")
-        frame, name, scheme = _table(path), Path(path).name, None
+        encoding = gold.encoding if isinstance(gold, PostSource) else None
+        frame, name, scheme = _table(path, encoding), Path(path).name, None
         if isinstance(gold, PostSource) and gold.id:
             frame = frame.rename({gold.id: "id"})
     if "id" not in frame.columns:
@@ -252,8 +253,8 @@ def _check_marks(marks: Mapping[str, str], systems: Mapping[str, pl.DataFrame]) 
             raise UserError(f"There is no system {name!r} to mark; the systems are {', '.join(systems)}")
 
 
-def _table(path: Path | str) -> pl.DataFrame:
-    frames = list(tables.batches(str(path)))
+def _table(path: Path | str, encoding: str | None = None) -> pl.DataFrame:
+    frames = list(tables.batches(str(path), encoding=encoding))
     if not frames:
         raise UserError(f"{path} has no rows")
     frame: pl.DataFrame = pl.concat(frames, how="diagonal_relaxed")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from davy.actions.posts import PostSource
 from davy.actions.reporter import SILENT, Reporter
 from davy.collect import corpora
 from davy.core.errors import UserError
@@ -55,11 +56,10 @@ def make_plan(
 
 
 def split_file(
-    file: str,
+    source: PostSource,
     out: str,
     plan: SplitPlan,
     *,
-    corpus: str | None = None,
     column: str = "split",
     images: Path | None = None,
     gold: Sequence[str] = (),
@@ -67,10 +67,10 @@ def split_file(
     reporter: Reporter = SILENT,
 ) -> SplitResult:
     """Split a file's posts by a plan, write them with the column of parts to `out` and return how it came about."""
-    refuse_input(out, file)
+    refuse_input(out, source.path)
     output_format(out)
-    posts, kinds = _read(file, corpus)
-    shown = display_name(file)
+    posts, kinds = _read(source)
+    shown = display_name(source.path)
     posts = name_gold(posts, gold, (), file=shown)
     if column in posts.columns and not replace_column:
         raise UserError(f"{shown} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
@@ -83,9 +83,8 @@ def split_file(
 
 
 def find_straddling(
-    file: str,
+    source: PostSource,
     *,
-    corpus: str | None = None,
     column: str = "split",
     groups: Sequence[str] = (),
     alike: tuple[float, int],
@@ -93,8 +92,8 @@ def find_straddling(
     reporter: Reporter = SILENT,
 ) -> tuple[list[Leak], pl.DataFrame]:
     """Return what straddles the parts of a file, by reason, and the pairs; `alike` says how near texts and pictures."""
-    posts, _ = _read(file, corpus)
-    shown = display_name(file)
+    posts, _ = _read(source)
+    shown = display_name(source.path)
     require_column(column, posts.columns, shown, "--column")
     found = find_links(posts, tuple(groups) or None, alike[0], _facts(posts, images, shown, reporter), alike[1])
     return list(find_leaks(posts[column], found)), leaking_posts(posts, posts[column], found)
@@ -114,12 +113,12 @@ def _facts(posts: pl.DataFrame, images: Path | None, file: str, reporter: Report
     return facts
 
 
-def _read(file: str, corpus: str | None) -> tuple[pl.DataFrame, frozenset[str]]:
+def _read(source: PostSource) -> tuple[pl.DataFrame, frozenset[str]]:
     """Return the posts of a file or a corpus, whole, and which columns hold JSON."""
-    if corpus is not None:
-        table = corpora.load(corpus, file).table
+    if source.corpus is not None:
+        table = corpora.load(source.corpus, source.path).table
         return table.frame.collect(), table.json
-    with tables.open_table(file) as table:
-        made = post_columns.check_ids(post_columns.as_posts(table))
+    with tables.open_table(source.path, format=source.format, encoding=source.encoding) as table:
+        made = post_columns.check_ids(post_columns.as_posts(table, text=source.text, id=source.id))
         with translate_errors(table.name):
             return made.frame.collect(), made.json

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from davy.cli import console
-from davy.cli.options import Corpus, GoldColumns, TextColumn
+from davy.cli.options import Corpus, Encoding, GoldColumns, IdColumn, TextColumn
 
 if TYPE_CHECKING:
     from davy.actions.calibrate import Calibration
@@ -30,7 +30,10 @@ def calibrate(
     split: Annotated[str | None, typer.Option(metavar="[C=]NAME", help="Use this split only, such as dev.")] = None,
     gold: GoldColumns = None,
     corpus: Corpus = None,
+    scheme: Annotated[str | None, typer.Option(metavar="S", help="The scheme of the answers; else guessed.")] = None,
     text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    encoding: Encoding = None,
     json: Annotated[bool, typer.Option("--json", help="Print before and after as JSON.")] = False,
 ) -> None:
     """Set a detector's temperatures and thresholds on posts, and print its figures before and after.
@@ -51,10 +54,17 @@ def calibrate(
 
     require_empty_folder(out)
     scorer = load_scorer(model)
-    posts, _ = select_split(load_posts(PostSource(join_paths(files), corpus, text_column)).frame, split)
+    source = PostSource(join_paths(files), corpus, text_column, id_column, encoding=encoding)
+    posts, _ = select_split(load_posts(source).frame, split)
     with console.ShellReporter() as reporter:
         calibrated, found = run(
-            scorer, posts, gold=gold or (), threshold=threshold, temperature=temperature, reporter=reporter
+            scorer,
+            posts,
+            gold=gold or (),
+            scheme=scheme,
+            threshold=threshold,
+            temperature=temperature,
+            reporter=reporter,
         )
     with replaced_folder(out) as draft:
         calibrated.save(draft)

@@ -53,6 +53,7 @@ def compare(
         str | None, typer.Option(metavar="LABEL", help="The yes, where GOLD has a plain column label.")
     ] = None,
     id_column: IdColumn = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of GOLD, where it is not UTF-8 or UTF-16.")] = None,
     test: Annotated[
         str, typer.Option(metavar="T", help="The paired test: bootstrap, mcnemar or randomisation.")
     ] = "bootstrap",
@@ -100,7 +101,7 @@ def compare(
     )
     with console.ShellReporter() as reporter:
         comparison = action.compare_systems(
-            PostSource(gold, corpus, id=id_column),
+            PostSource(gold, corpus, id=id_column, encoding=encoding),
             action.files_in(predictions or []),
             scheme=scheme,
             questions=question or [],

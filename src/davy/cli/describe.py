@@ -11,7 +11,7 @@ import typer
 from davy.actions import describe as action
 from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Format, GoldColumns, IdColumn, PostFiles, TextColumn
+from davy.cli.options import Corpus, Encoding, Format, GoldColumns, IdColumn, PostFiles, TextColumn
 from davy.core.errors import UserError, nearest
 from davy.describe.describe import EN_DE
 from davy.describe.documents import read_about
@@ -52,6 +52,7 @@ def describe(
     ] = "npmi",
     text_column: TextColumn = None,
     id_column: IdColumn = None,
+    encoding: Encoding = None,
     format: Format = None,
     json: Annotated[bool, typer.Option("--json", help="Print the description as JSON.")] = False,
 ) -> None:
@@ -80,7 +81,7 @@ def describe(
     file = join_paths(files)
     with console.ShellReporter() as reporter:
         described = action.describe(
-            PostSource(file, corpus, text_column, id_column, format),
+            PostSource(file, corpus, text_column, id_column, format, encoding),
             name=name,
             scheme=scheme,
             gold=gold or [],

@@ -9,7 +9,7 @@ import typer
 from davy.actions.posts import PostSource
 from davy.actions.sample import sample_file
 from davy.cli import console
-from davy.cli.options import IdColumn, SomePostFiles, TextColumn
+from davy.cli.options import Encoding, IdColumn, SomePostFiles, TextColumn
 from davy.core.errors import UserError
 from davy.files.many_files import join_paths
 from davy.files.yaml_objects import read_shipped_or_file
@@ -38,6 +38,7 @@ def sample(
     ] = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
+    encoding: Encoding = None,
     replace_: Annotated[bool, typer.Option("--replace", help="Write over a column `sampler` in the file.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the plan's file and stop: a start for your own.")] = False,
     seed: Annotated[int, typer.Option(help="The seed: the same one gives the same sample.")] = 0,
@@ -62,7 +63,7 @@ def sample(
         return
     if not files or out is None:
         raise UserError("Name the posts and where to write: davy sample F --plan P --out F2.")
-    source = PostSource(join_paths(files), text=text_column, id=id_column)
+    source = PostSource(join_paths(files), text=text_column, id=id_column, encoding=encoding)
     with console.ShellReporter() as reporter:
         done = sample_file(
             source,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from davy.actions.posts import PostSource
 from davy.actions.split import find_straddling, make_plan, split_file
 from davy.cli import console
-from davy.cli.options import GoldColumns, SomePostFiles
+from davy.cli.options import Encoding, GoldColumns, IdColumn, SomePostFiles, TextColumn
 from davy.core.errors import UserError
 from davy.files import tables
 from davy.files.atomic import refuse_input
@@ -60,6 +61,9 @@ def split(
     check: Annotated[bool, typer.Option("--check", help="Only report what straddles the parts in --column.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="With --check: exit 1 where something straddles.")] = False,
     gold: GoldColumns = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    encoding: Encoding = None,
     replace_: Annotated[bool, typer.Option("--replace", help="Write over the column where it is there.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the plan's file and stop: a start for your own.")] = False,
     seed: Annotated[int, typer.Option(help="The seed: the same one gives the same split.")] = 0,
@@ -86,13 +90,14 @@ def split(
     if not files or (out is None and not check):
         raise UserError("Name the posts and where to write: davy split F --plan P --out F2.")
     file = join_paths(files)
+    source = PostSource(file, corpus, text_column, id_column, encoding=encoding)
     if out is not None:
         refuse_input(out, file)
     if check:
         alike = (0.8 if near is None else near, NEAR if near_pictures is None else near_pictures)
         with console.ShellReporter() as reporter:
             leaks, pairs = find_straddling(
-                file, corpus=corpus, column=column, groups=group or (), alike=alike, images=images, reporter=reporter
+                source, column=column, groups=group or (), alike=alike, images=images, reporter=reporter
             )
         raise typer.Exit(_show_leaks(display_name(file), column, leaks, pairs, out, json, strict))
     assert out is not None
@@ -107,10 +112,9 @@ def split(
     )
     with console.ShellReporter() as reporter:
         done = split_file(
-            file,
+            source,
             out,
             chosen,
-            corpus=corpus,
             column=column,
             images=images,
             gold=gold or (),
