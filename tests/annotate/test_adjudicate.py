@@ -299,6 +299,25 @@ def test_flags_are_settled_by_majority_and_lead_where_the_project_says(store):
         assert items.get(db, other.id).state == "dropped"
 
 
+def test_a_dropped_post_leaves_no_case_for_an_expert(store):
+    rules = {"grumpy": {"rule": "unanimous", "otherwise": "drop"}, "about": {"rule": "unanimous"}}
+    case = make(store, adjudication=rules, flags={"other target": {"otherwise": "expert"}})
+    raised = {0: ("other target",), 1: ("other target",)}
+    with store.write() as db:
+        item = case.put(db, "p", [TEA, RAIN, WIND], flags=raised)
+        both = cases.of_item(db, item.id)
+        assert sorted((it.kind, it.state) for it in both) == [("disagreement", "open"), ("flag", "open")]
+        flag = next(it for it in both if it.kind == "flag")
+        expert_cases.drop_post(db, case.project, flag.id, case.people["yves"], "another group")
+        assert waiting(case, db) == {}
+        ruled = case.put(db, "q", [NO, NO, TEA], flags=raised)
+        assert (ruled.state, waiting(case, db)) == ("dropped", {})
+        last = max(answers_of(db, ruled, GRUMBLE), key=lambda it: it.id)
+        case.say(db, "q", "cat", NO, replaces=last.id)
+        assert case.settle(db, ruled).state == "full", "it is back, and the flag wants its expert again"
+        assert [it.kind for it in waiting(case, db).values()] == ["flag"]
+
+
 def test_a_case_of_another_project_is_not_found(store):
     case = make(store, adjudication=STRICT)
     with store.write() as db:

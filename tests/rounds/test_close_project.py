@@ -6,7 +6,7 @@ import pytest
 
 from davy.actions.rounds import CloseSettings, close_folder, close_project_round, round_story
 from davy.core.errors import UserError
-from davy.store import detectors, entries, phases, rounds
+from davy.store import cases, detectors, entries, phases, rounds
 from round_project import HARMLESS, HATEFUL, make_round
 
 QUICK = CloseSettings(times=(1, 5))
@@ -65,6 +65,46 @@ def test_entries_that_nobody_validated_stop_the_close_unless_they_are_dropped(be
     close_project_round(bench.store, bench.project.id, tmp_path, settings, by="shell")
     with bench.store.read() as db:
         assert entries.find(db, bench.project.id, late.id).dropped == "not validated when the round was closed"
+
+
+def test_a_round_closes_though_an_expert_has_cases_left(bench, tmp_path, monkeypatch):
+    from davy.actions import rounds as action
+
+    play(bench, 30)
+    disputed = bench.enter("ada", "a disputed entry that no expert came to 🐍")
+    bench.label("bo", HARMLESS)
+    bench.label("cy", HATEFUL)
+    with bench.store.write() as db:
+        audited = entries.of_round(db, bench.round.id)[0]
+        about = {"project": bench.project.id, "item": audited.item, "post": audited.key}
+        cases.add(db, **about, kind="audit", questions=["hate"], why=["annotators"], by="shell", doubt=0.9)
+    monkeypatch.setattr(action, "_run_suites", lambda *_, **__: {})
+    settings = CloseSettings(times=(1,), pending="drop")
+    close_project_round(bench.store, bench.project.id, tmp_path, settings, by="shell")
+    with bench.store.read() as db:
+        round_ = rounds.get(db, bench.round.id)
+        assert (round_.state, phases.get(db, round_.phase).state) == ("closed", "closed")
+        dropped = entries.get_text(db, bench.project.id, disputed.id)
+        assert [it.state for it in cases.of_item(db, dropped.item)] == ["dropped"], "no expert is offered it"
+        assert [it.state for it in cases.of_item(db, audited.item)] == ["open"]
+
+
+def test_a_round_that_was_trained_with_other_choices_stays_closing(bench, tmp_path, monkeypatch):
+    from davy.actions import rounds as action
+
+    play(bench, 30)
+
+    def stop(*_, **__):
+        raise SystemExit("cancelled")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(action, "_run_suites", stop)
+        with pytest.raises(SystemExit):
+            close_project_round(bench.store, bench.project.id, tmp_path, CloseSettings(times=(1,)), by="shell")
+    with pytest.raises(UserError, match="Take the same, or name another folder"):
+        close_project_round(bench.store, bench.project.id, tmp_path, CloseSettings(times=(5,)), by="shell")
+    with bench.store.read() as db:
+        assert rounds.get(db, bench.round.id).state == "closing", "its data is frozen: no entry may come"
 
 
 def test_a_round_with_too_little_is_open_again(bench, tmp_path):

@@ -87,6 +87,22 @@ def test_entries_that_nobody_validated_ask_what_to_do(site: Site, bench):
     assert answer.status_code == 303
 
 
+@pytest.mark.parametrize("ended", ["failed", "cancelled"])
+def test_a_close_that_ended_early_begins_again_with_the_new_choices(site: Site, bench, ended):
+    mo, page = site.as_("mo"), "/projects/duel/rounds/1/close"
+    post(mo, page, FORM, page=page)
+    with site.store.write() as db:
+        (job,) = jobs.latest(db, kind=CLOSE_ROUND, project="duel", limit=5)
+        if ended == "failed":
+            jobs.fail(db, jobs.lease(db, [CLOSE_ROUND], worker="w", seconds=60), "no room on the disk")
+        else:
+            jobs.ask_cancel(db, job.id, by="shell")
+    assert post(mo, page, {**FORM, "times": "5"}, page=page).status_code == 303
+    with site.store.read() as db:
+        (again,) = jobs.latest(db, kind=CLOSE_ROUND, project="duel", limit=5)
+    assert (again.id, again.state, again.arguments["times"]) == (job.id, "waiting", [5])
+
+
 @pytest.mark.parametrize("form", [{"times": "1"}, {**FORM, "times": "3"}, {**FORM, "architecture": "../../etc"}])
 def test_a_choice_that_was_not_offered_is_refused(site: Site, bench, form):
     answer = post(site.as_("mo"), "/projects/duel/rounds/1/close", form, page="/projects/duel/rounds/1/close")

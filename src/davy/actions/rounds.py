@@ -20,7 +20,6 @@ from davy.actions.detectors import load_with_thresholds, register_detector
 from davy.actions.posts import load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.round_training import on_fastest_device, train_candidate
-from davy.annotate import phase_gates
 from davy.annotate.project_scheme import scheme_of
 from davy.check import metrics
 from davy.check.run import run_suite
@@ -31,7 +30,7 @@ from davy.files.atomic import make_folder
 from davy.models.load import load, open_folder
 from davy.rounds.candidates import BASE, EMOJI, TIMES, make_grid
 from davy.rounds.choice import measured_record
-from davy.rounds.close import CloseOutcome, ClosePlan, close_round, measure_posts, read_outcome
+from davy.rounds.close import RECORD, CloseOutcome, ClosePlan, close_round, measure_posts, read_outcome
 from davy.rounds.frame import empty_frame, entries_frame
 from davy.rounds.quality import without_dropped
 from davy.rounds.recorded import label_parts
@@ -151,7 +150,7 @@ def close_project_round(
         )
     except UserError:
         with store.write() as db:  # nothing was trained: people may go on
-            if not (folder / "run.parts").exists():
+            if not (folder / "run.parts").exists() and not (folder / RECORD).exists():
                 rounds.set_state(db, round_.id, "open", by=by)
         raise
     reporter.end()
@@ -169,7 +168,7 @@ def _last_close(every: Sequence[Round], round_: Round, files: Path) -> CloseOutc
     if not earlier:
         return None
     folder = close_folder(files, earlier[-1])
-    if not (folder / "close.json").is_file():
+    if not (folder / RECORD).is_file():
         raise UserError(
             f"The close of round {earlier[-1].number} is not in {folder}. Name the server's folder for files: --files"
         )
@@ -230,8 +229,8 @@ def _finish(
     }
     with store.write() as db:
         rounds.set_state(db, round_.id, "closed", by=by, outcome=record)
-        phase = phases.get(db, round_.phase)
-        phase_gates.close_phase(db, projects.get(db, round_.project), phase, by=by)
+        # Not by the phase's rule: which entries are settled was decided when the close began.
+        phases.close_phase(db, round_.phase, by=by)
     reporter.note(f"Round {round_.number} is closed. The next target is {target}.")
     return ClosedRound(round_.number, target, outcome, figures)
 

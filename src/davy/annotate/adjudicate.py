@@ -8,7 +8,7 @@ stands against later answers.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from davy.annotate.flags import settle_flags
+from davy.annotate.flags import NOT_NEEDED, settle_flags
 from davy.annotate.rules import RuleOutcome, Rules, questions_for_expert, read_rules, settle
 from davy.core import Annotation, Item, Phase, Project, Scheme, Verdict
 from davy.store import Connection, annotations, cases, events, items, posts, prefetch, verdicts
@@ -47,7 +47,7 @@ def settle_item(db: Connection, project: Project, phase: Phase, item: Item, sche
     outcome = settle(scheme, rules, given, taken, marked_text(db, item, scheme))
     flagged = settle_flags(db, project, item, given, known)
     if flagged == "drop" or outcome.dropped:
-        _ask_expert(db, project, item, known, {})
+        cases.close_open(db, item.id, NOT_NEEDED, by=events.SYSTEM)
         items.set_state(db, item.id, "dropped")
         return
     standing = verdicts.verdicts_of(db, item.post, scheme, project.id)
@@ -140,7 +140,7 @@ def _ask_expert(
             by=events.SYSTEM,
         )
     elif waiting is not None and not wanted:
-        outcome = {**waiting.outcome, "why": "no longer needed"}
+        outcome = {**waiting.outcome, "why": NOT_NEEDED}
         cases.settle(db, waiting.id, by=events.SYSTEM, outcome=outcome, reason=None)
     elif waiting is not None and (waiting.questions, waiting.why) != (questions, why):
         cases.change(db, waiting.id, questions=questions, why=why)

@@ -244,4 +244,5 @@ def _differ(decisions: Sequence[Mapping[str, Any]], rules: Rules) -> bool:
 
 def _drop(db: Connection, case: AdjudicationCase, member: Member, outcome: Mapping[str, Any], reason: str) -> None:
     cases.settle(db, case.id, by=member.user, outcome=outcome, reason=reason, state="dropped")
+    cases.close_open(db, case.item, "dropped in another case", by=member.user, reason=reason, state="dropped")
     items.set_state(db, case.item, "dropped")

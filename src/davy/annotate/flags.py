@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from davy.store import Connection
 
 NOTED = AdjudicationRule("majority", otherwise="open")
+NOT_NEEDED = "no longer needed"
+"""Why a case was closed that no expert has to look at any more; a changed answer may ask for one again."""
 
 
 def settle_flags(
@@ -36,7 +38,8 @@ def settle_flags(
     if any(it.outcome.get("decisions") for it in flagged):
         return "open"
     record = {flag: {"for": n, "of": of, "holds": flag in holding} for flag, (n, of) in votes.items()}
-    if record == (flagged[-1].outcome.get("flags", {}) if flagged else {}):
+    last = flagged[-1].outcome if flagged else {}
+    if record == last.get("flags", {}) and not (what == "expert" and last.get("why") == NOT_NEEDED):
         return what
     for case in flagged:
         if case.state == "open":

@@ -250,7 +250,7 @@ def read_outcome(folder: Path, identity: Mapping[str, Any] | None = None) -> Clo
     if identity is not None and record["plan"] != json.loads(json.dumps(identity)):
         known = record["plan"]
         changed = ", ".join(sorted(key for key in {*known, *identity} if known.get(key) != identity.get(key)))
-        raise UserError(f"{folder} holds a close with other {changed}. Name another folder.")
+        raise UserError(f"{folder} holds a close with other {changed}. Take the same, or name another folder.")
     by_test = record["by_test"]
     return CloseOutcome(
         record["round"],

@@ -252,6 +252,15 @@ def settle(
     events.record(db, by=by, what=f"case {state}", about=f"case {case_id}")
 
 
+def close_open(
+    db: Connection, item_id: str, why: str, *, by: str, reason: str | None = None, state: str = "settled"
+) -> None:
+    """Close the cases of an item that are still open, since its post is dropped; `why` is kept in their outcome."""
+    for one in of_item(db, item_id):
+        if one.state == "open":
+            settle(db, one.id, by=by, outcome={**one.outcome, "why": why}, reason=reason, state=state)
+
+
 def recent_reasons(db: Connection, project_id: str, user_id: str, *, most: int = 8) -> list[str]:
     """Return the reasons that an expert gave last in a project, each once, the newest first."""
     mine = (cases.c.project == project_id, cases.c.settled_by == user_id, cases.c.reason.is_not(None))

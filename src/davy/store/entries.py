@@ -18,6 +18,7 @@ from davy.core import Annotation, Entry, Post, Round, Scheme, Source, TargetPred
 from davy.core.annotation import Answers
 from davy.core.round import ADVERSARIAL, PAIR_DROPPED, TAKEN_BACK
 from davy.store import annotations, events, phases, posts
+from davy.store import cases as case_store
 from davy.store.columns import new_id, now
 from davy.store.round_tables import entries, entry_bands, rounds
 from davy.store.tables import cases, items, verdicts
@@ -245,7 +246,10 @@ def strategies_of(db: Connection, round_id: str, author: str) -> set[str]:
 
 
 def drop(db: Connection, round_: Round, ids: Sequence[str], reason: str, *, by: str) -> int:
-    """Drop entries from a round with a reason, and return how many; their answers stay in the record."""
+    """Drop entries from a round with a reason, and return how many; their answers stay in the record.
+
+    Cases about them that wait for an expert are closed.
+    """
     n = 0
     for entry_id in ids:
         change = update(entries).where(
@@ -253,8 +257,10 @@ def drop(db: Connection, round_: Round, ids: Sequence[str], reason: str, *, by: 
         )
         if db.execute(change.values(dropped=reason)).rowcount:
             post = select(entries.c.post).where(entries.c.id == entry_id).scalar_subquery()
-            mine = and_(items.c.phase == round_.phase, items.c.post == post)
-            db.execute(update(items).where(mine).values(state="dropped", room=0))
+            mine = select(items.c.id).where(items.c.phase == round_.phase, items.c.post == post)
+            item = db.execute(mine).scalar_one()
+            case_store.close_open(db, item, "entry dropped", by=by, reason=reason, state="dropped")
+            db.execute(update(items).where(items.c.id == item).values(state="dropped", room=0))
             n += 1
     if n:
         about = f"project {round_.project}"

@@ -223,12 +223,16 @@ def ask_cancel(db: Connection, job_id: str, *, by: str) -> Job:
     return get(db, job_id)
 
 
-def retry(db: Connection, job_id: str, *, by: str) -> Job:
-    """Queue a failed or cancelled job again, from its last checkpoint; return it."""
+def retry(db: Connection, job_id: str, *, by: str, arguments: Mapping[str, Any] | None = None) -> Job:
+    """Queue a failed or cancelled job again, from its last checkpoint, with other `arguments` if given; return it."""
     job = get(db, job_id, lock=True)
     if job.state not in ("failed", "cancelled"):
         raise UserError(f"Job {job_id} is {job.state}; only a failed or cancelled one can run again.", status=409)
-    fresh = {"state": "waiting", "attempts": 0, "run_after": now(), "finished_at": None, "cancel_asked_at": None}
+    fresh: dict[str, Any] = {"state": "waiting", "attempts": 0, "run_after": now()}
+    fresh |= {"finished_at": None, "cancel_asked_at": None}
+    if arguments is not None:
+        _check_size("arguments", arguments)
+        fresh["arguments"] = dict(arguments)
     db.execute(update(jobs).where(jobs.c.id == job_id).values(error=None, **fresh))
     events.record(db, by=by, what="job retried", about=f"job {job_id}")
     return get(db, job_id)

@@ -68,8 +68,8 @@ def start(request: Request, place: Manages, round_number: str, form: Form) -> Re
                 raise LocalizedError("round_pending", status=409, n=len(waiting))
             begin_close(db, place.project.id, by=place.account.id, pending=arguments["pending"])
             last = _job(db, place, round_)
-            if last is not None and last.state == "failed":
-                jobs.retry(db, last.id, by=place.account.id)
+            if last is not None and last.state in ("failed", "cancelled"):
+                jobs.retry(db, last.id, by=place.account.id, arguments=arguments)
             else:
                 key = f"close {round_.id}"
                 owner, project = place.account.id, place.project.id
