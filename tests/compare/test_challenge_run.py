@@ -199,6 +199,29 @@ def test_a_job_that_fails_says_so_without_a_label_does_not_count_and_can_run_aga
         assert submissions.get(db, sent[0].id).state == "scored"
 
 
+def test_cancelling_and_scoring_again_does_not_get_round_the_limit(store, challenge, tmp_path):
+    team, captain = add_team(store, "Lamplighters")
+    at, late = START + timedelta(days=33), START + timedelta(days=60)
+    first, second = (send(store, tmp_path, team, captain, wrong=each) for each in (1, 2))
+    with store.write() as db:
+        for each in (first, second):
+            jobs.ask_cancel(db, each.job, by=captain)
+    with pytest.raises(SubmissionRefused, match="has used its 2 submissions"):
+        send(store, tmp_path, team, captain, wrong=3)
+    with store.write() as db:
+        with pytest.raises(SubmissionRefused, match="Task A closed"):
+            action.score_again(db, first.id, by=captain, at=late)
+        action.score_again(db, first.id, by=captain, at=at)
+        jobs.fail(db, jobs.lease(db, list(CHALLENGE_JOBS), worker="w", seconds=60), "the disk is full")
+    third = send(store, tmp_path, team, captain, wrong=3)  # a failed one left its place
+    with store.write() as db, pytest.raises(SubmissionRefused, match="has used its 2 submissions"):
+        action.score_again(db, first.id, by=captain, at=at)
+    with store.write() as db:
+        jobs.fail(db, jobs.lease(db, list(CHALLENGE_JOBS), worker="w", seconds=60), "the disk is full")
+        action.score_again(db, third.id, by=captain, at=late)  # it came in time, and the fault is not the team's
+        assert submissions.get(db, third.id).state == "waiting"
+
+
 def test_the_board_ranks_who_answered_the_survey_marks_baselines_and_freezes(store, challenge, tmp_path):
     best, first = add_team(store, "Lamplighters")
     worse, second = add_team(store, "=Field Mice")

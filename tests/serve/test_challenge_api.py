@@ -12,7 +12,7 @@ from web_site import Site, post
 import challenge_case
 from davy.cli.app import run
 from davy.core.challenge import TimeWindow
-from davy.store import challenges, submissions, users
+from davy.store import challenges, jobs, submissions, users
 from davy.store.columns import now
 
 
@@ -87,6 +87,21 @@ def test_a_private_board_hides_a_team_s_own_figure_everywhere(site: Site, tmp_pa
     with site.store.read() as db:
         assert users.by_login(db, "outsider@example.org") is not None
     assert value in runs.get("/challenges/mill-valley/organise").text
+
+
+def test_a_cancelled_submission_is_not_scored_again_out_of_its_time(site: Site):
+    fill(site)
+    sent = fill_challenge(site)["submission_id"]
+    captain, page = site.as_("annotator"), f"/challenges/mill-valley/submissions/{sent}"
+    with site.store.write() as db:
+        jobs.ask_cancel(db, submissions.get(db, sent).job, by="shell")
+    refused = post(captain, f"{page}/again", page=page)
+    assert refused.status_code == 409
+    assert "This task opens on 2027-02-01" in refused.text
+    open_test(site)
+    assert post(captain, f"{page}/again", page=page).status_code == 303
+    with site.store.read() as db:
+        assert submissions.get(db, sent).state == "waiting"
 
 
 def test_what_is_not_released_is_not_even_counted(site: Site):

@@ -96,6 +96,23 @@ def check_turn(store: Store, request: SubmissionRequest) -> None:
         _check_turn(db, phase, task, team, request)
 
 
+def score_again(db: Connection, submission_id: str, *, by: str, at: datetime | None = None) -> None:
+    """Queue a failed or cancelled submission of a team for scoring again, where there still is a place for it.
+
+    One that failed was in time when it was sent, and that it was not scored then is no fault of the team; one that
+    was cancelled is scored only while its task is open.
+    """
+    found = submissions.get(db, submission_id)
+    challenges.lock_phase(db, found.phase)
+    challenge, phase = challenges.of_phase(db, found.phase)
+    at = at or now()
+    request = SubmissionRequest(challenge.id, phase.name, found.task, found.team, None, found.file, at)
+    _, phase, task, team = _target(db, request, lock=True)
+    in_time = found.at if found.state == "failed" else at
+    _check_turn(db, phase, task, team, request, in_time=in_time, without=found.id)
+    jobs.retry(db, str(found.job), by=by)
+
+
 def find_phase(challenge: Challenge, name: str) -> ChallengePhase:
     """Return the phase of this name; one that there isn't is an error."""
     phase = challenge.phase(name)
@@ -128,7 +145,11 @@ def _check_turn(
     task: ChallengeTask,
     team: Team,
     request: SubmissionRequest,
+    *,
+    in_time: datetime | None = None,
+    without: str | None = None,
 ) -> None:
+    """Refuse a request out of turn; its window counts at `in_time`, its limits leave the submission `without` out."""
     if phase.frozen_at is not None:
         raise SubmissionRefused("frozen", f"The board of {phase.name!r} is frozen: nothing more is taken.", status=409)
     if team.kind != "team":
@@ -140,7 +161,7 @@ def _check_turn(
     window = phase.window(task)
     if window is None:
         raise SubmissionRefused("no_task", f"Phase {phase.name!r} does not take task {task.name!r}.", status=404)
-    state = window.state(request.at)
+    state = window.state(in_time or request.at)
     if state == "waiting":
         when = f"{window.opens.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         raise SubmissionRefused("waiting", f"Task {task.name} opens on {when}. Send it then.", status=409, when=when)
@@ -149,7 +170,7 @@ def _check_turn(
         raise SubmissionRefused(
             "closed", f"Task {task.name} closed on {when}. It can't be sent.", status=409, when=when
         )
-    used = submissions.count(db, phase.id, task.name, team.id)
+    used = submissions.count(db, phase.id, task.name, team.id, without=without)
     if used >= phase.limit:
         raise SubmissionRefused(
             "limit",
@@ -161,7 +182,8 @@ def _check_turn(
         )
     if phase.per_day is not None:
         midnight = datetime.combine(request.at.astimezone(UTC).date(), time(), UTC)
-        if submissions.count(db, phase.id, task.name, team.id, since=midnight) >= phase.per_day:
+        today = submissions.count(db, phase.id, task.name, team.id, since=midnight, without=without)
+        if today >= phase.per_day:
             raise SubmissionRefused(
                 "per_day",
                 f"Your team has used its {phase.per_day} submissions of today. Send the next after midnight UTC.",

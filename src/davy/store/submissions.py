@@ -1,7 +1,7 @@
 """Submissions: predictions that were taken, the jobs that score them, their figures and surveys.
 
-A submission's state is its job's: waiting, running, failed, cancelled; or scored once it has a figure. Failed and
-cancelled ones count for no limit. Refused files have no row here.
+A submission's state is its job's: waiting, running, failed, cancelled; or scored once it has a figure. Failed ones
+count for no limit; cancelled ones do, since a team can cancel its own. Refused files have no row here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from davy.store import events
 from davy.store.challenge_tables import challenge_phases, submissions
 from davy.store.columns import new_id, now
 from davy.store.tables import jobs
-
-_NOT_COUNTED = ("failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +100,14 @@ def of_team(db: Connection, team_id: str) -> list[Submission]:
     return [_submission(row) for row in db.execute(query)]
 
 
-def count(db: Connection, phase_id: str, task: str, team_id: str, *, since: datetime | None = None) -> int:
-    """Return how many submissions of a team count for its limit in a phase and task."""
+def count(
+    db: Connection, phase_id: str, task: str, team_id: str, *, since: datetime | None = None, without: str | None = None
+) -> int:
+    """Return how many submissions of a team count for its limit in a phase and task, `without` the one named."""
     own = (submissions.c.phase == phase_id, submissions.c.task == task, submissions.c.team == team_id)
     query = select(func.count()).select_from(submissions.outerjoin(jobs, jobs.c.id == submissions.c.job)).where(*own)
-    query = query.where(func.coalesce(jobs.c.state, "waiting").not_in(_NOT_COUNTED) | submissions.c.figure.is_not(None))
+    query = query.where((func.coalesce(jobs.c.state, "waiting") != "failed") | submissions.c.figure.is_not(None))
+    query = query if without is None else query.where(submissions.c.id != without)
     query = query if since is None else query.where(submissions.c.at >= since)
     return int(db.execute(query).scalar_one())
 

@@ -284,7 +284,11 @@ def act_on(request: Request, place: Submits, submission_id: str, act: str, form:
             submissions.save_survey(db, submission_id, answers, by=place.user.id, challenge_id=place.challenge.id)
             action.queue_ranking(db, line["phase"], line["it"].task)
         elif act == "again" and line["it"].state in ("failed", "cancelled"):
-            jobs.retry(db, line["it"].job, by=place.user.id)
+            try:
+                action.score_again(db, submission_id, by=place.user.id)
+            except SubmissionRefused as error:
+                values: dict[str, Any] = error.values
+                raise LocalizedError(error.key, status=error.status, **values) from None
         else:
             raise LocalizedError("no_such" if act not in ("survey", "again") else "choice", status=422)
     return render.redirect(request, f"{place.address}/submissions/{submission_id}", f"submission_{act}")
