@@ -22,7 +22,7 @@ from davy.core.meme import (
     FilterAnswers,
 )
 from davy.core.meme_layout import MemeLayout
-from davy.store import meme_steps, posts
+from davy.store import meme_steps, posts, withdrawals
 from meme_project import HARMLESS, HATEFUL, make_memes
 
 
@@ -118,6 +118,18 @@ def test_what_was_filtered_or_built_last_is_taken_back_until_somebody_goes_on(be
     bench.rate(second, ("bo",), HARMLESS)
     with bench.store.write() as db, pytest.raises(UserError, match="gone on"):
         meme_tasks.undo(db, bench.project, bench.people["ada"], "build")
+
+
+def test_withdrawing_a_source_meme_takes_what_was_built_from_it_and_its_confounders(bench):
+    source, _ = bench.filter("ada")
+    meme = bench.build("ada", words=source.text)
+    bench.rate(meme, ("bo", "cy"), HATEFUL)
+    confounder = bench.confound("bo", "image")
+    with bench.store.write() as db:
+        gone = withdrawals.withdraw(db, [source.id], by="shell", project=bench.project.id)
+        assert set(gone.derived) == {meme.id, confounder.id}
+        assert posts.keys_of(db, bench.project.id, [source.id, meme.id, confounder.id]) == {}
+        assert meme_steps.of_project(db, bench.project.id) == []
 
 
 def test_a_part_is_checked_whole_by_experts(bench):

@@ -1,6 +1,6 @@
 """Withdrawals: posts that their authors deleted leave the store, with everything that was derived from their text.
 
-That is: posts derived from them (`parent`), and every row of any table that
+That is: posts derived from them (`parent`, and memes that were built from them), and every row of any table that
 points at one of these, such as annotations with their comments and verdicts with
 their reasons; and their pictures, unless other posts of the project name them too.
 Only the event stays, so that it is known that something was removed, when, by whom
@@ -17,6 +17,7 @@ from sqlalchemy import Column, Connection, Table, delete, func, select, text, up
 
 from davy.store import events, images
 from davy.store.challenge_tables import challenge_entries
+from davy.store.meme_tables import meme_steps
 from davy.store.posts import keys_of, owned_by
 from davy.store.store import Store
 from davy.store.tables import annotations, metadata, posts, projects, verdicts
@@ -123,11 +124,13 @@ def _derived(db: Connection, owner: str | None, found: Mapping[str, str]) -> dic
     """Return key → id of the posts that an owner derived from these, and from those in turn."""
     derived: dict[str, str] = {}
     layer = dict(found)
+    every = select(posts.c.id, posts.c.public_id)
     while layer:
-        fresh: dict[str, str] = {}
-        for part in _parts(layer.values()):
-            query = select(posts.c.id, posts.c.public_id).where(posts.c.parent.in_(part), owned_by(owner))
-            fresh |= {row.id: row.public_id for row in db.execute(query) if row.id not in found}
+        queries = [every.where(posts.c.parent.in_(part), owned_by(owner)) for part in _parts(layer.values())]
+        # A meme that was built has no parent: the step that made it names its source.
+        built = [select(meme_steps.c.made).where(meme_steps.c.post.in_(part)) for part in _parts(layer)]
+        queries += [every.where(posts.c.id.in_(made)) for made in built]
+        fresh = {row.id: row.public_id for query in queries for row in db.execute(query) if row.id not in found}
         layer = {key: post for key, post in fresh.items() if key not in derived}
         derived |= layer
     return derived
