@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
+from davy.annotate import labelling, phase_gates
 from davy.cli.app import run
 from davy.collect import withdrawal
 from davy.collect.platforms import bluesky
 from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, UserError, Verdict, Wording
-from davy.store import annotations, events, open_store, posts, schemes, verdicts, withdrawals
+from davy.store import annotations, events, open_store, phases, posts, schemes, tallies, verdicts, withdrawals
 from post_rows import add_post
+from work_project import make_bench
 
 SCHEME = Scheme(
     "grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),),
@@ -63,6 +65,35 @@ def test_looking_changes_nothing_and_withdrawing_twice_is_withdrawing_once(store
     for expected in (("a",), ()):
         with store.write() as db:
             assert withdrawals.withdraw(db, ["a"], by="shell").found == expected
+
+
+@pytest.mark.parametrize("kind", ["training", "screening", "calibration"])
+def test_a_phase_that_lost_a_post_is_done_when_everybody_answered_the_others(store, kind):
+    bench = make_bench(store, n=4, people=("ada", "bo", "cy"), kind=kind, answers=None, gold={"grumpy": ["no"]})
+    answered = bench.answer("ada")
+    with store.write() as db:
+        labelling.refuse(db, labelling.next_sheet(db, bench.project, bench.people["bo"]), annotation_id="refusal")
+        withdrawals.withdraw(db, [answered.post.id], by="shell", project="pilot")
+    for name in bench.people:
+        while bench.answer(name):
+            pass
+    assert [item.given for item in bench.everything()] == [3, 3, 3], "nobody is done one post early"
+    with store.read() as db:
+        phase = phases.get(db, bench.phase.id)
+        status = phase_gates.phase_status(db, bench.project, phase)
+        assert (phase.size, status.done, status.out_of) == (3, 3, 3)
+        assert [(it.given, it.refused) for it in tallies.of_phase(db, phase.id)] == [(3, 0)] * 3
+
+
+def test_a_withdrawn_post_that_was_full_is_not_counted_as_filled(store):
+    bench = make_bench(store, n=2, people=("ada", "bo"), answers=2)
+    answered = bench.answer("ada")
+    bench.answer("bo")
+    with store.write() as db:
+        withdrawals.withdraw(db, [answered.post.id], by="shell", project="pilot")
+    with store.read() as db:
+        assert phases.get(db, bench.phase.id).size == 1
+        assert [it.filled for it in tallies.of_phase(db, bench.phase.id)] == [0, 0]
 
 
 def test_many_posts_go_in_one_withdrawal(store):

@@ -3,26 +3,31 @@
 That is: posts derived from them (`parent`, and memes that were built from them), and every row of any table that
 points at one of these, such as annotations with their comments and verdicts with
 their reasons; and their pictures, unless other posts of the project name them too.
-Only the event stays, so that it is known that something was removed, when, by whom
-and how much; never what it said. Posts are named by the id
-that people see, and leave every project that has one of that id, unless one is named.
+The phases that had them are smaller by so many posts. Only the event stays, so that it
+is known that something was removed, when, by whom and how much; never what it said.
+Posts are named by the id that people see, and leave every project that has one of that
+id, unless one is named.
 In a challenge the text goes and the entry stays, since teams' predictions are kept by its place.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from sqlalchemy import Column, Connection, Table, delete, func, select, text, update
 
-from davy.store import events, images
+from davy.store import events, images, phases
 from davy.store.challenge_tables import challenge_entries
 from davy.store.meme_tables import meme_steps
 from davy.store.posts import keys_of, owned_by
 from davy.store.store import Store
-from davy.store.tables import annotations, metadata, posts, projects, verdicts
+from davy.store.tables import annotations, assignments, items, metadata, posts, projects, tallies, verdicts
+from davy.store.tables import phases as phase_table
 
 CHUNK = 500
+_COUNTED_AS = {"done": "given", "again": "given", "refused": "refused", "skipped": "skipped"}
+"""As what an assignment stands in its person's tally."""
 
 
 @dataclass(slots=True)
@@ -55,6 +60,7 @@ def withdraw(db: Connection, ids: Iterable[str], *, by: str, project: str | None
         db.execute(text("PRAGMA secure_delete = ON"))  # freed pages are zeroed, not left readable in the file
     named = _images(db, keys)
     for part in _parts(keys):
+        _shrink_phases(db, part)
         _clear(db, posts, posts.c.id, part, result.rows)
     for owner, wanted in named.items():
         unused = wanted - _still_named(db, owner, wanted)
@@ -77,6 +83,37 @@ def _blank_entries(db: Connection, ids: Sequence[str]) -> int:
         own = (challenge_entries.c.entry.in_(part), challenge_entries.c.text != "")
         done += db.execute(update(challenge_entries).where(*own).values(text="")).rowcount
     return done
+
+
+def _shrink_phases(db: Connection, keys: Sequence[str]) -> None:
+    """Take the items of these posts out of their phases' sizes, and what people did with them out of the tallies.
+
+    Else nobody would ever be done with such a phase, or some would be one post too early. The seconds stay: they
+    were spent.
+    """
+    here = items.c.post.in_(keys)
+    for phase, n in db.execute(select(items.c.phase, func.count()).where(here).group_by(items.c.phase)).all():
+        phases.grow(db, phase, -n)
+    query = (
+        select(assignments.c.item, assignments.c.phase, assignments.c.annotator, assignments.c.state)
+        .add_columns(items.c.given, phase_table.c.answers)
+        .join(items, items.c.id == assignments.c.item)
+        .join(phase_table, phase_table.c.id == assignments.c.phase)
+        .where(here, assignments.c.state.in_(list(_COUNTED_AS)))
+        .order_by(assignments.c.done_at)
+    )
+    gone: dict[tuple[str, str], Counter[str]] = {}
+    filled: dict[str, tuple[str, str]] = {}
+    for row in db.execute(query):
+        who, counted_as = (row.phase, row.annotator), _COUNTED_AS[row.state]
+        gone.setdefault(who, Counter())[counted_as] += 1
+        if counted_as == "given" and row.answers is not None and row.given >= row.answers:
+            filled[row.item] = who  # whoever answered last made it full
+    for who in filled.values():
+        gone[who]["filled"] += 1
+    for (phase, annotator), counts in gone.items():
+        mine = (tallies.c.phase == phase, tallies.c.annotator == annotator)
+        db.execute(update(tallies).where(*mine).values({name: tallies.c[name] - n for name, n in counts.items()}))
 
 
 def _images(db: Connection, keys: Sequence[str]) -> dict[str | None, set[str]]:
