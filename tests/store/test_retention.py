@@ -9,11 +9,25 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, insert, select, update
 
+import challenge_case
+from davy.actions.challenge import take_submission
 from davy.core import UserError
 from davy.jobs import job_files, kinds
 from davy.jobs.retention import apply_rule, enqueue_today, preview
 from davy.jobs.worker import JobWorker
-from davy.store import Store, annotations, check_ins, events, jobs, members, projects, retention, tables, users
+from davy.store import (
+    Store,
+    annotations,
+    check_ins,
+    events,
+    jobs,
+    members,
+    projects,
+    retention,
+    submissions,
+    tables,
+    users,
+)
 from davy.store import sessions as session_queries
 from davy.store.columns import new_id, now
 from davy.store.decision_tables import communities, decisions
@@ -90,6 +104,23 @@ def test_corrections_that_nobody_reviewed_stay_however_old(old: Store):
         assert set(db.scalars(select(suggestions.c.state).where(suggestions.c.at < now() - timedelta(days=50)))) == {
             "open"
         }
+
+
+def test_the_job_of_a_submission_that_has_no_figure_stays(store: Store, tmp_path: Path):
+    challenge_case.make(store, tmp_path / "files")
+    team, captain = challenge_case.add_team(store, "Lamplighters")
+    file = challenge_case.write_csv(tmp_path / "p.csv", challenge_case.answers("test", "A"))
+    sent = [take_submission(store, file, challenge_case.request(team, captain)) for _ in range(2)]
+    with store.write() as db:
+        submissions.save_figure(db, sent[0].id, {"value": 1.0})
+        ended = {"state": "failed", "finished_at": now() - LONG_AGO}
+        db.execute(update(job_rows).where(job_rows.c.id.in_([it.job for it in sent])).values(ended))
+    assert preview(store, rule("jobs"), None) == 1
+    assert apply_rule(store, rule("jobs"), None, by="shell") == 1
+    with store.read() as db:
+        assert [submissions.get(db, it.id).state for it in sent] == ["scored", "failed"]
+        assert submissions.count(db, sent[0].phase, "A", team.id) == 1
+        assert (jobs.find(db, sent[0].job), jobs.get(db, sent[1].job).state) == (None, "failed")
 
 
 def test_without_a_rule_nothing_goes(old: Store):

@@ -252,6 +252,12 @@ def get(db: Connection, job_id: str, *, lock: bool = False) -> Job:
     return _job(row)
 
 
+def find(db: Connection, job_id: str) -> Job | None:
+    """Return the job with this id, or None where it is gone: a retention rule removes old ones."""
+    row = db.execute(select(jobs).where(jobs.c.id == job_id)).one_or_none()
+    return None if row is None else _job(row)
+
+
 def latest(
     db: Connection,
     *,

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, s
 
 from davy.core.errors import UserError, nearest
 from davy.store import events, projects
+from davy.store.challenge_tables import submissions
 from davy.store.columns import now
 from davy.store.decision_tables import decisions
 from davy.store.retention_tables import retention_rules
@@ -51,8 +52,16 @@ KINDS: Mapping[str, RetentionKind] = {
         suggestions, lambda before, _: (suggestions.c.state != "open", suggestions.c.reviewed_at < before)
     ),
     "shadow posts": RetentionKind(shadow_differences, lambda before, _: (shadow_differences.c.at < before,)),
+    # A submission that has no figure yet reads its state from its job, and is scored again by it.
     "jobs": RetentionKind(
-        jobs, lambda before, _: (jobs.c.state.in_(("done", "failed", "cancelled")), jobs.c.finished_at < before)
+        jobs,
+        lambda before, _: (
+            jobs.c.state.in_(("done", "failed", "cancelled")),
+            jobs.c.finished_at < before,
+            jobs.c.id.not_in(
+                select(submissions.c.job).where(submissions.c.figure.is_(None), submissions.c.job.is_not(None))
+            ),
+        ),
     ),
     "refusals": RetentionKind(
         event_rows, lambda before, _: (event_rows.c.what.in_(REFUSALS), event_rows.c.at < before)

@@ -267,7 +267,7 @@ def one(request: Request, place: Submits, submission_id: str) -> Response:
     """Return a submission of one's team with its log; for htmx only what changes."""
     with context_of(request).store.read() as db:
         line = _own(db, place, submission_id)
-        job = jobs.get(db, line["it"].job) if line["it"].job else None
+        job = jobs.find(db, line["it"].job) if line["it"].job else None
         log = jobs.log_lines(db, line["it"].job) if line["it"].job else []
     values: dict[str, Any] = {"line": line, "job": job, "log": log, "live": line["it"].state in ("waiting", "running")}
     if is_htmx(request):
