@@ -5,11 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from davy.annotate import labelling, phase_gates, project_creation, project_file
+from davy.annotate import labelling, phase_gates, project_creation, project_file, roster_answers
 from davy.core.errors import UserError
 from davy.serve.i18n import catalogue
 from davy.store import events, items, members, phases, projects, users
 from davy.store.columns import new_id
+from work_project import make_bench
 
 HATE = ("hateful",)
 FINE = ("not hateful",)
@@ -126,6 +127,60 @@ def test_production_stays_open_while_a_case_waits(store):
         label(db, project, two[0], lambda _: HATE)
         label(db, project, two[1], lambda _: FINE)
         assert reason(db, project, "3", "closes") == "cases"
+
+
+def closes(bench) -> tuple[str, int] | None:
+    with bench.store.read() as db:
+        why = phase_gates.phase_status(db, bench.project, phases.get(db, bench.phase.id)).closes
+    return None if why is None else (why.key, why.values["n"])
+
+
+def test_production_that_everyone_answers_closes_when_its_posts_are_settled(store):
+    bench = make_bench(store, n=2, people=("ada", "bo", "cy"), answers=None)
+    for name in ("ada", "bo"):
+        while bench.answer(name):
+            pass
+    assert closes(bench) == ("not_full", 2), "two people did all, but no post has all its answers"
+    bench.answer("cy")
+    assert closes(bench) == ("not_full", 1)
+    bench.answer("cy")
+    assert closes(bench) is None
+
+
+@pytest.mark.parametrize("how", ["leaves", "refuses", "was deleted", "is no annotator"])
+def test_posts_that_everyone_answers_are_settled_when_nobody_is_left_to_answer(store, how):
+    bench = make_bench(store, n=2, people=("ada", "bo", "cy"), answers=None)
+    cy = bench.people["cy"]
+    for name in ("ada", "bo"):
+        while bench.answer(name):
+            pass
+    assert [(it.state, it.given) for it in bench.everything()] == [("open", 2)] * 2
+    with store.write() as db:
+        if how == "leaves":
+            labelling.leave(db, bench.project, cy.user, by="shell")
+        elif how == "was deleted":
+            projects.change_settings(db, "pilot", {"deletion": {"answers": "delete"}}, by="shell")
+            labelling.save(db, labelling.next_sheet(db, bench.project, cy), {"grumpy": ("no",)}, annotation_id="cy")
+            roster_answers.delete_account(db, cy.user, by="shell")
+        elif how == "is no annotator":
+            members.set_roles(db, "pilot", cy.user, ["manager"], by="shell")
+            roster_answers.settle_complete(db, bench.project)
+        else:
+            while sheet := labelling.next_sheet(db, bench.project, cy):
+                labelling.refuse(db, sheet, annotation_id=new_id())
+    assert [(it.state, it.given) for it in bench.everything()] == [("settled", 2)] * 2
+    assert closes(bench) is None
+
+
+def test_who_left_is_not_counted_for_those_who_are_still_to_answer(store):
+    bench = make_bench(store, n=1, people=("ada", "bo", "cy"), answers=None)
+    bench.answer("cy")
+    with store.write() as db:
+        labelling.leave(db, bench.project, bench.people["cy"].user, by="shell")
+    bench.answer("ada")
+    assert bench.everything()[0].state == "open", "Bo has not answered"
+    bench.answer("bo")
+    assert (bench.everything()[0].state, bench.everything()[0].given) == ("settled", 3)
 
 
 def test_a_screening_closes_when_everyone_is_decided_and_only_those_who_passed_go_on(store):

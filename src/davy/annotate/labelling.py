@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from davy.annotate import adjudicate, eligibility
+from davy.annotate import adjudicate, eligibility, roster_answers
 from davy.annotate.consensus import save_shared, shared_answer
 from davy.annotate.feedback import Feedback, feedback_on
 from davy.annotate.project_scheme import scheme_of
@@ -163,9 +163,8 @@ def save(
         raise UserError(f"The answers don't fit the questions: {faults[0]}.")
     held = _in_hand_again(db, sheet, given.at)
     annotations.write(db, given)
-    done = assignments.finish(
-        db, held, given.id, wanted=_answers_needed(db, sheet), seconds=seconds, at=_after_last(sheet, given.at)
-    )
+    wanted = roster_answers.answers_needed(db, sheet.project, sheet.phase, sheet.item, sheet.member)
+    done = assignments.finish(db, held, given.id, wanted=wanted, seconds=seconds, at=_after_last(sheet, given.at))
     if done.filled or (held.assignment.state == "again" and done.item.state != "open"):
         adjudicate.settle_item(db, sheet.project, sheet.phase, done.item, sheet.scheme)
     prefetch.next_item(db, sheet.project.id, sheet.phase.id, sheet.member.user)
@@ -180,6 +179,8 @@ def refuse(db: Connection, sheet: Sheet, *, annotation_id: str) -> SavedAnswer:
     held = _in_hand_again(db, sheet, given.at)
     annotations.write(db, given)
     assignments.refuse(db, held, given.id, at=_after_last(sheet, given.at))
+    if sheet.phase.answers is None:
+        roster_answers.settle_complete(db, sheet.project)
     return SavedAnswer(given, filled=False)
 
 
@@ -217,11 +218,15 @@ def undo(db: Connection, project: Project, member: Member, assignment_id: str | 
 
 
 def leave(db: Connection, project: Project, user_id: str, *, by: str) -> Member:
-    """End a person's membership and give what they hold back to the others at once; their answers stay."""
+    """End a person's membership and give what they hold back to the others at once; their answers stay.
+
+    Posts that waited only for them are settled.
+    """
     member = members.leave(db, project.id, user_id, by=by)
     n = assignments.give_back(db, project.id, user_id) + cases.release(db, project.id, user_id)
     if n:
         events.record(db, by=by, what="items given back", about=f"project {project.id}", user=user_id, n=n)
+    roster_answers.settle_complete(db, project)
     return member
 
 
@@ -360,14 +365,6 @@ def _in_hand_again(db: Connection, sheet: Sheet, at: datetime) -> HeldAssignment
     if held is None:
         raise _item_gone_error()
     return held
-
-
-def _answers_needed(db: Connection, sheet: Sheet) -> int | None:
-    """Return how many answers make an item full: where everyone answers, as many as there are annotators now."""
-    if sheet.phase.answers is not None or not sheet.phase.behaviour.gives_verdicts:
-        return sheet.phase.answers
-    role = "expert" if sheet.phase.behaviour.by_experts else "annotator"
-    return len(members.of_project(db, sheet.project.id, role=role))
 
 
 def _after_last(sheet: Sheet, at: datetime) -> datetime:

@@ -308,8 +308,12 @@ def _people_decided(work: _OpenPhase) -> GateReason | None:
 
 
 def _posts_settled(work: _OpenPhase) -> GateReason | None:
-    if work.done < work.phase.size:
-        return GateReason("not_full", {"n": work.phase.size - work.done})
+    if work.phase.answers is None:  # `done` counts people there
+        left = phase_answers.count_states(work.db, work.phase.id).get("open", 0)
+    else:
+        left = work.phase.size - work.done
+    if left > 0:
+        return GateReason("not_full", {"n": left})
     cases = phase_answers.count_open_cases(work.db, work.project.id)
     if cases:
         return GateReason("cases", {"n": cases})
@@ -319,6 +323,8 @@ def _posts_settled(work: _OpenPhase) -> GateReason | None:
 
 
 def _posts_answered(work: _OpenPhase) -> GateReason | None:
+    if work.phase.answers is None:
+        return _everyone_answered(work)
     left = work.phase.size - work.done
     return GateReason("not_full", {"n": left}) if left > 0 else None
 

@@ -247,6 +247,7 @@ def delete(
 
         davy user delete lin@example.org --yes
     """
+    from davy.annotate import roster_answers
 
     with open_store(database) as store:
         with store.read() as db:
@@ -256,7 +257,7 @@ def delete(
         if not yes:
             _ask_sure(user.login)
         with store.write() as db:
-            done = personal_data.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
+            done = roster_answers.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
         withdrawals.truncate_log(store)
     if json:
         console.json({"id": user.id, "projects": done.projects, "answers_deleted": done.answers})

@@ -15,15 +15,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, case, func, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, func, insert, or_, select, text, update
 
 from davy.core import Assignment, Item, Phase, UserError
 from davy.store import events, item_selection, tallies
 from davy.store.columns import new_id
 from davy.store.item_selection import HeldAssignment
-from davy.store.items import ROOM
+from davy.store.items import COLUMNS as ITEM_COLUMNS
+from davy.store.items import ROOM, item_from
 from davy.store.statements import PreparedStatement
-from davy.store.tables import annotations, answers, assignments, items, members, phases
+from davy.store.tables import annotations, answers, assignments, items, members, phases, posts
 from davy.store.tallies import Tally
 
 LONGEST_LEASE = timedelta(days=1)
@@ -254,6 +255,28 @@ def count_batches(db: Connection, phase_id: str, annotator: str) -> dict[str, in
         .group_by(items.c.batch)
     )
     return {batch: int(n) for batch, n in db.execute(query)}
+
+
+def count_missing(db: Connection, item_id: str, people: Sequence[str]) -> tuple[int, int]:
+    """Return how many answers an item has, and how many of these people are still to deal with it."""
+    query = select(items.c.given, _dealt_with(people)).join(posts, posts.c.id == items.c.post)
+    given, dealt = db.execute(query.where(items.c.id == item_id)).one()
+    return int(given), len(people) - int(dealt)
+
+
+def find_complete(db: Connection, phase_id: str, people: Sequence[str]) -> list[Item]:
+    """Return the open items of a phase that somebody answered and that wait for none of these people."""
+    query = select(*ITEM_COLUMNS).join(posts, posts.c.id == items.c.post)
+    query = query.where(items.c.phase == phase_id, items.c.state == "open", items.c.given > 0)
+    rows = db.execute(query.where(_dealt_with(people) >= len(people)).order_by(items.c.position))
+    return [item_from(row) for row in rows]
+
+
+def _dealt_with(people: Sequence[str]) -> ColumnElement[int]:
+    """Return how many of these people answered or refused an item, or wrote its post and so never get it."""
+    theirs = select(func.count()).where(assignments.c.item == items.c.id, assignments.c.annotator.in_(people))
+    dealt = theirs.where(assignments.c.state.in_(("done", "again", "refused"))).scalar_subquery()
+    return dealt + case((posts.c.author.in_(people), 1), else_=0)
 
 
 def request_second_look(

@@ -85,9 +85,10 @@ def list_projects(db: Connection) -> list[Project]:
     return [_project(row) for row in db.execute(query)]
 
 
-def of_user(db: Connection, user_id: str) -> list[tuple[Project, Member]]:
-    """Return the projects that a person is in and has not left, open ones first, each with their membership."""
-    query = select(members).where(members.c.user_id == user_id, members.c.left_at.is_(None))
+def of_user(db: Connection, user_id: str, *, left: bool = False) -> list[tuple[Project, Member]]:
+    """Return the projects that a person is in, open ones first, each with their membership; `left` adds those left."""
+    query = select(members).where(members.c.user_id == user_id)
+    query = query if left else query.where(members.c.left_at.is_(None))
     mine = {row.project: member_of(row) for row in db.execute(query)}
     if not mine:
         return []

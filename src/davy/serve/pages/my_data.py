@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import care, demographics, labelling
+from davy.annotate import care, demographics, labelling, roster_answers
 from davy.core.errors import UserError
 from davy.serve import cookies, render
 from davy.serve.context import context_of
@@ -81,9 +81,8 @@ def delete_here(request: Request, place: Mine, form: Form) -> Response:
         raise LocalizedError("not_sure")
     store = context_of(request).store
     with store.write() as db:
-        personal_data.delete_in_project(
-            db, place.project.id, place.account.id, by=place.account.id, comments=field(form, "keep_comments") != "yes"
-        )
+        comments = field(form, "keep_comments") != "yes"
+        roster_answers.delete_in_project(db, place.project, place.account.id, by=place.account.id, comments=comments)
     withdrawals.truncate_log(store)
     return render.redirect(request, "/projects", "deleted_here", project=place.project.title)
 
@@ -107,7 +106,7 @@ def delete_account(request: Request, me: Self, form: Form) -> Response:
     store = context_of(request).store
     try:
         with store.write() as db:
-            personal_data.delete_account(db, me.id, by=me.id, comments=field(form, "keep_comments") != "yes")
+            roster_answers.delete_account(db, me.id, by=me.id, comments=field(form, "keep_comments") != "yes")
     except UserError as error:
         if error.status != 409:
             raise

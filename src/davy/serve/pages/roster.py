@@ -10,7 +10,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotate import labelling
+from davy.annotate import labelling, roster_answers
 from davy.core import PROJECT_ROLES
 from davy.core.errors import UserError
 from davy.serve import render
@@ -91,6 +91,7 @@ def change(request: Request, place: Manages, user_id: str, fresh: FreshPassword,
                 members.set_roles(db, place.project.id, user_id, roles, by=by)
                 if was.pool != _pool(form):
                     members.set_pool(db, place.project.id, user_id, _pool(form), by=by)
+                roster_answers.settle_complete(db, place.project)  # who is no annotator any more is not waited for
             elif act == "leave":
                 _keep_a_manager(db, place, user_id, ())
                 labelling.leave(db, place.project, user_id, by=by)
