@@ -6,9 +6,9 @@ from davy.annotate import expert_cases
 from davy.core import EntryRules, TargetPrediction, UserError
 from davy.rounds.rules import EntryRefused
 from davy.store import entries as stored
-from davy.store import items, personal_data, phases, posts, rounds, withdrawals
+from davy.store import items, personal_data, phases, posts, projects, rounds, withdrawals
 from davy.store.columns import new_id
-from round_project import HARMLESS, TARGET, make_round
+from round_project import HARMLESS, HATEFUL, TARGET, make_round
 
 
 @pytest.fixture
@@ -190,6 +190,24 @@ def test_an_entry_leaves_with_its_post_and_is_in_its_authors_data(bench):
         withdrawals.withdraw(db, [entry.id], by="shell", project=bench.project.id)
     with bench.store.read() as db:
         assert stored.find(db, bench.project.id, entry.id) is None
+
+
+def test_an_entry_whose_authors_answers_were_deleted_is_validated_again(bench):
+    entry = bench.settled("ada", "an entry of somebody who leaves 🐍")
+    dropped = bench.enter("ada", "one that an expert drops before 🐍")
+    bench.label("bo", HARMLESS)
+    bench.label("cy", HATEFUL)
+    bench.drop("eve")
+    with bench.store.write() as db:
+        projects.change_settings(db, "duel", {**bench.project.settings, "deletion": {"answers": "delete"}}, by="shell")
+        personal_data.delete_in_project(db, "duel", bench.people["ada"].user, by="shell")
+    assert (bench.now(entry).settled, bench.now(entry).dropped) == (None, None)
+    with bench.store.read() as db:
+        items_now = [items.get(db, stored.get_text(db, "duel", it.id).item) for it in (entry, dropped)]
+    assert [(it.given, it.room, it.state) for it in items_now] == [(2, 1, "open"), (2, 0, "dropped")]
+    assert bench.label("di").post.id == entry.id
+    assert bench.now(entry).settled == "hateful"
+    assert bench.label("di") is None
 
 
 def test_a_round_that_is_not_closed_keeps_the_next_one_back(bench):

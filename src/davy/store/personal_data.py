@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, or_, select, text, update
+from sqlalchemy import Connection, Table, and_, delete, exists, func, or_, select, text, update
 
 from davy.core import UserError
 from davy.store import annotations as annotations_store
@@ -185,22 +185,30 @@ def _delete_answers(db: Connection, project_id: str, user_id: str) -> int:
 
 def _reopen(db: Connection, project_id: str, user_id: str) -> None:
     """Make room again in the items that a person answered, and take their answers out of the tallies."""
-    query = (
-        select(assignments.c.item, assignments.c.phase, phases.c.answers, items.c.state)
-        .join(phases, phases.c.id == assignments.c.phase)
-        .join(items, items.c.id == assignments.c.item)
-        .where(assignments.c.annotator == user_id, phases.c.project == project_id)
-        .where(assignments.c.state.in_(("done", "again")))
-    )
-    for row in db.execute(query).all():
-        full = row.state in ("full", "settled")
-        values: dict[str, Any] = {"given": items.c.given - 1, "state": "open" if full else row.state}
-        if row.answers is not None:
+    columns = (items.c.id, items.c.phase, phases.c.answers, items.c.state)
+    here = select(*columns).join(phases, phases.c.id == items.c.phase).where(phases.c.project == project_id)
+    mine = and_(assignments.c.item == items.c.id, assignments.c.annotator == user_id)
+    taken = here.join(assignments, mine).where(assignments.c.state.in_(("done", "again")))
+    for row in db.execute(taken).all():
+        _reopen_item(db, row.id, row.state, row.answers)
+        filled = tallies.c.filled - int(row.state in ("full", "settled"))
+        own = (tallies.c.phase == row.phase, tallies.c.annotator == user_id)
+        db.execute(update(tallies).where(*own).values(given=tallies.c.given - 1, filled=filled))
+    # The author of an entry answered it without being given it, so no tally has that answer.
+    wrote = and_(annotations.c.phase == items.c.phase, annotations.c.post == items.c.post)
+    wrote = and_(wrote, annotations.c.annotator == user_id)
+    for row in db.execute(here.join(annotations, wrote).where(~exists().where(mine)).distinct()).all():
+        _reopen_item(db, row.id, row.state, row.answers)
+
+
+def _reopen_item(db: Connection, item_id: str, state: str, answers_wanted: int | None) -> None:
+    """Take one answer from an item; one that was full waits for another, and a dropped one stays so."""
+    values: dict[str, Any] = {"given": items.c.given - 1}
+    if state != "dropped":
+        values["state"] = "open"
+        if answers_wanted is not None:
             values["room"] = items.c.room + 1
-        db.execute(update(items).where(items.c.id == row.item, items.c.given > 0).values(**values))
-        mine = (tallies.c.phase == row.phase, tallies.c.annotator == user_id)
-        filled = tallies.c.filled - int(full)
-        db.execute(update(tallies).where(*mine).values(given=tallies.c.given - 1, filled=filled))
+    db.execute(update(items).where(items.c.id == item_id, items.c.given > 0).values(**values))
 
 
 _TABLES: tuple[tuple[str, Table, str], ...] = (
