@@ -120,6 +120,28 @@ def test_what_was_filtered_or_built_last_is_taken_back_until_somebody_goes_on(be
         meme_tasks.undo(db, bench.project, bench.people["ada"], "build")
 
 
+def test_confounders_are_not_taken_back_once_somebody_else_is_at_the_meme(bench):
+    meme = hateful_meme(bench)
+    first = bench.confound("bo", "image")
+    with bench.store.write() as db:
+        task = meme_tasks.next_task(db, bench.project, bench.people["bo"], "confounders")
+        meme_tasks.answer_side(db, task, "text", NOT_FOUND, seconds=1)
+        assert meme_tasks.undo(db, bench.project, bench.people["bo"], "confounders").id == task.id
+        meme_tasks.keep_answers(db, task)
+    bench.rate(first, ("cy", "di"), HATEFUL)
+    with bench.store.write() as db:
+        assert meme_tasks.next_task(db, bench.project, bench.people["di"], "confounders").post.id == meme.id
+        with pytest.raises(UserError, match="gone on"):
+            meme_tasks.undo(db, bench.project, bench.people["bo"], "confounders")
+    second = bench.confound("di", "image")
+    with bench.store.write() as db:
+        with pytest.raises(UserError, match="gone on"):
+            meme_tasks.undo(db, bench.project, bench.people["bo"], "confounders")
+        mine = meme_tasks.undo(db, bench.project, bench.people["di"], "confounders")
+        meme_tasks.keep_answers(db, mine)
+        assert labelling.next_sheet(db, bench.project, bench.people["cy"]).post.id == second.id, "it waits to be rated"
+
+
 def test_withdrawing_a_source_meme_takes_what_was_built_from_it_and_its_confounders(bench):
     source, _ = bench.filter("ada")
     meme = bench.build("ada", words=source.text)

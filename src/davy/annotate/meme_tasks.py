@@ -141,17 +141,31 @@ def undo(db: Connection, project: Project, member: Member, task: str) -> MemeTas
         return open_task(db, project, member, held.assignment.id)
     if held.post.image and picture_locks.is_locked(db, held.post.image):
         raise UserError("This picture is locked. That can't be taken back.", status=409)
+    if task == "confounders" and _others_went_on(db, held):
+        raise _gone_on_error()
     done = meme_steps.newest(db, held.item.post, task) if task != "confounders" else None
     following = {"filter": meme_phases(db, project).build, "build": meme_phases(db, project).rating}.get(task)
     onward = None if done is None else done.made or held.item.post
     if following is not None and onward is not None and not items.remove_untouched(db, following.id, onward):
-        raise UserError("Others have gone on with this meme already, so it stays as it is.", status=409)
+        raise _gone_on_error()
     if done is not None:
         meme_steps.add(
             db, held.phase, held.item.post, task, UNDONE, details=done.details, made=done.made, by=member.user
         )
     again = assignments.take_back(db, held, lease=eligibility.lease_of(held.phase), at=now())
     return _task(db, project, member, again)
+
+
+def _others_went_on(db: Connection, held: HeldAssignment) -> bool:
+    """Return whether another person has a meme that was offered again, or answered a side of it since."""
+    in_hand = held.item.state == "open" and held.item.room < 1
+    done_at = held.assignment.done_at
+    steps = (it for it in meme_steps.of_post(db, held.item.post) if it.by != held.assignment.annotator)
+    return in_hand or any(done_at is None or it.at is None or it.at > done_at for it in steps)
+
+
+def _gone_on_error() -> UserError:
+    return UserError("Others have gone on with this meme already, so it stays as it is.", status=409)
 
 
 def keep_answers(db: Connection, task: MemeTask) -> None:
