@@ -1,6 +1,7 @@
 """The library: the same kind of data out as in, names found, and errors that say what to do."""
 
 import inspect
+import json
 import shutil
 import subprocess
 import sys
@@ -322,3 +323,52 @@ def test_a_command_in_an_error_stays_a_command():
     assert say_arguments(message, frozenset({"kind", "out", "settings"})) == (
         "Train it: davy train F --kind tfidf --out DIR. Or name kind=NAME, epochs=3 or --workers 2."
     )
+
+
+def test_a_model_that_changed_on_disk_is_loaded_again(tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("grumblefop\n")
+    assert davy.score("a snortwit", f"keywords:{words}")["verdict"] == "none"
+    words.write_text("grumblefop\nsnortwit\n")
+    assert davy.score("a snortwit", f"keywords:{words}")["verdict"] == "hateful"
+
+
+def test_a_missing_text_has_no_answer_however_it_is_given():
+    detector = davy.load("embedded")
+    assert detector.predict(pl.DataFrame({"text": ["What a day", None]})).tolist() == ["not hateful", None]
+    assert np.isnan(detector.predict_proba([None])).all()
+    assert detector.score([None])[0]["verdict"] is None
+    assert detector.score(pd.DataFrame({"text": [None]}))["verdict"].tolist() == [None]
+
+
+def test_a_series_is_scored_by_any_name_and_a_language_holds_for_frames_too():
+    detector = davy.load("embedded")
+    assert detector.score(pd.Series(["What a day"], name="q"))["hate.label"].tolist() == ["not hateful"]
+    one = detector.score("was war", lang="de")["questions"]["hate"]["probability"]
+    assert detector.score(pd.DataFrame({"text": ["was war"]}), lang="de")["hate"][0] == pytest.approx(one, abs=1e-6)
+
+
+def test_half_an_emoji_is_scored():
+    half = json.loads('"\\ud83d cut"')
+    assert davy.load("embedded").predict([half]).tolist() == ["not hateful"]
+    assert davy.score(pd.DataFrame({"text": [half]}, dtype=object))["hate.label"].tolist() == ["not hateful"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: davy.score("x", lang="german"), "no code of a language"),
+        (lambda: davy.score(pd.DataFrame({"text": [b"\xff"]})), "holds binary"),
+        (lambda: davy.score(pl.DataFrame({"text": [["a"]]})), "holds list"),
+        (lambda: davy.score(pd.DataFrame([["a", "b"]], columns=["text", "text"])), "two columns 'text'"),
+        (lambda: davy.score(["a"], prefix="z"), "texts have no columns"),
+        (lambda: davy.score("posts.csv", out="scored.csv"), "out is for files"),
+        (lambda: davy.score(Path("posts.csv")), "out="),
+        (lambda: davy.clean(Path("posts.csv")), r"davy\.read"),
+        (lambda: davy.load(None), "Name a model"),
+        (lambda: davy.load("majority").explain(["a"]), "one text to explain"),
+    ],
+)
+def test_what_can_be_mended_is_one_line(call, message):
+    with pytest.raises(davy.UserError, match=message):
+        call()

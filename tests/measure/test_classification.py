@@ -1,6 +1,7 @@
 """Figures for detectors against scikit-learn, scipy and statsmodels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.metrics as sk
 from scipy import stats
@@ -9,6 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from davy.core import UserError
 from davy.measure.classification import Confusion, classify, confusion, metric_with_interval
+from davy.measure.fairness import group_rates
 from davy.measure.intervals import Bootstrap, distinct_rows, proportion, wilson
 from davy.measure.multilabel import indicator, multilabel
 from davy.measure.paired_tests import mcnemar, paired_auroc, paired_bootstrap
@@ -272,3 +274,24 @@ def test_no_items_is_a_note_not_a_crash():
         "not defined: 'b' was never predicted",
         "not defined: 'b' does not occur in gold",
     }
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
+def test_a_missing_label_is_named_whatever_stands_for_it(missing):
+    with pytest.raises(UserError, match="1 labels are missing"):
+        confusion(["a", missing], ["a", "b"])
+
+
+def test_a_label_that_is_no_yes_is_named():
+    table = confusion([0, 1, 1], [0, 1, 0])
+    assert table.cells(1) == (1, 0, 1, 1)
+    with pytest.raises(UserError, match="no label 2 to count as yes; the labels are 0, 1"):
+        table.cells(2)
+
+
+@pytest.mark.parametrize("yes", [[1, 0, float("nan")], ["yes", "no", "no"], [1, 2, 1]])
+def test_what_is_neither_yes_nor_no_is_not_ranked(yes):
+    with pytest.raises(UserError, match="neither yes nor no"):
+        ranking(yes, [0.9, 0.1, 0.5])
+    with pytest.raises(UserError, match="neither yes nor no"):
+        group_rates(yes, [1, 0, 0], ["a", "b", "a"])

@@ -302,6 +302,16 @@ class Scores:
             return mask
         return self.read if mask is None else self.read & mask
 
+    def without_answers(self, rows: Array) -> Scores:
+        """Return the scores with no answer to any question for the posts that are marked."""
+        if not rows.any():
+            return self
+        answered = {}
+        for question in self.questions:
+            mask = self.answered.get(question.name)
+            answered[question.name] = ~rows if mask is None else mask & ~rows
+        return replace(self, answered=answered)
+
     def _where_answered(self, question: Question, values: list[Any]) -> list[Any]:
         mask = self.has_answer(question)
         if mask is None:

@@ -154,27 +154,38 @@ class TextDetector:
         """Return a text's record, a list of them for a list of texts, or a frame or dataset with score columns added.
 
         The columns are those of `davy score`: `Q`, `Q.label` and `verdict`. `text` names the column to read. With
-        `cascade`, a quick screen clears what is plainly harmless, as `davy score` does for files.
+        `cascade`, a quick screen clears what is plainly harmless, as `davy score` does for files. `lang` is the
+        language of all posts; a column `lang` goes before it.
 
         Example:
             scored = davy.load("embedded").score(frame, text="body")
         """
+        import polars as pl
+
         from davy.library import frames
         from davy.models.cascade_screen import as_cascade
+        from davy.models.embedded import is_language_code
         from davy.score.batch import ScoreSettings, added_schema, check_columns
 
+        if lang is not None and not is_language_code(lang):
+            raise UserError(f"{lang!r} is no code of a language. Give one such as 'en' or 'de'.")
         kind = frames.kind_of(posts)
         if kind in ("text", "texts"):
+            if text or prefix or replace or cascade:
+                raise UserError("text, prefix, replace and cascade are for frames and datasets: texts have no columns.")
             records = self._records(posts, lang)
             return records[0] if kind == "text" else records
         scorer = as_cascade(self.scorer) if cascade else self.scorer
         columns = frames.columns_of(posts)
-        column = frames.text_column(columns, text)
+        column = columns[0] if kind == "series" else frames.text_column(columns, text)
         settings = ScoreSettings(column, prefix=f"{prefix}." if prefix else "", replace=replace)
         check_columns(columns, scorer, settings)
 
         def added(part: Any) -> pl.DataFrame:
-            return score_columns(frames.visible_columns(part, column), scorer, settings.prefix)
+            seen = frames.visible_columns(part, None if kind == "series" else column)
+            if lang is not None and "lang" not in seen.columns:
+                seen = seen.with_columns(pl.lit(lang).alias("lang"))
+            return score_columns(seen, scorer, settings.prefix)
 
         return frames.add_columns(posts, added, added_schema(scorer, settings.prefix))
 
@@ -199,6 +210,8 @@ class TextDetector:
         """
         from davy.score.explain import explain
 
+        if not isinstance(text, str):
+            raise UserError(f"Give one text to explain, not a {type(text).__name__}.")
         return explain(text, self.scorer, question=self.question(question).name if question else None, lang=lang)
 
     def save(self, folder: str | Path) -> Path:
@@ -244,9 +257,10 @@ class TextDetector:
 
 
 def scored_in_batches(posts: pl.DataFrame, scorer: Scorer) -> Scores:
-    """Return a scorer's scores, asked for as many posts at once as it likes best."""
+    """Return a scorer's scores, asked for as many posts at once as it likes best; a missing text has no answers."""
     size = scorer.abilities.batch_size
-    return Scores.concat([scorer.score(posts[i : i + size]) for i in range(0, max(1, len(posts)), size)])
+    scores = Scores.concat([scorer.score(posts[i : i + size]) for i in range(0, max(1, len(posts)), size)])
+    return scores.without_answers(posts["text"].is_null().to_numpy())
 
 
 def score_columns(posts: pl.DataFrame, scorer: Scorer, prefix: str = "") -> pl.DataFrame:

@@ -6,14 +6,18 @@ imported before the caller did: who holds such a frame has imported them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from davy.core.errors import UserError, nearest
 from davy.files.post_columns import TEXT_NAMES
+from davy.score.result import repair_text
 
+_HALF = re.compile("[\ud800-\udfff]")
 SEEN = ("lang", "image")
 """Columns beside the text that a detector may look at."""
 
@@ -27,8 +31,10 @@ def kind_of(data: Any) -> str:
         return {"DataFrame": "polars", "LazyFrame": "lazy", "Series": "texts"}[name]
     if package == "pandas":
         return "pandas" if name == "DataFrame" else "series"
-    if package == "datasets":
+    if package == "datasets" and not name.startswith("Iterable"):
         return "datasets" if isinstance(data, Mapping) else "dataset"
+    if isinstance(data, Path):
+        raise UserError(f"{data} is a file. Read it first: davy.read({str(data)!r})")
     if isinstance(data, Sequence) or package == "numpy":
         return "records" if len(data) and all(isinstance(row, Mapping) for row in data) else "texts"
     raise UserError(f"Can't read posts from a {name}. Give a text, a list, a frame of pandas or polars, or a dataset.")
@@ -77,7 +83,11 @@ def to_polars(data: Any) -> pl.DataFrame:
     if kind == "lazy":
         return data.collect()  # type: ignore[no-any-return]
     if kind == "pandas":
-        return pl.DataFrame({str(name): _without_nan(data[name].tolist()) for name in data.columns}, strict=False)
+        names = [str(name) for name in data.columns]
+        if again := next((name for name in names if names.count(name) > 1), None):
+            raise UserError(f"There are two columns {again!r}. Rename one.")
+        columns = {name: _without_nan(data.iloc[:, place].tolist()) for place, name in enumerate(names)}
+        return pl.DataFrame({name: _encodable(values) for name, values in columns.items()}, strict=False)
     if kind == "dataset":
         return pl.DataFrame({name: list(data[name]) for name in data.column_names}, strict=False)
     if kind == "records":
@@ -88,11 +98,13 @@ def to_polars(data: Any) -> pl.DataFrame:
     wrong = next((row for row, value in enumerate(values) if not isinstance(value, str | None)), None)
     if wrong is not None:
         raise UserError(f"Row {wrong + 1} is a {type(values[wrong]).__name__}, not a text. Give texts.")
-    return pl.DataFrame({"text": values}, schema={"text": pl.String})
+    return pl.DataFrame({"text": _encodable(values)}, schema={"text": pl.String})
 
 
 def to_posts(data: Any, text: str | None = None) -> pl.DataFrame:
     """Return data as posts: the text under `text`, an `id` where there is none, every other column kept."""
+    if isinstance(data, str) and len(data) < 1000 and Path(data).is_file():
+        raise UserError(f"{data} is a file. Read it first: davy.read({data!r})")
     frame = to_polars(data)
     column = text_column(frame.columns, text)
     if column != "text":
@@ -100,14 +112,30 @@ def to_posts(data: Any, text: str | None = None) -> pl.DataFrame:
             raise UserError(f"There is a column 'text' beside {column!r}, which would be called so too. Rename one.")
         frame = frame.rename({column: "text"})
     ids = pl.col("id") if "id" in frame.columns else pl.int_range(1, pl.len() + 1).alias("id")
-    return frame.with_columns(pl.col("text").cast(pl.String), ids.cast(pl.String))
+    return frame.with_columns(_text_of(frame, "text"), ids.cast(pl.String))
 
 
 def visible_columns(data: Any, text: str | None = None) -> pl.DataFrame:
     """Return what a detector looks at: the text and, where they are there, the language and the image."""
     frame = to_polars(data)
     column = text_column(frame.columns, text)
-    return frame.select(pl.col(column).cast(pl.String).alias("text"), *(name for name in SEEN if name in frame.columns))
+    return frame.select(_text_of(frame, column).alias("text"), *(name for name in SEEN if name in frame.columns))
+
+
+def _text_of(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """Return a column as text; what can't be one is an error."""
+    dtype = frame.schema[column]
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+        raise UserError(f"Column {column!r} holds {str(dtype).lower()}, not texts. Give texts.")
+    return pl.col(column).cast(pl.String)
+
+
+def _encodable(values: list[Any]) -> list[Any]:
+    """Return values whose texts can be encoded: half an emoji becomes a replacement character."""
+    return [
+        repair_text(value) if isinstance(value, str) and not value.isascii() and _HALF.search(value) else value
+        for value in values
+    ]
 
 
 def gold_entries(gold: Mapping[str, str] | None) -> list[str]:

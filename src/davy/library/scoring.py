@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from davy.core.errors import UserError
 from davy.core.scorer import Scorer
 from davy.library.detector import TextDetector
 from davy.library.python_words import python_words
@@ -34,6 +36,8 @@ def load(
     from davy.actions.scorers import load_scorer
     from davy.models.label_answers import answer_by_labels
 
+    if model is None:
+        raise UserError("Name a model, such as 'embedded' or a model folder.")
     folder = None if images is None else Path(images)
     scorer = load_scorer(str(model) if isinstance(model, Path) else model, images=folder)
     return TextDetector(answer_by_labels(scorer, answers) if answers else scorer)
@@ -45,9 +49,19 @@ def as_detector(model: str | Path | Scorer | TextDetector) -> TextDetector:
 
 
 @lru_cache(maxsize=1)
-def _cached_detector(model: str) -> TextDetector:
-    """Return a detector by name, which is kept so that scoring texts one by one loads it once."""
-    return load(model)
+def _cached_detector(named: tuple[str, tuple[int, int] | None]) -> TextDetector:
+    """Return a detector by its name and stamp, kept so that scoring texts one by one loads it once."""
+    return load(named[0])
+
+
+def _stamp(model: str) -> tuple[int, int] | None:
+    """Return when the folder or file that a name leads to was last written, and its size; None where there is none."""
+    path = Path(re.split("[@#]", model.rpartition(":")[2])[0]).expanduser()
+    path = path / "manifest.json" if path.is_dir() else path
+    if not path.is_file():
+        return None
+    seen = path.stat()
+    return seen.st_mtime_ns, seen.st_size
 
 
 @overload
@@ -79,8 +93,12 @@ def score(posts: Any, model: str | Path | Scorer | TextDetector = "embedded", **
         davy.score(Path("posts.csv"), out="scored.csv")
     """
     if isinstance(posts, Path):
+        if "out" not in options:
+            raise UserError(f"Say where the scored copy of {posts} goes: out=")
         return _score_file(posts, model, **options)
-    detector = _cached_detector(model) if isinstance(model, str) else as_detector(model)
+    if "out" in options:
+        raise UserError("out is for files: davy.score(Path('posts.csv'), out='scored.csv').")
+    detector = _cached_detector((model, _stamp(model))) if isinstance(model, str) else as_detector(model)
     return detector.score(posts, **options)
 
 

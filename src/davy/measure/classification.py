@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from davy.core import Metric, UserError
+from davy.measure.columns import is_missing
 from davy.measure.intervals import Bootstrap, Floats, Ints, proportion
 from davy.measure.ratings import order_labels
 
@@ -33,7 +34,9 @@ class Confusion:
 
     def cells(self, positive: str) -> tuple[int, int, int, int]:
         """Return true positives, false positives, false negatives, true negatives for one label."""
-        at = self.labels.index(positive)
+        if str(positive) not in self.labels:
+            raise UserError(f"There is no label {positive!r} to count as yes; the labels are {', '.join(self.labels)}")
+        at = self.labels.index(str(positive))
         hit = int(self.matrix[at, at])
         false_alarms = int(self.matrix[:, at].sum()) - hit
         missed = int(self.matrix[at].sum()) - hit
@@ -48,7 +51,7 @@ def encode_labels(labels: Sequence[str], *columns: Sequence[str | None]) -> tupl
     lengths = {len(column) for column in columns}
     if len(lengths) > 1:
         raise UserError(f"Labels to compare differ in number: {', '.join(str(len(column)) for column in columns)} rows")
-    missing = sum(label is None for column in columns for label in column)
+    missing = sum(is_missing(label) for column in columns for label in column)
     if missing:
         raise UserError(f"{missing} labels are missing. Drop those rows, or fill them in, before measuring")
     names = tuple(labels) or order_labels({str(label) for column in columns for label in column})

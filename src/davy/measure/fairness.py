@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from davy.core import Metric, UserError
 from davy.measure.clusters import clustered_share
+from davy.measure.columns import to_flags
 from davy.measure.groups import memberships
 from davy.measure.intervals import Bootstrap, Floats, Ints, distinct_rows
 from davy.measure.ranking import Ranked, check_scores
@@ -95,7 +96,7 @@ def counterfactual_gap(
     scores of two such items, first within a sentence and then over sentences; `counterfactual_flips` is the share of
     such pairs with two answers. Sentences with one item are left out; whole sentences are resampled.
     """
-    values, said = np.asarray(scores, dtype=np.float64), np.asarray(flagged, dtype=bool)
+    values, said = np.asarray(scores, dtype=np.float64), to_flags(flagged)
     if not len(values) == len(said) == len(sentences):
         raise UserError(f"{len(values)} scores, {len(said)} answers and {len(sentences)} sentences; give one a row")
     bootstrap = bootstrap or Bootstrap()
@@ -225,7 +226,7 @@ def _ratio(extremes: tuple[Floats, Floats]) -> Floats:
 def _checked(
     gold: ArrayLike, chosen: ArrayLike, groups: Masks | Sequence[str | None]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Masks]:
-    yes, flagged = np.asarray(gold, dtype=bool), np.asarray(chosen, dtype=bool)
+    yes, flagged = to_flags(gold), to_flags(chosen)
     if yes.shape != flagged.shape:
         raise UserError(f"{len(yes)} gold labels and {len(flagged)} predictions can't be compared; give one a row")
     return yes, flagged, _masks(groups, len(yes))

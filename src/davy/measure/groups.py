@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from davy.core import Metric, UserError
 from davy.core.errors import nearest
+from davy.measure.columns import is_missing
 from davy.measure.ratings import split_labels
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def memberships(cells: Sequence[str | None]) -> dict[str, NDArray[np.bool_]]:
     """Return for each group which items belong to it, groups in order of name."""
     places: dict[str, list[int]] = {}
     for i, cell in enumerate(cells):
-        for name in split_labels(None if cell is None else str(cell)):
+        for name in split_labels(None if is_missing(cell) else str(cell)):
             places.setdefault(name, []).append(i)
     masks = {}
     for name in sorted(places):

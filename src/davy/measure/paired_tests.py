@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from davy.core import Metric, UserError
 from davy.measure.classification import MARGIN_FIGURES, Margins, encode_labels, figure
 from davy.measure.clusters import clustered_difference, sign_flip_p
+from davy.measure.columns import to_flags
 from davy.measure.intervals import Bootstrap, Floats, Ints, distinct_rows
 from davy.measure.ranking import area, check_scores
 
@@ -45,7 +46,7 @@ def mcnemar(
     With `clusters` of items that stand or fall together, whole clusters change sides by chance, and the interval of
     the difference knows them.
     """
-    a, b = np.asarray(first_right, dtype=bool), np.asarray(second_right, dtype=bool)
+    a, b = to_flags(first_right), to_flags(second_right)
     if a.shape != b.shape or not len(a):
         raise UserError(f"{len(a)} and {len(b)} items can't be compared; both detectors must score the same items")
     if clusters is not None and len(np.unique(clusters)) < len(a):

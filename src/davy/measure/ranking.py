@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from davy.core import Metric, UserError
+from davy.measure.columns import to_flags
 from davy.measure.intervals import Bootstrap, Floats, Ints
 
 Flags = NDArray[np.bool_]
@@ -89,7 +90,7 @@ class Ranked:
     def kind_of(self, yes: ArrayLike, scores: ArrayLike) -> Ints:
         """Return the kind of each item, for the columns that this was made of."""
         _, place = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
-        _, kinds = np.unique(place * 2 + np.asarray(yes, dtype=bool), return_inverse=True)
+        _, kinds = np.unique(place * 2 + to_flags(yes), return_inverse=True)
         return kinds
 
     @property
@@ -130,7 +131,7 @@ def area(positives: Floats, negatives: Floats) -> Floats:
 
 def check_scores(yes: ArrayLike, scores: ArrayLike) -> tuple[Flags, Floats]:
     """Return the two columns as arrays; different lengths and scores that are not numbers are errors."""
-    flags, values = np.asarray(yes, dtype=bool), np.asarray(scores, dtype=np.float64)
+    flags, values = to_flags(yes), np.asarray(scores, dtype=np.float64)
     if flags.shape != values.shape:
         raise UserError(f"{len(flags)} gold labels and {len(values)} scores can't be compared; give one score a row")
     broken = int((~np.isfinite(values)).sum())

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from davy.core import UserError
+from davy.measure.columns import to_flags
 
 RULES = ("macro-f1", "precision=0.9", "recall=0.9", "cost=5")
 """What may be asked for; a cost is how many false alarms one miss is worth."""
@@ -20,7 +21,7 @@ def choose_threshold(probability: ArrayLike, yes: ArrayLike, rule: str = "macro-
 
     `precision=P` gives the lowest threshold that reaches P, `recall=R` the highest.
     """
-    chance, gold = np.asarray(probability, dtype=np.float64), np.asarray(yes, dtype=bool)
+    chance, gold = np.asarray(probability, dtype=np.float64), to_flags(yes)
     if not gold.any() or gold.all():
         raise UserError("A threshold needs posts with a yes and posts with a no. Give more posts.")
     order = np.argsort(-chance, kind="stable")

@@ -168,6 +168,11 @@ def _language_code(given: str | None) -> str:
     return "" if nobodys or len(code) not in (2, 3) else THREE_LETTERS.get(code, DIALECTS.get(code, code))
 
 
+def is_language_code(given: str) -> bool:
+    """Return whether a language is given as a code, such as `en`, `de-AT` or `und`."""
+    return bool(_language_code(given)) or given.strip().lower() in NO_LANGUAGE
+
+
 def as_one_by_one(scorer: Scorer, threads: int | None = None) -> Scorer:
     """Return a scorer, on so many cores, in which no post moves another's score."""
     make = scorer.abilities.one_by_one
