@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 
 import polars as pl
 import pytest
@@ -106,6 +108,65 @@ def test_two_projects_share_a_file_and_not_the_picture(store, tmp_path):
         assert images.find(db, "memes", key) is None
         assert images.find(db, "others", key)
         assert images.withdraw(db, "others", [key], by="shell") == {key}
+
+
+class Refused(Exception):
+    """Whatever makes an upload fail after its pictures were read."""
+
+
+@contextmanager
+def upload_under_way(store, files, names):
+    """Keep pictures as an upload does that is refused in the end."""
+    with suppress(Refused), pictures.storing_pictures(store, files, names):
+        yield
+        raise Refused
+
+
+@pytest.mark.parametrize("first", ["mine", "theirs"])
+def test_a_refused_upload_takes_no_picture_from_one_that_is_under_way(store, tmp_path, first):
+    files = pictures.pictures_in_folder(folder_of(tmp_path / "in", {"a.png": draw(1)}))
+    make_project(store, ("a.png",))
+    theirs = upload_under_way(store, files, ["a.png"])
+    if first == "theirs":
+        theirs.__enter__()
+    with pictures.storing_pictures(store, files, ["a.png"]) as mine:
+        if first == "mine":
+            theirs.__enter__()
+        theirs.__exit__(None, None, None)
+        with store.write() as db:
+            pictures.add_pictures(db, "memes", mine, by="shell")
+    (key,) = images_of(store)
+    assert pictures.folder_of(store).find(key)
+    assert pictures.folder_of(store).preview(key)
+
+
+def test_an_upload_that_is_refused_leaves_what_another_noted_meanwhile(store, tmp_path):
+    files = pictures.pictures_in_folder(folder_of(tmp_path / "in", {"a.png": draw(1), "b.png": draw(2)}))
+    make_project(store, ("a.png",))
+    with upload_under_way(store, files, ["a.png", "b.png"]):
+        add(store, files)
+        assert len(list(pictures.folder_of(store).keys())) == 2
+    assert set(pictures.folder_of(store).keys()) == images_of(store)
+
+
+@pytest.mark.postgres
+def test_on_postgresql_a_file_waits_for_whoever_notes_it(postgres_url, tmp_path):
+    files = pictures.pictures_in_folder(folder_of(tmp_path / "in", {"a.png": draw(1)}))
+    with open_store(postgres_url, create=True) as store, ThreadPoolExecutor(1) as other:
+        make_project(store, ("a.png",))
+        folder = pictures.folder_of(store)
+
+        def discard():
+            with store.write() as db:
+                pictures.discard_unused(db, folder, folder.keys())
+
+        with pictures.storing_pictures(store, files, ["a.png"]) as stored, store.write() as db:
+            pictures.add_pictures(db, "memes", stored, by="shell")
+            removal = other.submit(discard)
+            with pytest.raises(TimeoutError):
+                removal.result(timeout=0.3)
+        removal.result()
+        assert set(folder.keys()) == images_of(store)
 
 
 def test_a_withdrawn_picture_can_t_come_back(store, tmp_path):

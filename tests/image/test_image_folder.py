@@ -25,6 +25,7 @@ def test_a_picture_is_kept_once_under_the_hash_of_its_bytes(folder):
     again = folder.put(read_picture(draw(1, format="WEBP")))
     other = folder.put(read_picture(draw(2)))
     assert first == again
+    assert (first.is_new, again.is_new, other.is_new) == (True, False, True)
     assert list(folder.keys()) == sorted({first.key, other.key})
     data = folder.find(first.key).read_bytes()
     assert hashlib.sha256(data).hexdigest() == first.key

@@ -145,3 +145,12 @@ def test_a_manager_downloads_all_pictures_with_their_credits(site, project):
         assert len(archive.namelist()) == 3
         assert b",CC0," in archive.read("credits.csv")
     assert site.as_("annotator").get("/projects/memes/images.zip").status_code == 403
+
+
+def test_a_picture_whose_file_is_gone_is_named_before_the_zip_begins(site, project):
+    manager = site.as_("expert")
+    upload(manager, {"a.png": draw(1), "b.png": draw(2)})
+    pictures.folder_of(site.store).remove(key_of(site, "b.png"))
+    answer = manager.get("/projects/memes/images.zip")
+    assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (409, "text/html")
+    assert "The file of picture &#39;b.png&#39; is gone" in answer.text

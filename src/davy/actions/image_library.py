@@ -20,7 +20,7 @@ from davy.files import tables
 from davy.image.likeness import describe, pack
 from davy.image.picture import read_picture
 from davy.memes.image_library import MOST, search_library
-from davy.store import Store, image_library
+from davy.store import Store, image_library, images
 from davy.store.image_library import LibraryImage
 from davy.store.images import StoredImage
 
@@ -52,11 +52,14 @@ def add_to_library(
         _check(file)
     folder = pictures.folder_of(store)
     rows: list[LibraryImage] = []
+    new_keys: set[str] = set()
     reporter.begin("Adding pictures", len(files))
     try:
         for file in files:
             picture = read_picture(file.path, name=f"The picture {file.name!r}")
             kept = folder.put(picture)
+            if kept.is_new:
+                new_keys.add(kept.key)
             own = file.credit
             stored = StoredImage(
                 kept.key, file.name, kept.width, kept.height, kept.size, kept.mime, own.licence, own.credit, own.source
@@ -64,10 +67,14 @@ def add_to_library(
             rows.append(LibraryImage(stored, file.words, pack(describe(picture.image))))
             reporter.advance()
         with store.write() as db:
+            images.lock_files(db)
             n = image_library.add(db, rows, by=by)
+            for file, row in zip(files, rows, strict=True):
+                if folder.find(row.key) is None:  # whoever wrote it first has taken it away
+                    new_keys.add(folder.put(read_picture(file.path)).key)
     except BaseException:
-        with store.read() as db:
-            pictures.discard_unused(db, folder, {row.key for row in rows})
+        with store.write() as db:
+            pictures.discard_unused(db, folder, new_keys)
         raise
     reporter.end()
     return n, len(files)

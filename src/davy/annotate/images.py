@@ -1,7 +1,8 @@
 """Pictures of a project: files that posts name in; stored pictures, and posts that name them by key, out.
 
 Reading and writing pictures is slow, so it comes first (`storing_pictures`), outside of the transaction that then
-notes them (`add_pictures`). What was kept and not noted, because something failed, is removed again.
+notes them (`add_pictures`). What was kept and not noted, because something failed, is removed again. Projects share
+files, so both look at the files under one lock (`store.images.lock_files`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from davy.annotate.exchange.spreadsheet_cells import escape_formula, unescape_formula
 from davy.core import UserError
 from davy.files.atomic import atomic_folder
-from davy.image.image_folder import ImageFolder
+from davy.image.image_folder import ImageFile, ImageFolder
 from davy.image.picture import MAX_BYTES, read_picture
 from davy.image.picture_names import ENDINGS, last_part, match_names, picture_paths
 from davy.store import Connection, Store, images, picture_locks, posts
@@ -106,6 +107,46 @@ def folder_of(store: Store) -> ImageFolder:
     return ImageFolder(path)
 
 
+class StoredPictures(dict[str, StoredImage]):
+    """Pictures whose files are kept, by the names that posts use; what is not there any more can be kept again."""
+
+    def __init__(self, folder: ImageFolder, files: PictureFiles) -> None:
+        super().__init__()
+        self.folder = folder
+        self.new_keys: set[str] = set()
+        """Keys of the files that came with these pictures; the others were there before, or came with others."""
+        self._files = files
+        self._sources: dict[str, str] = {}
+
+    def put(self, name: str, source: str, credit: Credit) -> None:
+        """Keep the picture in the file `source` as what posts call `name`."""
+        kept = self._put_file(source)
+        if kept.is_new:
+            self.new_keys.add(kept.key)
+        self._sources[name] = source
+        self[name] = StoredImage(
+            key=kept.key,
+            name=name,
+            width=kept.width,
+            height=kept.height,
+            size=kept.size,
+            mime=kept.mime,
+            licence=credit.licence,
+            credit=credit.credit,
+            source=credit.source,
+        )
+
+    def put_missing(self) -> None:
+        """Write the files again that somebody removed since."""
+        for name, image in self.items():
+            if self.folder.find(image.key) is None:
+                self._put_file(self._sources[name])
+                self.new_keys.add(image.key)
+
+    def _put_file(self, source: str) -> ImageFile:
+        return self.folder.put(read_picture(self._files.read[source](), name=f"The picture {source!r}"))
+
+
 @contextmanager
 def storing_pictures(
     store: Store,
@@ -114,31 +155,26 @@ def storing_pictures(
     *,
     credit: Credit | None = None,
     later: bool = False,
-) -> Iterator[dict[str, StoredImage]]:
+) -> Iterator[StoredPictures]:
     """Keep the pictures that posts want, and yield them for `add_pictures` by the names that posts use.
 
-    Where one is missing, nothing is kept; with `later`, it may come another time. When the block fails, what nobody
-    has goes again.
+    Where one is missing, nothing is kept; with `later`, it may come another time. When the block fails, the files that
+    it wrote and that nobody has go again. Somebody else who is about to note one of them loses nothing: `add_pictures`
+    writes it again.
     """
-    stored: dict[str, StoredImage] = {}
-    folder = folder_of(store)
+    stored = StoredPictures(folder_of(store), files)
     try:
-        _store(stored, folder, files, wanted, credit or Credit(), later=later)
+        _store(stored, files, wanted, credit or Credit(), later=later)
         yield stored
     except BaseException:
-        with store.read() as db:
-            discard_unused(db, folder, {image.key for image in stored.values()})
+        if stored.new_keys:
+            with store.write() as db:
+                discard_unused(db, stored.folder, stored.new_keys)
         raise
 
 
 def _store(
-    stored: dict[str, StoredImage],
-    folder: ImageFolder,
-    files: PictureFiles,
-    wanted: Collection[str],
-    credit: Credit,
-    *,
-    later: bool,
+    stored: StoredPictures, files: PictureFiles, wanted: Collection[str], credit: Credit, *, later: bool
 ) -> None:
     sources = files.matches(sorted(wanted))
     missing = [name for name, source in sources.items() if source is None]
@@ -146,19 +182,7 @@ def _store(
         raise missing_pictures(missing, len(sources), files.place)
     for name, source in sources.items():
         if source is not None:
-            kept = folder.put(read_picture(files.read[source](), name=f"The picture {source!r}"))
-            about = files.credits.get(source) or files.credits.get(last_part(source)) or credit
-            stored[name] = StoredImage(
-                key=kept.key,
-                name=name,
-                width=kept.width,
-                height=kept.height,
-                size=kept.size,
-                mime=kept.mime,
-                licence=about.licence,
-                credit=about.credit,
-                source=about.source,
-            )
+            stored.put(name, source, files.credits.get(source) or files.credits.get(last_part(source)) or credit)
 
 
 def missing_pictures(missing: Sequence[str], among: int, place: str) -> UserError:
@@ -187,9 +211,16 @@ def with_known_keys(db: Connection, project: str, frame: pl.DataFrame) -> pl.Dat
     return frame.with_columns(pl.col("image").cast(pl.String).replace(keys)) if keys else frame
 
 
-def add_pictures(db: Connection, project: str | None, stored: Mapping[str, StoredImage], *, by: str) -> int:
-    """Note stored pictures as a project's, let its posts that name them have their keys; return how many are new."""
+def add_pictures(db: Connection, project: str | None, stored: StoredPictures | None, *, by: str) -> int:
+    """Note stored pictures as a project's, let its posts that name them have their keys; return how many are new.
+
+    A file that somebody else wrote first, and took away when their own upload failed, is written again.
+    """
+    if not stored:
+        return 0
+    images.lock_files(db)
     n = images.add(db, project, stored.values(), by=by)
+    stored.put_missing()
     if project is not None:
         images.link(db, project, {name: image.key for name, image in stored.items() if name != image.key})
     return n
@@ -203,7 +234,12 @@ def missing_names(db: Connection, project: str) -> list[str]:
 
 
 def discard_unused(db: Connection, folder: ImageFolder, keys: Iterable[str]) -> None:
-    """Remove files that no project has, such as those of a project that could not be made."""
+    """Remove files that no project has, such as those of a project that could not be made.
+
+    `db` writes: until it ends, nobody notes one of these pictures; whoever does so next finds that its file is gone and
+    writes it again.
+    """
+    images.lock_files(db)
     keys = set(keys)
     for key in keys - images.keys_in_use(db, keys):
         folder.remove(key)
@@ -232,17 +268,20 @@ def lock_picture(store: Store, project: str, post_id: str, *, by: str) -> int:
     return len(keys)
 
 
-def files_of(folder: ImageFolder, rows: Sequence[StoredImage]) -> Iterator[tuple[str, Path | bytes]]:
-    """Yield what an export of pictures holds, by name: each file under its key, then the table of credits.
+def files_of(folder: ImageFolder, rows: Sequence[StoredImage]) -> list[tuple[str, Path | bytes]]:
+    """Return what an export of pictures holds, by name: each file under its key, then the table of credits.
 
-    One whose file is gone is an error, since an export must hold all.
+    One whose file is gone is an error, since an export must hold all; it is said before anything is written or sent.
     """
+    found: list[tuple[str, Path | bytes]] = []
     for row in rows:
         path = folder.find(row.key)
         if path is None:
-            raise UserError(f"The file of picture {row.name[:80]!r} is gone from {folder.path}. Restore a backup.")
-        yield f"{row.key}.png", path
-    yield CREDITS_FILE, write_credits(rows)
+            raise UserError(
+                f"The file of picture {row.name[:80]!r} is gone from {folder.path}. Restore a backup.", status=409
+            )
+        found.append((f"{row.key}.png", path))
+    return [*found, (CREDITS_FILE, write_credits(rows))]
 
 
 def write_folder(folder: ImageFolder, rows: Sequence[StoredImage], out: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from davy.annotate.images import folder_of
+from davy.annotate.images import discard_unused, folder_of
 from davy.cli import console
 from davy.collect import withdrawal as withdrawing
 from davy.store import events, open_store, withdrawals
@@ -70,8 +70,9 @@ def _withdraw_stored(database: str | None, wanted: list[str], project: str | Non
         else:
             with store.write() as db:
                 done = withdrawals.withdraw(db, wanted, by=events.SHELL, project=project)
-            for key in done.images:
-                folder_of(store).remove(key)
+            if done.images:
+                with store.write() as db:
+                    discard_unused(db, folder_of(store), done.images)
             withdrawals.truncate_log(store)
         return {
             "database": str(store), "posts": len(done.found), "derived": len(done.derived), "rows": done.rows,

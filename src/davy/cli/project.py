@@ -84,7 +84,7 @@ def create(
     scheme = _scheme_file(plan, folder)
     with ExitStack() as stack:
         store = stack.enter_context(open_store(database))
-        stored = {}
+        stored = None
         if images is not None:
             files_in, wanted = pictures.pictures_in_folder(images), pictures.wanted_names(frames)
             about = pictures.Credit(licence, credit)

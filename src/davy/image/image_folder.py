@@ -10,7 +10,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from davy.core.errors import UserError
@@ -42,6 +42,8 @@ class ImageFile:
     size: int
     """Bytes."""
     mime: str = MIME
+    is_new: bool = field(default=False, compare=False)
+    """Whether this call wrote it; else it was there already, and others may rely on it."""
 
 
 class ImageFolder:
@@ -56,17 +58,22 @@ class ImageFolder:
         key = hashlib.sha256(data).hexdigest()
         if self._locked(key).is_file():
             raise UserError("This picture is locked, so it can't be added.", status=409)
-        self.put_bytes(key, data)
+        is_new = self.put_bytes(key, data)
         self._make_preview(key, "grey", picture)
-        return ImageFile(key, picture.image.width, picture.image.height, len(data))
+        return ImageFile(key, picture.image.width, picture.image.height, len(data), is_new=is_new)
 
-    def put_bytes(self, key: str, data: bytes) -> None:
-        """Keep the bytes of a picture that `put` made, such as one of a backup; they must be those of its key."""
+    def put_bytes(self, key: str, data: bytes) -> bool:
+        """Keep the bytes of a picture that `put` made, such as one of a backup, and return whether they were written.
+
+        They must be those of the key.
+        """
         if hashlib.sha256(data).hexdigest() != key or not data.startswith(b"\x89PNG\r\n\x1a\n"):
             raise UserError(f"The picture {key[:12]}… is damaged: its bytes don't match its key.")
         target = self._file(key)
-        if not target.is_file() and not self._locked(key).is_file():
-            self._write(target, data)
+        if target.is_file() or self._locked(key).is_file():
+            return False
+        self._write(target, data)
+        return True
 
     def find(self, key: str) -> Path | None:
         """Return the file of a picture, or None."""

@@ -59,7 +59,8 @@ def keep_meme(store: Store, project: str, layout: MemeLayout, *, by: str) -> Bui
     with store.read() as db:
         parts = usable_pictures(db, project, keys)
     folder = picture_folder(store)
-    drawn = folder.put(read_picture(MemeRenderer(folder.read).png(layout), name="The meme"))
+    picture = read_picture(MemeRenderer(folder.read).png(layout), name="The meme")
+    drawn = folder.put(picture)
     credits = [part.credit for part in parts]
     if emoji.count(layout.text):
         credits.append(emoji_artwork.CREDIT)
@@ -75,7 +76,10 @@ def keep_meme(store: Store, project: str, layout: MemeLayout, *, by: str) -> Bui
         source=_joined(part.source for part in parts),
     )
     with store.write() as db:
+        images.lock_files(db)
         images.add(db, project, [row], by=by)
+        if folder.find(drawn.key) is None:  # whoever wrote it first, with an upload that failed, has taken it away
+            folder.put(picture)
     return BuiltMeme(drawn.key, layout.text, layout)
 
 

@@ -24,6 +24,8 @@ from davy.store.tables import images, posts
 from davy.store.url import parse_url, sqlite_path
 
 CHUNK = 500
+_FILES_LOCK = 0x64617679
+"""The number of PostgreSQL's advisory lock for files of pictures; any that nothing else here uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,16 @@ def folder_path(url: URL | str) -> Path | None:
         return None
     path = sqlite_path(parsed)
     return path.with_name(path.name + ".images")
+
+
+def lock_files(db: Connection) -> None:
+    """Hold the files of pictures until this write ends: nobody else removes one, or notes one, before.
+
+    Whoever notes a picture takes this, then makes sure of its file; whoever removes a file takes it, then looks whether
+    somebody has the picture. SQLite needs no lock: it has one writer.
+    """
+    if db.dialect.name != "sqlite":
+        db.execute(select(func.pg_advisory_xact_lock(_FILES_LOCK)))
 
 
 def add(db: Connection, project: str | None, rows: Iterable[StoredImage], *, by: str) -> int:

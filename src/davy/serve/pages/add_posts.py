@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
@@ -75,7 +75,7 @@ def _add(
     files = sent.kept.picture_files()
     assert frame is not None
     with ExitStack() as stack:
-        pictures: dict[str, Any] = {}
+        pictures = None
         if files is not None:
             wanted = images.wanted_names([frame])
             pictures = stack.enter_context(images.storing_pictures(store, files, wanted, credit=credit, later=True))

@@ -9,6 +9,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -18,7 +19,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from davy.annotate import images as pictures
 from davy.core.errors import UserError
-from davy.image.image_folder import MIME, PREVIEW_MIME, ImageFolder
+from davy.image.image_folder import MIME, PREVIEW_MIME
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
@@ -78,13 +79,14 @@ def all_of_them(request: Request, place: Exports) -> Response:
     if not rows:
         raise HTTPException(404)
     headers = {"Content-Disposition": f'attachment; filename="{place.project.id}-pictures.zip"'}
-    return StreamingResponse(_zipped(pictures.folder_of(store), rows), media_type="application/zip", headers=headers)
+    files = pictures.files_of(pictures.folder_of(store), rows)
+    return StreamingResponse(_zipped(files), media_type="application/zip", headers=headers)
 
 
-def _zipped(folder: ImageFolder, rows: list[images.StoredImage]) -> Iterator[bytes]:
+def _zipped(files: list[tuple[str, Path | bytes]]) -> Iterator[bytes]:
     sent = _Sent()
     with zipfile.ZipFile(sent, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in pictures.files_of(folder, rows):
+        for name, data in files:
             archive.writestr(name, data if isinstance(data, bytes) else data.read_bytes())
             yield sent.take()
     yield sent.take()

@@ -118,7 +118,7 @@ def _make(
     frame = sent.frame if sent else None
     files = sent.kept.picture_files() if sent else None
     with ExitStack() as stack:
-        pictures = {}
+        pictures = None
         if files is not None and frame is not None:
             wanted = images.wanted_names([frame])
             pictures = stack.enter_context(images.storing_pictures(store, files, wanted, credit=credit))
