@@ -160,3 +160,31 @@ def test_texts_beside_a_number_are_texts(tmp_path):
     posts = tables.read_posts(path)
     assert posts["text"].to_list() == ["Hello,\nschöne Grüße", "12345", None]
     assert posts["id"].to_list() == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        ("jsonl", "".join(f'{{"k{i}": 1}}\n' for i in range(6_000))),
+        ("jsonl", "".join(f'{{"key {i} of many": {i % 7}}}\n' for i in range(60_000))),
+        ("json", "[" + ", ".join(f'{{"k{i}": 1}}' for i in range(6_000)) + "]"),
+        ("csv", ",".join(f"c{i}" for i in range(6_000)) + "\n" + "," * 5_999),
+        ("csv", '"a\n",' + ",".join(f"c{i}" for i in range(6_000)) + "\n" + "," * 6_000),
+    ],
+    ids=["one block", "many blocks", "a list", "a header", "a header of two lines"],
+)
+def test_more_columns_than_a_table_may_have_are_refused(tmp_path, ending, content):
+    path = tmp_path / f"wide.{ending}"
+    path.write_text(content)
+    with pytest.raises(UserError, match=r"columns or more; at most 5,000\. Put what differs .* such as meta\.$"):
+        tables.convert(path, tmp_path / "out.parquet")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_lines_that_fill_few_of_many_columns_are_refused(tmp_path, late):
+    path = tmp_path / "sparse.jsonl"
+    keys = json.dumps({f"k{i}": i for i in range(2_000)})
+    short = '{"k1": 1}\n' * 8_000
+    path.write_text(f"{keys}\n" * (20 if late else 1) + short)
+    with pytest.raises(UserError, match="2,000 different keys, but each line has only a few of them"):
+        tables.convert(path, tmp_path / "out.parquet")

@@ -17,7 +17,9 @@ from davy.core import UserError
 from davy.files.measured import measure_table
 from davy.serve.uploads import Upload, receive, safe_name
 
-SMALL = UploadLimits(size=3_000_000, unpacked=40_000_000, ratio=100, members=50, columns=100, line=100_000)
+SMALL = UploadLimits(
+    size=3_000_000, unpacked=40_000_000, ratio=100, members=50, columns=100, cells=1_000_000, line=100_000
+)
 
 
 def chunks(data: bytes, size: int = 64_000) -> Iterator[bytes]:
@@ -114,6 +116,38 @@ ATTACKS = {
     "many columns": (b",".join([b"c"] * 20_000) + b"\n1", 413, "20,000 columns"),
     "many columns in parquet": (parquet(pl.DataFrame({f"c{i}": [1] for i in range(150)})), 413, "150 columns"),
     "many fields in jsonl": (b"{" + b",".join(b'"%d":1' % i for i in range(150)) + b"}\n", 413, "150 columns"),
+    "many columns behind semicolons": (b";".join([b"c"] * 20_000) + b"\n1", 413, "20,000 columns"),
+    "other keys on every line": (
+        b"".join(b'{"k%d":1}\n' % i for i in range(3_000)),
+        413,
+        "different keys; at most 100",
+    ),
+    "other keys, ended by CR": (b"".join(b'{"k%d":1}\r' % i for i in range(3_000)), 413, "different keys; at most 100"),
+    "other keys over two lines of an old Mac": (
+        b"".join(b'{\r"k%d":1}\n' % i for i in range(3_000)),
+        413,
+        "different keys; at most 100",
+    ),
+    "other keys in another encoding": (
+        b"".join(b'{"k%d":"caf\xe9"}\n' % i for i in range(3_000)),
+        413,
+        "different keys; at most 100",
+    ),
+    "few keys and many rows": (
+        b"".join(b'{"k%d":1}\n' % (i % 100) for i in range(20_000)),
+        413,
+        "more than 1,000,000 cells",
+    ),
+    "a file of commas": (
+        gzip.compress(b",".join(b"c%d" % i for i in range(100)) + (b"\n" + b"," * 99) * 20_000, 1),
+        413,
+        "more than 1,000,000 cells",
+    ),
+    "a file of tabs behind a quote": (
+        b"a\t" + b"\t".join(b"c%d" % i for i in range(90)) + b'\n"' + (b"\t" * 90 + b"\n") * 20_000,
+        413,
+        "more than 1,000,000 cells",
+    ),
     "deep json": (b'{"a":' + b"[" * 90_000 + b"\n", 422, "not a JSON object"),
     "a line without end": (b"id,text\n1," + b"x" * 200_000 + b"\n", 413, "line longer"),
     "NUL in a text": (b"id,text\n1,a\0b\n", 415, "NUL"),
@@ -134,6 +168,11 @@ def test_an_attack_is_refused_in_one_line_and_leaves_nothing(attack: str, tmp_pa
     assert caught.value.status == status
     assert "\n" not in caught.value.message
     assert list(tmp_path.iterdir()) == []
+
+
+def test_commas_and_line_ends_within_quotes_are_no_cells(tmp_path: Path) -> None:
+    row = b'1,"' + b", and\n" * 150 + b'"\n'
+    assert upload(b"id,text\n" + row * 3_000, tmp_path).kind == "csv"
 
 
 def test_an_endless_stream_is_cut_at_the_limit(tmp_path: Path) -> None:

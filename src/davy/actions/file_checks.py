@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from davy.actions.text_cells import DelimitedCells, JsonCells
 from davy.core.errors import UserError
+from davy.files.formats import separator_of
 from davy.files.measured import LONGEST_FOOTER, MEMORY, measure_table
 
 CHUNK = 1 << 20
@@ -218,10 +220,11 @@ def _check_columns(columns: int, limits: UploadLimits) -> None:
 
 
 def _check_text(file: IO[bytes] | _Metered | _Recoded, name: str, limits: UploadLimits) -> str:
-    """Read a text file through and return csv, tsv or jsonl; refuse binary content and endless lines."""
+    """Read a text file through and return csv, tsv or jsonl; refuse binary content, endless lines, too many cells."""
     head = b""
     kind = ""
     length = 0
+    counter: DelimitedCells | JsonCells | None = None
     # A chunk is no longer than the longest line allowed, so a line that is too long crosses a chunk's end.
     while chunk := file.read(min(CHUNK, limits.line)):
         if _looks_binary(chunk):
@@ -230,14 +233,49 @@ def _check_text(file: IO[bytes] | _Metered | _Recoded, name: str, limits: Upload
             )
         first, last = _first_break(chunk), max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
         length += first if first >= 0 else len(chunk)
-        if length > limits.line:
-            raise UserError(f"The file has a line longer than {megabytes(limits.line)}.", status=413)
+        _check_line(length, limits)
         length = len(chunk) - last - 1 if last >= 0 else length
         if not kind:
             head = (head + chunk).lstrip(b"\r\n \t\xef\xbb\xbf")
             if (end := _first_break(head)) > 0:
-                kind, head = _text_kind(head[:end], name, limits), b""
+                kind = _text_kind(head[:end], name, limits)
+                counter = _counter(kind, head, end)
+                chunk, head = head, b""
+        if counter is not None:
+            counter.take(chunk)
+            _check_counts(counter, limits)
+    if isinstance(counter, JsonCells):
+        counter.finish()
+        _check_counts(counter, limits)
     return kind or _text_kind(head, name, limits)
+
+
+def _counter(kind: str, head: bytes, first_end: int) -> DelimitedCells | JsonCells | None:
+    """Return what counts the cells of a file that begins so; its first line ends at `first_end`."""
+    if kind == "jsonl":
+        return JsonCells(b"\n" if b"\n" in head else b"\r")
+    if kind == "json":
+        return None
+    first = head[:first_end].decode("latin-1")
+    return DelimitedCells(separator_of(first, kind), quotes=kind == "csv")  # TSV may be read without quotes
+
+
+def _check_counts(counter: DelimitedCells | JsonCells, limits: UploadLimits) -> None:
+    if isinstance(counter, JsonCells):
+        _check_line(counter.held, limits)
+        if counter.columns > limits.columns:
+            raise UserError(
+                f"The first {counter.rows:,} lines have {counter.columns:,} different keys; at most "
+                f"{limits.columns:,}. Put what differs from line to line into one key, such as meta.",
+                status=413,
+            )
+    if counter.cells > limits.cells:
+        raise UserError(f"The table has more than {limits.cells:,} cells. Upload parts.", status=413)
+
+
+def _check_line(length: int, limits: UploadLimits) -> None:
+    if length > limits.line:
+        raise UserError(f"The file has a line longer than {megabytes(limits.line)}.", status=413)
 
 
 def _first_break(chunk: bytes) -> int:
@@ -267,8 +305,9 @@ def _text_kind(first: bytes, name: str, limits: UploadLimits) -> str:
     if line.startswith("[") and name.lower().endswith(".json"):
         return "json"  # an array, often all on one line: its reader says what is wrong in it
     tab = name.lower().endswith((".tsv", ".tab")) or line.count("\t") > line.count(",")
-    _check_columns(line.count("\t" if tab else ",") + 1, limits)
-    return "tsv" if tab else "csv"
+    kind = "tsv" if tab else "csv"
+    _check_columns(line.count(separator_of(line, kind)) + 1, limits)
+    return kind
 
 
 def megabytes(size: int) -> str:

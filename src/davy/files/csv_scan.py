@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from davy.core.errors import UserError
-from davy.files.formats import SEPARATORS
+from davy.files.file_table import refuse_many_columns
+from davy.files.formats import separator_of
 from davy.files.input_file import line_blocks, line_end
 
 _BLOCK = 512 * 1024  # what is worked out about it stays in the processor's cache
@@ -159,9 +160,7 @@ def _start(
 ) -> tuple[CsvShape, int]:
     """Return the empty shape, from the header line, and where the rows start."""
     first = chunk.split(newline, 1)[0].decode()
-    separator = SEPARATORS[format]
-    if format == "csv" and separator not in first:
-        separator = next((other for other in ";\t" if other in first), separator)
+    separator = separator_of(first, format)
     start = 0
     if header is None:
         size = _first_row(chunk, newline, quote)
@@ -172,6 +171,7 @@ def _start(
         start = size
     if not header or header == ["column_1"]:
         raise UserError(f"{name} has no header line: its first line is blank. Name the columns in the first line.")
+    refuse_many_columns(len(header), name)
     return CsvShape(header, separator, newline.decode(), quote, chunk[:start].count(newline)), start
 
 

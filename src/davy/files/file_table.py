@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 ALWAYS_JSON = "meta"
+MOST_COLUMNS = 5_000
+"""The most columns of a table that is read from text: far more than posts have, and few enough for any memory."""
 _LONGEST = 40
 
 
@@ -64,6 +66,16 @@ def list_columns(columns: list[str]) -> str:
     more = f" and {len(columns) - 30} more" if len(columns) > 30 else ""
     short = (" ".join(c.split()) if len(c) <= _LONGEST else f"(a name of {len(c)} characters)" for c in columns[:30])
     return ", ".join(short) + more
+
+
+def refuse_many_columns(columns: int, name: str) -> None:
+    """Raise where a table of text has more columns than one can be read with; in JSON every key is a column."""
+    if columns > MOST_COLUMNS:
+        raise UserError(
+            f"{name} has {columns:,} columns or more; at most {MOST_COLUMNS:,}. Put what differs from row to row into "
+            "one column, such as meta.",
+            status=413,
+        )
 
 
 def refuse_odd_names(columns: list[str], name: str) -> None:

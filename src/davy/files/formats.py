@@ -43,6 +43,14 @@ class FileFormat:
         return f"{self.name}.{self.compression}" if self.compression else self.name
 
 
+def separator_of(first_line: str, format: str) -> str:
+    """Return what separates the cells of a CSV or TSV file; a CSV file without a comma may have semicolons or tabs."""
+    separator = SEPARATORS[format]
+    if format == "csv" and separator not in first_line:
+        return next((other for other in ";\t" if other in first_line), separator)
+    return separator
+
+
 def format_of(path: Path | str, asked: str | None = None) -> FileFormat:
     """Return the format of a file; `asked` (such as `csv` or `jsonl.gz`) wins over the extension."""
     if asked:

@@ -22,7 +22,7 @@ import polars as pl
 
 from davy.core.errors import UserError
 from davy.files import jsonl_columns
-from davy.files.file_table import ALWAYS_JSON, FileTable, refuse_odd_names
+from davy.files.file_table import ALWAYS_JSON, FileTable, refuse_many_columns, refuse_odd_names
 from davy.files.input_file import LINE_CAP, line_end
 from davy.files.jsonl_columns import TYPES, BadLine, JsonColumns, common_kind, dump_json
 
@@ -52,6 +52,7 @@ def read(path: Path, name: str, scratch: Path, *, cap: int = LINE_CAP) -> FileTa
             kinds[column] = common_kind(kinds.get(column, "nothing"), kind)
     if not kinds:
         raise UserError(f"{name} has {rows} lines, but none has a field. Give each post at least an id and a text.")
+    refuse_many_columns(len(kinds), name)
     refuse_odd_names(list(kinds), name)
     json_columns = frozenset(c for c, kind in kinds.items() if kind == "json" or c == ALWAYS_JSON)
     return FileTable(name, _joined(shreds, kinds), json_columns, rows)

@@ -13,7 +13,7 @@ import gc
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,7 @@ import polars as pl
 from pydantic_core import from_json, to_json
 
 from davy.core.errors import UserError
-from davy.files.file_table import ALWAYS_JSON
+from davy.files.file_table import ALWAYS_JSON, refuse_many_columns
 from davy.files.input_file import LINE_CAP, check_utf8, line_blocks, line_end
 from davy.files.jsonl_fast import CHECKED_KINDS, LineDecoder
 
@@ -42,6 +42,8 @@ TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
 _KIND_OF: dict[type, str] = {str: "text", int: "integer", float: "number", bool: "boolean", dict: "json", list: "json"}
 _PIECE_ROWS = 65_536
 _BLOCK = 256 * 1024  # small enough for the parsed objects to stay in the processor's cache
+_MOST_BLOCK_CELLS = 10_000_000
+"""Far more cells than the lines of a block can fill: their keys are many, and each line has but few of them."""
 _HALF = re.compile(rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..")
 _parse = partial(from_json, cache_strings="keys")
 
@@ -124,6 +126,7 @@ def _blocks(
     known = LineDecoder()
     for offset, block in line_blocks(path, name, cap=cap, size=_BLOCK, utf8=False, start=start, end=end):
         lines = block.removesuffix(newline).split(newline)
+        _refuse_many_keys(found.kinds, len(lines), name)
         done = _quickly(lines, known, found.kinds)
         if done is None and (done := _carefully(lines, offset, name, found)):
             # now that its keys are known: JSON is kept as it is spelt wherever that can be
@@ -158,6 +161,7 @@ def _carefully(
     objects = _objects(lines, offset, name, found.lines)
     if not objects:
         return None
+    _refuse_many_keys(set(found.kinds).union(*objects), len(objects), name)
     columns = _columns(objects)
     kinds = {**found.kinds, **{c: _kind(c, values, found.kinds.get(c, "nothing")) for c, values in columns.items()}}
     for column in columns.keys() & {c for c, kind in kinds.items() if kind == "json"}:
@@ -186,6 +190,17 @@ def _objects(lines: list[bytes], offset: int, name: str, before: int) -> list[di
             objects.append(value)
         offset += len(line) + 1
     return objects
+
+
+def _refuse_many_keys(keys: Collection[str], lines: int, name: str) -> None:
+    """Raise where all keys so far make more columns, or with the lines of a block more cells, than can be held."""
+    refuse_many_columns(len(keys), name)
+    if lines * len(keys) > _MOST_BLOCK_CELLS:
+        raise UserError(
+            f"{name} has {len(keys):,} different keys, but each line has only a few of them: its table would be too "
+            "large. Put what differs from line to line into one key, such as meta.",
+            status=413,
+        )
 
 
 def _columns(objects: list[dict[str, Any]]) -> dict[str, Sequence[Any]]:

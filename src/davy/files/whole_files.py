@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from davy.core.errors import UserError, nearest
-from davy.files.file_table import FileTable, refuse_odd_names
+from davy.files.file_table import FileTable, refuse_many_columns, refuse_odd_names
 from davy.files.formats import FileFormat
 from davy.files.measured import ARROW, measure_table
 from davy.files.packed import FAULTS, damaged, open_packed
@@ -61,6 +61,7 @@ def _json(path: Path, encoding: str | None) -> pl.DataFrame:
         value = lists[0] if len(lists) == 1 else None
     if not isinstance(value, list) or not all(isinstance(row, dict) for row in value) or not value:
         raise UserError(f'{path} must hold a list of objects, such as [{{"text": "…"}}].')
+    refuse_many_columns(len(set().union(*value)), str(path))
     try:
         return pl.DataFrame(value, strict=False, infer_schema_length=None)
     except (UnicodeEncodeError, OverflowError, TypeError, pl.exceptions.PolarsError) as error:

@@ -6,7 +6,8 @@ shown, whatever they hold; every fetch is an event.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -202,6 +203,8 @@ def _checked(sent: UploadFile, format: ExchangeFormat, own: Path) -> str:
     """Keep an upload under its own name once its content is what the format takes; return the name."""
     expected = _kinds(format)
     limits = UploadLimits(line=200_000_000) if "json" in expected else UploadLimits()
+    if "csv" not in expected:
+        limits = replace(limits, cells=sys.maxsize)  # no table: its lines are read one by one
     chunks = iter(lambda: sent.file.read(1 << 20), b"")
     got = uploads.receive(chunks, sent.filename or "", kinds=expected, limits=limits, folder=own)
     name = got.name
