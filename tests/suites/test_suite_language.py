@@ -6,6 +6,7 @@ import pytest
 
 from davy import suites
 from davy.core import UserError
+from davy.suites import expansion
 
 SMALL = """\
 name: small
@@ -191,6 +192,64 @@ def test_a_template_that_would_make_too_many_cases_is_refused(write):
     text += '    templates: [{id: t, text: "{a} {b}"}, {id: u, text: fine}]\n'
     found = messages(write(text))
     assert "would make up to 40000 cases" in found[0]
+
+
+def templates(n, text, **more):
+    """Return so many templates of one text, as YAML."""
+    words = "".join(f"\n        {name}: {value!r}" for name, value in more.items())
+    return "".join(f"\n      - id: t-{i}\n        text: 'no. {i}: {text}'{words}" for i in range(n))
+
+
+def suite_of(found, entries=100, word="x"):
+    listed = ", ".join(f"{word}{i}" for i in range(entries))
+    return f"""name: wide
+version: 1
+lexicons:
+  one: [{listed}]
+  two: [{listed}]
+functionalities:
+  - name: append
+    label: hateful
+    templates:{found}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (suite_of(templates(6, "{one} {two}")), "The suite would make up to 60,000 cases; the most is 50,000."),
+        (suite_of(templates(300, "{one} and", identity="{two} and")), "up to 60,000 cases; the most is 50,000."),
+        (suite_of(templates(1, "{one} {two}" + "{one}" * 200), word="x" * 20), "characters together; the most is"),
+        (suite_of(templates(1, "{one} {two}" + "x" * 3_000)), "characters together; the most is 20,000,000."),
+    ],
+    ids=["many templates", "many perturbations", "long fills", "long texts"],
+)
+def test_a_suite_that_would_be_too_large_makes_no_case_at_all(write, monkeypatch, text, says):
+    def expand(*_):
+        raise AssertionError("no case should be made")
+
+    monkeypatch.setattr(expansion, "expand", expand)
+    reading = suites.read(write(text))
+    (problem,) = reading.problems
+    assert (says in problem.message, problem.line) == (True, 6)
+    assert reading.suite.cases == ()
+    assert reading.suite.missing == (str(problem),)
+
+
+def test_more_pairs_of_cases_than_can_be_held_are_refused_and_the_rest_stands(write):
+    found = templates(1, "{one} here", identity="{two} here") + "\n      - {id: plain, text: only this}"
+    reading = suites.read(write(suite_of(found, entries=500)))
+    assert [problem.message[:70] for problem in reading.problems] == [
+        "template 't-0': with it the suite would have more than 200,000 pairs o"
+    ]
+    assert [case.text for case in reading.suite.cases] == ["only this"]
+
+
+@pytest.mark.parametrize("name", suites.names())
+def test_suites_that_ship_stay_far_below_the_bounds(name, monkeypatch):
+    for bound in ("MOST", "MOST_IN_SUITE", "MOST_CHARACTERS", "MOST_LINKS"):
+        monkeypatch.setattr(expansion, bound, getattr(expansion, bound) // 5)
+    assert suites.read(name).problems == ()
 
 
 def test_a_file_that_is_no_suite_is_one_clear_error(write, tmp_path):

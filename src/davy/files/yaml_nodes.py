@@ -49,11 +49,13 @@ class Problems:
     found: list[Problem] = field(default_factory=list)
     what: str = "scheme"
     example: str = "davy scheme show edos"
+    _known: set[Problem] = field(default_factory=set, repr=False)
 
     def add(self, line: int, message: str) -> None:
         """Note a problem at a line, counted from 1; the same one twice counts once."""
         problem = Problem(self.file, line, message)
-        if problem not in self.found:
+        if problem not in self._known:
+            self._known.add(problem)
             self.found.append(problem)
 
     def sorted(self) -> list[Problem]:

@@ -8,7 +8,8 @@ when templates and entries are added, and a text can be mended without one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -20,6 +21,12 @@ from davy.suites.slot_entries import SlotEntry, entries_fit
 
 MOST = 20_000
 """A template that gives more cases than this is a mistake, and would fill the memory."""
+MOST_IN_SUITE = 50_000
+"""Cases of all templates together: nine times those of the largest suite that ships or was published as templates."""
+MOST_CHARACTERS = 20_000_000
+"""Characters of all cases together; the largest suite that ships has a fiftieth of it."""
+MOST_LINKS = 200_000
+"""Links between cases and their originals; the largest suite that ships has a twentieth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,11 @@ class TemplateVersion:
     without: frozenset[str] = frozenset()
 
     @property
+    def key(self) -> tuple[str, int]:
+        """What no other version of its template has."""
+        return self.set, self.number
+
+    @property
     def where(self) -> str:
         """What problems call it."""
         return f"template {self.template!r}" + (f", {self.set}" if self.set != "original" else "")
@@ -46,6 +58,22 @@ class TemplateVersion:
 
 class ExpansionError(ValueError):
     """A version that can't be made into cases, with the reason."""
+
+
+def measure(version: TemplateVersion, known: Mapping[str, Sequence[SlotEntry]]) -> tuple[int, int]:
+    """Return how many cases a version makes at most, and of how many characters, as its slots say; none is made.
+
+    A version that `expand` refuses makes none.
+    """
+    try:
+        parts = parse(version.text)
+        choices = {name: _allowed(version, name, known) for name in lexicon_names(parts)}
+        size = _size(version, choices.values())
+    except (SlotError, ExpansionError):
+        return 0, 0
+    longest = {name: max(map(_longest, entries)) for name, entries in choices.items()}
+    slots = [name for part in parts if isinstance(part, Slot) for name in part.lexicons]
+    return size, size * (len(version.text) + sum(longest[name] for name in slots))
 
 
 def expand(version: TemplateVersion, known: Mapping[str, Sequence[SlotEntry]], lang: str) -> list[Case]:
@@ -70,13 +98,26 @@ def expand(version: TemplateVersion, known: Mapping[str, Sequence[SlotEntry]], l
 
 def contrast_pairs(versions: Mapping[str, Sequence[Case]]) -> Iterator[tuple[str, str]]:
     """Yield (original, perturbed) ids of one template: cases that agree in every slot that both have."""
+    originals = versions["original"]  # of one text, so all have the same slots
+    slots = originals[0].fills if originals else {}
+    by_fills: dict[tuple[str, ...], dict[tuple[str, ...], list[Case]]] = {}
     for name, cases in versions.items():
         if name == "original":
             continue
         for case in cases:
-            for original in versions["original"]:
-                if all(original.fills.get(slot, fill) == fill for slot, fill in case.fills.items()):
-                    yield original.id, case.id
+            shared = tuple(slot for slot in case.fills if slot in slots)
+            if shared not in by_fills:
+                by_fills[shared] = _grouped(originals, shared)
+            for original in by_fills[shared].get(tuple(case.fills[slot] for slot in shared), ()):
+                yield original.id, case.id
+
+
+def _grouped(cases: Sequence[Case], slots: Sequence[str]) -> dict[tuple[str, ...], list[Case]]:
+    """Return cases by what stands in some of their slots, in their order."""
+    found: dict[tuple[str, ...], list[Case]] = {}
+    for case in cases:
+        found.setdefault(tuple(case.fills[slot] for slot in slots), []).append(case)
+    return found
 
 
 def report_duplicates(cases: Sequence[tuple[Case, TemplateVersion]], problems: Problems) -> set[str]:
@@ -119,9 +160,10 @@ def _allowed(version: TemplateVersion, name: str, known: Mapping[str, Sequence[S
         if odd is not None:
             raise ExpansionError(f"{version.where}: `fills` asks for an entry that lexicon {name!r} does not have.")
         entries = [entry for text in asked for entry in entries if entry.name == text]
-    entries = [entry for entry in entries if not entry.marks & version.without]
-    tagged = [entry for entry in entries if entry.marks & version.only]
-    entries = tagged if version.only and tagged else entries
+    if version.without:
+        entries = [entry for entry in entries if not entry.marks & version.without]
+    if version.only:
+        entries = [entry for entry in entries if entry.marks & version.only] or entries
     if not entries:
         raise ExpansionError(
             f"{version.where}: its slot {{{name}}} has no fills left. Add entries to lexicon {name!r}."
@@ -130,14 +172,23 @@ def _allowed(version: TemplateVersion, name: str, known: Mapping[str, Sequence[S
 
 
 def _combinations(version: TemplateVersion, choices: list[list[SlotEntry]]) -> Iterator[tuple[SlotEntry, ...]]:
-    size = 1
-    for entries in choices:
-        size *= len(entries)
+    _size(version, choices)
+    return (chosen for chosen in product(*choices) if entries_fit(chosen))
+
+
+def _size(version: TemplateVersion, choices: Iterable[Sequence[SlotEntry]]) -> int:
+    """Return how many sets of fills there are, whether they fit together or not."""
+    size = math.prod(map(len, choices))
     if size > MOST:
         raise ExpansionError(
             f"{version.where} would make up to {size} cases; the most is {MOST}. Limit its slots with `fills`."
         )
-    return (chosen for chosen in product(*choices) if entries_fit(chosen))
+    return size
+
+
+def _longest(entry: SlotEntry) -> int:
+    """Return how many characters an entry brings into a text at most, as a word or as a spelling."""
+    return max(map(len, (*entry.forms.values(), *entry.spell.values())), default=0)
 
 
 def _case(version: TemplateVersion, parts: tuple[Part, ...], fills: dict[str, SlotEntry], lang: str) -> Case:

@@ -10,6 +10,7 @@ lexicon, so that nobody meets its words by browsing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +91,7 @@ def read_lexicons(node: YamlNode, folder: Path, problems: Problems, lang: str = 
         else:
             problems.add(line, f"lexicon {str(name)!r} must be a list of entries, or {{file: …, columns: […]}}.")
             continue
-        for twice in sorted({e.name for e in entries if sum(o.name == e.name for o in entries) > 1}):
+        for twice in sorted(word for word, n in Counter(entry.name for entry in entries).items() if n > 1):
             problems.add(line, f"lexicon {str(name)!r} has two entries called {_veiled(twice, value)}. Rename one.")
         found[str(name)] = entries
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from davy import schemes
@@ -136,8 +137,22 @@ def _cases(
     root: YamlMap, question: Question, known: Mapping[str, list[slot_entries.SlotEntry]], problems: Problems
 ) -> Made:
     """Return the cases of all templates, in the order of the file."""
+    lang = str(root.get("lang") or "en")
     made: list[tuple[Case, TemplateVersion]] = []
     links: list[tuple[str, str]] = []
+    described = _versions(root, question, problems)
+    if not _fits(root, [version for versions in described for version in versions], known, problems):
+        return made, links
+    for versions in described:
+        cases, joined = _expanded(versions, known, lang, problems, expansion.MOST_LINKS - len(links))
+        made += cases
+        links += joined
+    return made, links
+
+
+def _versions(root: YamlMap, question: Question, problems: Problems) -> list[list[TemplateVersion]]:
+    """Return the versions of each template, in the order of the file."""
+    found: list[list[TemplateVersion]] = []
     seen: dict[str, int] = {}
     for functionality in maps(root, "functionalities"):
         for template in maps(functionality, "templates"):
@@ -148,17 +163,43 @@ def _cases(
                 problems.add(template.line, f"Two templates have the id {name!r}; the first is on line {seen[name]}.")
                 continue
             seen[name] = template.line
-            described = template_versions(root, functionality, template, question, problems)
-            cases, joined = _expanded(described, known, str(root.get("lang") or "en"), problems)
-            made += cases
-            links += joined
-    return made, links
+            found.append(template_versions(root, functionality, template, question, problems))
+    return found
+
+
+def _fits(
+    root: YamlMap,
+    versions: list[TemplateVersion],
+    known: Mapping[str, list[slot_entries.SlotEntry]],
+    problems: Problems,
+) -> bool:
+    """Return whether all cases together can be held, which the slots say before any is made; note it where not."""
+    sizes = [expansion.measure(version, known) for version in versions]
+    cases, characters = sum(size for size, _ in sizes), sum(length for _, length in sizes)
+    line = root.line_of("functionalities")
+    if cases > expansion.MOST_IN_SUITE:
+        problems.add(
+            line,
+            f"The suite would make up to {cases:,} cases; the most is {expansion.MOST_IN_SUITE:,}. Limit slots with "
+            "`fills`, or make several suites of it.",
+        )
+    elif characters > expansion.MOST_CHARACTERS:
+        problems.add(
+            line,
+            f"The suite's cases would have up to {characters:,} characters together; the most is "
+            f"{expansion.MOST_CHARACTERS:,}. Shorten its texts, or limit slots with `fills`.",
+        )
+    return cases <= expansion.MOST_IN_SUITE and characters <= expansion.MOST_CHARACTERS
 
 
 def _expanded(
-    described: list[TemplateVersion], known: Mapping[str, list[slot_entries.SlotEntry]], lang: str, problems: Problems
+    described: list[TemplateVersion],
+    known: Mapping[str, list[slot_entries.SlotEntry]],
+    lang: str,
+    problems: Problems,
+    most_links: int,
 ) -> Made:
-    """Return the cases of one template, originals first, and the links between them."""
+    """Return the cases of one template, originals first, and the links between them; none where those are too many."""
     sets: dict[str, list[Case]] = {"original": []}
     made: list[tuple[Case, TemplateVersion]] = []
     for version in described:
@@ -169,12 +210,19 @@ def _expanded(
             continue
         sets.setdefault(version.set, []).extend(cases)
         made += [(case, version) for case in cases]
-    links = list(expansion.contrast_pairs(sets))
+    links = list(islice(expansion.contrast_pairs(sets), most_links + 1))
+    if len(links) > most_links:
+        problems.add(
+            described[0].line,
+            f"{described[0].where}: with it the suite would have more than {expansion.MOST_LINKS:,} pairs of cases. "
+            "Give its perturbations the original's slots, or limit slots with `fills`.",
+        )
+        return [], []
     pairs: dict[str, str] = {}
     for original, perturbed in links:
         pairs.setdefault(perturbed, original)
-    alone = [version for case, version in made if case.test != "MFT" and case.id not in pairs]
-    for version in alone:
+    alone = {version.key: version for case, version in made if case.test != "MFT" and case.id not in pairs}
+    for version in alone.values():
         problems.add(version.line, f"{version.where} is compared with an original, but none has the same fills.")
-    kept = [(replace(case, pair=pairs.get(case.id)), v) for case, v in made if v not in alone]
+    kept = [(replace(case, pair=pairs.get(case.id)), v) for case, v in made if v.key not in alone]
     return kept, links
