@@ -15,6 +15,8 @@ from web_site import Site, make_site, token_in
 from bad_pictures import HANDLED, PLACE, REFUSED, encoded, meme
 from davy.annotate import images as pictures
 from davy.annotate import phase_gates, project_creation, project_file
+from davy.core import UserError
+from davy.serve import pictures as sent_pictures
 from davy.store import events, images, members, phases, projects
 
 PLAN = b"{name: memes, title: Memes, preset: hateful-memes, phases: {rating: {answers: 1}}}"
@@ -85,3 +87,37 @@ def test_a_program_that_sends_what_is_no_picture_is_told_so(settings, empty_data
             answer = client.post("/v1/score", json={"posts": posts}, headers=token)
             assert answer.status_code in (413, 415, 422)
             assert word in answer.text
+
+
+def base64_of(image: Image.Image) -> str:
+    return base64.b64encode(encoded(image, "PNG")).decode()
+
+
+def test_pictures_of_one_request_that_unpack_to_too_much_are_refused_before_any_is_decoded(monkeypatch):
+    def read_picture(*_: object, **__: object) -> None:
+        raise AssertionError("nothing should be decoded")
+
+    monkeypatch.setattr(sent_pictures, "read_picture", read_picture)
+    large = base64_of(Image.new("1", (5_000, 4_000)))
+    assert len(large) < 4_000
+    with pytest.raises(UserError, match=r"have 60 million pixels together; at most 40 million\. Send fewer") as caught:
+        sent_pictures.decode_pictures([large, None, large, large])
+    assert caught.value.status == 413
+
+
+def test_a_hundred_memes_in_one_request_are_decoded_in_their_places():
+    small, other = base64_of(meme()), base64_of(meme((632, 632)))
+    found = sent_pictures.decode_pictures([None, small, "", *[other] * 97])
+    assert [picture and picture.image.size for picture in found] == [None, (320, 240), None, *[(632, 632)] * 97]
+
+
+def test_a_program_is_told_that_its_pictures_are_too_large_together(settings, empty_database):
+    pytest.importorskip("rapidocr")
+    reads = replace(settings, model=f"ocr:{settings.model}")
+    posts = [{"text": "x", "image": base64_of(Image.new("1", (5_000, 4_000)))}] * 3
+    with make_site(reads, empty_database).started() as site:
+        client = site.as_("expert")
+        token = {"x-csrf-token": token_in(client.get("/score").text)}
+        answer = client.post("/v1/score", json={"posts": posts}, headers=token)
+    assert answer.status_code == 413
+    assert answer.json()["error"].startswith("The pictures of this request have 60 million pixels together")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ from davy.core.errors import UserError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageFile import ImageFile
 
 MAX_BYTES = 20_000_000
 MAX_PIXELS = 50_000_000
@@ -48,9 +51,29 @@ def read_picture(
     source: bytes | str | Path, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX_PIXELS, name: str = "The image"
 ) -> Picture:
     """Return the first frame of an image, upright, in RGB or RGBA; `name` is what errors call it."""
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
     data = _bytes(source, max_bytes, name)
+    with _opened(data, max_pixels, name) as image:
+        frames = int(getattr(image, "n_frames", 1))
+        image.seek(0)
+        image.load()
+        upright = ImageOps.exif_transpose(image) or image
+        pixels = _plain(upright)
+        return Picture(pixels, _key(pixels), str(sniff(data)), frames)
+
+
+def count_pixels(data: bytes, *, max_pixels: int = MAX_PIXELS, name: str = "The image") -> int:
+    """Return how many pixels an image has, as its header says: nothing is decoded."""
+    with _opened(_bytes(data, MAX_BYTES, name), max_pixels, name) as image:
+        return image.width * image.height
+
+
+@contextmanager
+def _opened(data: bytes, max_pixels: int, name: str) -> Iterator[ImageFile]:
+    """Yield an image of a known format and an allowed size, not decoded yet; what goes wrong is one clear line."""
+    from PIL import Image
+
     kind = sniff(data)
     if kind is None:
         raise UserError(
@@ -61,11 +84,7 @@ def read_picture(
             warnings.simplefilter("ignore")  # bombs are measured below, odd EXIF and profiles are dropped anyway
             with Image.open(io.BytesIO(data), formats=(kind,)) as image:
                 _check_size(image.size, max_pixels, name)
-                frames = int(getattr(image, "n_frames", 1))
-                image.seek(0)
-                image.load()
-                upright = ImageOps.exif_transpose(image) or image
-                pixels = _plain(upright)
+                yield image
     except UserError:
         raise
     except Image.DecompressionBombError:
@@ -75,7 +94,6 @@ def read_picture(
             f"{name} is damaged or cut short ({kind}, {len(data)} bytes): {type(error).__name__}. Save it again.",
             status=422,
         ) from None
-    return Picture(pixels, _key(pixels), kind, frames)
 
 
 def sniff(head: bytes) -> str | None:

@@ -14,9 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from davy.core.errors import UserError
-from davy.image.picture import Picture, read_picture
+from davy.image.picture import Picture, count_pixels, read_picture
+from davy.serve.errors import LocalizedError
 
 MOST_PIXELS = 20_000_000
+MOST_PIXELS_TOGETHER = 40_000_000
+"""Pixels of all pictures of one request, which are held at once: a hundred of 632 by 632, in up to 160 MB."""
 _DATA_URL = re.compile(r"^data:image/[a-z0-9.+-]{1,40};base64,", re.IGNORECASE)
 
 
@@ -47,14 +50,31 @@ class HeldPictures:
                 self._held.pop(name or "", None)
 
 
-def decode_picture(text: str, place: int = 1) -> Picture:
-    """Return the picture in a base64 text or a `data:` address, read as from a stranger."""
-    name = f"Image {place}"
+def decode_pictures(texts: Sequence[str | None]) -> list[Picture | None]:
+    """Return the pictures in base64 texts or `data:` addresses, read as from a stranger; None where there is no text.
+
+    Their pixels are counted from the headers before any is decoded: a few kilobytes may unpack to 80 MB.
+    """
+    files = {place: _file_in(text, place) for place, text in enumerate(texts, 1) if text}
+    pixels = sum(count_pixels(data, max_pixels=MOST_PIXELS, name=_name(place)) for place, data in files.items())
+    if pixels > MOST_PIXELS_TOGETHER:
+        got, most = -(-pixels // 1_000_000), MOST_PIXELS_TOGETHER // 1_000_000
+        raise LocalizedError("too_many_pixels", status=413, got=got, most=most)
+    read = {place: read_picture(data, max_pixels=MOST_PIXELS, name=_name(place)) for place, data in files.items()}
+    return [read.get(place) for place in range(1, len(texts) + 1)]
+
+
+def _name(place: int) -> str:
+    return f"Image {place}"
+
+
+def _file_in(text: str, place: int) -> bytes:
+    """Return the bytes of a picture's file from a base64 text or a `data:` address."""
+    name = _name(place)
     if text[:8].lower().startswith(("http:", "https:")):
         raise UserError(f"{name} is an address. The server fetches nothing: send the file as base64.", status=422)
     match = _DATA_URL.match(text[:80])
     try:
-        data = base64.b64decode(text[match.end() :] if match else text, validate=True)
+        return base64.b64decode(text[match.end() :] if match else text, validate=True)
     except (binascii.Error, ValueError):
         raise UserError(f"{name} is not base64. Send the file's bytes as base64.", status=422) from None
-    return read_picture(data, max_pixels=MOST_PIXELS, name=name)

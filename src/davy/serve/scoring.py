@@ -22,7 +22,7 @@ from davy.score.explain import explain
 from davy.serve.context import Context, context_of
 from davy.serve.detector import Detector, PostToScore
 from davy.serve.errors import LocalizedError
-from davy.serve.pictures import decode_picture
+from davy.serve.pictures import decode_pictures
 from davy.store.keys import ApiKey
 
 Result = TypeVar("Result")
@@ -134,11 +134,7 @@ async def _pictures(detector: Detector, images: Sequence[str | None]) -> list[Pi
         return []
     if not detector.scorer.abilities.images:
         raise LocalizedError("no_pictures", status=422, name=detector.model["name"])
-
-    def decoded() -> list[Picture | None]:
-        return [decode_picture(it, place) if it else None for place, it in enumerate(images, 1)]
-
-    return await to_thread.run_sync(decoded)
+    return await to_thread.run_sync(decode_pictures, images)
 
 
 async def within_time(context: Context, work: Awaitable[Result]) -> Result:
