@@ -107,6 +107,16 @@ def test_the_shell_writes_the_report_and_refuses_what_is_no_threshold(log, tmp_p
     assert parse_thresholds(["0.7", "toxicity=0.8"]) == {"": 0.7, "TOXICITY": 0.8}
 
 
+def test_a_threshold_for_a_name_that_the_log_lacks_is_one_line_with_the_nearest_name(log, tmp_path, capsys):
+    path, model = log
+    given = ["migrate", "compare", str(path), "--model", model, "--out", str(tmp_path / "out")]
+    assert run([*given, "--threshold", "IDENTITY_ATACK=0.5"]) == 2
+    assert "Did you mean 'IDENTITY_ATTACK'?" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    done = compare_log(str(path), model, thresholds=parse_thresholds(["0.6", "identity_attack=0.95"]), resamples=0)
+    assert done.attributes[0].old_threshold == 0.95
+
+
 def test_a_log_without_scores_or_with_few_posts_is_one_clear_line(tmp_path, log):
     _, model = log
     (tmp_path / "no.csv").write_text("text\nfine\n", encoding="utf-8")

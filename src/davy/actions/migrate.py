@@ -8,7 +8,7 @@ as columns (`TOXICITY`) or as Perspective's own answer (`attributeScores`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,12 @@ import polars as pl
 from davy.actions.posts import PostSource, load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer
-from davy.core.errors import UserError
+from davy.core.errors import UserError, nearest
 from davy.core.scorer import Scorer, Scores
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
 from davy.files.file_table import list_columns, translate_errors
+from davy.files.formats import display_name
 from davy.files.post_columns import TEXT_NAMES
 from davy.measure.intervals import Bootstrap
 from davy.measure.score_comparison import FEWEST, ScoreComparison, compare_scores
@@ -146,6 +147,7 @@ def compare_log(
             f"{log} has no scores: give columns such as TOXICITY, or Perspective's attributeScores. "
             f"It has {list_columns(frame.columns)}."
         )
+    cuts = _thresholds_of(old, thresholds or {}, log)
     scorer = load_scorer(model)
     scores = _scored(frame, scorer, reporter)
     known = attributes or load_attributes()
@@ -163,10 +165,11 @@ def compare_log(
         if both.sum() < FEWEST:
             left_out[name] = f"only {int(both.sum())} posts have both scores; {FEWEST} are needed"
             continue
-        cut = (thresholds or {}).get(name, (thresholds or {}).get("", THRESHOLD))
-        figures = compare_scores(values[both], ours[0][both], cut, bootstrap=Bootstrap(resamples, seed))
+        figures = compare_scores(values[both], ours[0][both], cuts[name], bootstrap=Bootstrap(resamples, seed))
         compared.append(
-            AttributeComparison(name, str(source.question), source.label, cut, figures, values[both], ours[0][both])
+            AttributeComparison(
+                name, str(source.question), source.label, cuts[name], figures, values[both], ours[0][both]
+            )
         )
     if not compared:
         raise UserError("Nothing can be compared. " + "; ".join(f"{k}: {v}" for k, v in left_out.items()) + ".")
@@ -214,6 +217,21 @@ def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
             raise UserError(f"--threshold {one!r} is no threshold. Write 0.7, or TOXICITY=0.8.")
         parsed[name.upper()] = value
     return parsed
+
+
+def _thresholds_of(attributes: Iterable[str], given: Mapping[str, float], log: str) -> dict[str, float]:
+    """Return each attribute's old threshold; a name that the log does not have is an error, not passed over."""
+    by_fold = {name.casefold(): name for name in attributes}
+    cuts = dict.fromkeys(by_fold.values(), given.get("", THRESHOLD))
+    for name, cut in given.items():
+        if name and name.casefold() not in by_fold:
+            raise UserError(
+                f"--threshold {name}={cut:g}: {display_name(log)} has no scores of {name}; "
+                f"it has {', '.join(by_fold.values())}.{nearest(name, by_fold.values())}"
+            )
+        if name:
+            cuts[by_fold[name.casefold()]] = cut
+    return cuts
 
 
 def _flag_curves(it: AttributeComparison) -> Any:

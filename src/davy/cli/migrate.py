@@ -30,7 +30,9 @@ def compare(
     ] = None,
     threshold: Annotated[
         list[str] | None,
-        typer.Option("--threshold", metavar="[A=]T", help="From where on you flagged: 0.7, or TOXICITY=0.8; repeat."),
+        typer.Option(
+            "--threshold", metavar="[A=]T", help="From where on you flagged: 0.5, or TOXICITY=0.8; repeat. Else 0.7."
+        ),
     ] = None,
     attributes: Annotated[
         str, typer.Option(metavar="F3", help="Which question stands behind which attribute.")
