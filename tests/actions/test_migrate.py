@@ -10,6 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from davy.actions.communities import read_thresholds
 from davy.actions.migrate import compare_log, parse_thresholds, write_migration
+from davy.actions.scorers import load_scorer
 from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.measure.intervals import Bootstrap
@@ -115,6 +116,65 @@ def test_a_threshold_for_a_name_that_the_log_lacks_is_one_line_with_the_nearest_
     assert not (tmp_path / "out").exists()
     done = compare_log(str(path), model, thresholds=parse_thresholds(["0.6", "identity_attack=0.95"]), resamples=0)
     assert done.attributes[0].old_threshold == 0.95
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ([0.1, 0.2], [0.3, 0.4], "no old score reaches 0.7"),
+        ([0.8, 0.9], [0.3, 0.4], "every old score reaches 0.7"),
+        ([0.1, 0.9], [0.0, 0.0], "so many new scores are equal that every post would be flagged"),
+    ],
+)
+def test_no_threshold_is_made_up_where_the_posts_tell_none(old, new, why):
+    found = compare_scores(np.array(old * 20), np.array(new * 20), 0.7, bootstrap=Bootstrap(20))
+    assert (found.threshold.value, found.threshold.note) == (None, why)
+    assert found.agreement.value is None
+    assert found.flagged.value is not None
+
+
+def test_an_attribute_that_was_never_flagged_gets_no_threshold_and_the_shell_says_why(log, tmp_path, capsys):
+    path, model = log
+    out = tmp_path / "out"
+    given = ["migrate", "compare", str(path), "--model", model, "--out", str(out)]
+    assert run([*given, "--threshold", "IDENTITY_ATTACK=0.95"]) == 0
+    assert "IDENTITY_ATTACK: no threshold is written, because no old score reaches 0.95." in capsys.readouterr().err
+    assert "# IDENTITY_ATTACK: no threshold, because" in (out / "thresholds.yaml").read_text(encoding="utf-8")
+    assert json.loads((out / "compare.json").read_text())["attributes"]["IDENTITY_ATTACK"]["threshold"]["value"] is None
+    with pytest.raises(UserError, match="has no thresholds"):
+        read_thresholds(out / "thresholds.yaml")
+
+
+def test_scores_in_percent_are_refused(log, tmp_path):
+    _, model = log
+    rows = "".join(f"post {i},{i}\n" for i in range(40))
+    (tmp_path / "percent.csv").write_text("text,IDENTITY_ATTACK\n" + rows, encoding="utf-8")
+    with pytest.raises(UserError, match=r"outside 0 to 1, such as 2 \(38 of 40\).* divide them by 100"):
+        compare_log(str(tmp_path / "percent.csv"), model)
+
+
+def test_a_requests_text_is_found_wherever_its_key_stands(log, tmp_path):
+    path, model = log
+    rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
+    for row in rows[::2]:
+        row["comment"] = {"type": "PLAIN_TEXT", **row["comment"]}
+    other = tmp_path / "requests.jsonl"
+    other.write_text("\n".join(json.dumps(row) for row in rows) + "\n", encoding="utf-8")
+    seen = []
+
+    class Listening:
+        def __init__(self, scorer):
+            self.scorer = scorer
+
+        def __getattr__(self, name):
+            return getattr(self.scorer, name)
+
+        def score(self, posts):
+            seen.extend(posts["text"])
+            return self.scorer.score(posts)
+
+    compare_log(str(other), Listening(load_scorer(model)), resamples=0)
+    assert seen == [row["comment"]["text"] for row in rows]
 
 
 def test_a_log_without_scores_or_with_few_posts_is_one_clear_line(tmp_path, log):

@@ -108,6 +108,15 @@ class Migration:
             "left_out": dict(self.left_out),
         }
 
+    def notes(self) -> list[str]:
+        """Return what a reader has to know besides the table, a sentence each."""
+        return [
+            f"{it.attribute}: no threshold is written, because {it.figures.threshold.note}. It takes posts on both "
+            "sides of the threshold, by the old scores and by the new: give a longer log, or another --threshold."
+            for it in self.attributes
+            if it.figures.threshold.value is None
+        ] + [f"{name}: {why}." for name, why in self.left_out.items()]
+
     def thresholds(self) -> str:
         """Return the thresholds as the YAML file that a community takes."""
         lines = [
@@ -119,6 +128,9 @@ class Migration:
         ]
         for it in self.attributes:
             cut, flagged = it.figures.threshold, it.figures.flagged
+            if cut.value is None:
+                lines.append(f"  # {it.attribute}: no threshold, because {cut.note}")
+                continue
             label = "" if it.label is None else f"label: {json.dumps(it.label)}, "
             lines.append(
                 f"  {it.attribute}: {{question: {it.question}, {label}threshold: {cut.value:.6f}}}"
@@ -147,6 +159,7 @@ def compare_log(
             f"{log} has no scores: give columns such as TOXICITY, or Perspective's attributeScores. "
             f"It has {list_columns(frame.columns)}."
         )
+    _refuse_percent(old, log)
     cuts = _thresholds_of(old, thresholds or {}, log)
     scorer = load_scorer(model)
     scores = _scored(frame, scorer, reporter)
@@ -192,8 +205,8 @@ def write_migration(migration: Migration, out: Path, *, log: str = "", command: 
         "It does not flag the same posts: the last column says of how many the decision stays the same.",
     )
     page.table(migration.table())
-    if migration.left_out:
-        page.say("Left out: " + "; ".join(f"{name} ({why})" for name, why in migration.left_out.items()) + ".")
+    for note in migration.notes():
+        page.say(note)
     for it in migration.attributes:
         page.section(it.attribute)
         page.plot(_flag_curves(it), f"The share flagged at each threshold. Old threshold {it.old_threshold:g}.")
@@ -217,6 +230,17 @@ def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
             raise UserError(f"--threshold {one!r} is no threshold. Write 0.7, or TOXICITY=0.8.")
         parsed[name.upper()] = value
     return parsed
+
+
+def _refuse_percent(old: Mapping[str, Any], log: str) -> None:
+    """Raise where a score is no share between 0 and 1: a threshold would be fitted to another scale."""
+    for name, values in old.items():
+        outside = values[(values < 0) | (values > 1)]
+        if len(outside):
+            raise UserError(
+                f"{display_name(log)} has {name} scores outside 0 to 1, such as {outside[0]:g} ({len(outside):,} of "
+                f"{len(values):,}). Where they are in percent, divide them by 100."
+            )
 
 
 def _thresholds_of(attributes: Iterable[str], given: Mapping[str, float], log: str) -> dict[str, float]:
@@ -271,10 +295,20 @@ def _with_texts(frame: pl.DataFrame, log: str, text: str | None, posts: str | No
             f"{log} has no column with the texts; it has {list_columns(frame.columns)}. Name it with --text-column, "
             "or give the file that has them with --posts."
         )
-    column = frame[name].cast(pl.String)
-    if len(column) and str(column[0]).startswith('{"text"'):  # Perspective's own request: {"comment": {"text": …}}
-        column = column.str.json_path_match("$.text")
-    return frame.with_columns(column.alias("text")).filter(pl.col("text").is_not_null())
+    column = pl.Series("text", [_comment_text(cell) for cell in frame[name].cast(pl.String)], dtype=pl.String)
+    return frame.with_columns(column).filter(pl.col("text").is_not_null())
+
+
+def _comment_text(cell: str | None) -> str | None:
+    """Return the text of a cell: itself, or what Perspective's own request has in it, `{"text": …, "type": …}`."""
+    if cell is None or not cell.lstrip().startswith("{"):
+        return cell
+    try:
+        comment = json.loads(cell)
+    except ValueError:
+        return cell
+    text = comment.get("text", cell)
+    return text if isinstance(text, str) else None
 
 
 def _old_scores(frame: pl.DataFrame) -> dict[str, Any]:

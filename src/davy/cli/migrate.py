@@ -77,6 +77,6 @@ def compare(
         console.json(done.to_dict())
         return
     console.out().print(done.table().rich())
-    for name, why in done.left_out.items():
-        console.note(f"{name}: {why}.")
+    for note in done.notes():
+        console.note(note)
     console.note(f"Written: {', '.join(str(file) for file in files)}")

@@ -24,7 +24,11 @@ FEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class ScoreComparison:
-    """What two scores of the same posts have in common; `threshold` is the new one that flags the same share."""
+    """What two scores of the same posts have in common; `threshold` is the new one that flags the same share.
+
+    Where no threshold can be told from these posts it has no value, its note says why, and so it is for what rests
+    on it.
+    """
 
     rank_correlation: Metric
     flagged: Metric
@@ -48,17 +52,31 @@ def compare_scores(
     flags = old >= threshold
     cut = same_share_threshold(flags, new)
     now = new >= cut
-    samples = np.array([_resampled(flags[rows], new[rows]) for rows in _rows(len(old), draws)]).reshape(-1, 3)
     n = len(old)
+    before = (spearman(old, new), proportion("flagged before", int(flags.sum()), n))
+    kept = proportion("flagged at the old threshold", int((new >= threshold).sum()), n)
+    if why := _no_threshold(flags, now, threshold):
+        names = ("threshold", "flagged now", "agreement", "Cohen's kappa")
+        undefined = [Metric(name, None, n, note=why) for name in names]
+        return ScoreComparison(*before, undefined[0], undefined[1], undefined[2], undefined[3], kept)
+    samples = np.array([_resampled(flags[rows], new[rows]) for rows in _rows(n, draws)]).reshape(-1, 3)
     return ScoreComparison(
-        spearman(old, new),
-        proportion("flagged before", int(flags.sum()), n),
+        *before,
         draws.metric("threshold", cut, samples[:, 0], n),
         proportion("flagged now", int(now.sum()), n),
         draws.metric("agreement", float((flags == now).mean()), samples[:, 1], n),
         draws.metric("Cohen's kappa", _kappa(flags, now), samples[:, 2], n, "all posts have one answer"),
-        proportion("flagged at the old threshold", int((new >= threshold).sum()), n),
+        kept,
     )
+
+
+def _no_threshold(flags: Any, now: Any, threshold: float) -> str:
+    """Return why these posts tell no threshold; nothing where they do."""
+    if not flags.any():
+        return f"no old score reaches {threshold:g}"
+    if flags.all():
+        return f"every old score reaches {threshold:g}"
+    return "so many new scores are equal that every post would be flagged" if now.all() else ""
 
 
 def same_share_threshold(flags: Any, new: Floats) -> float:
