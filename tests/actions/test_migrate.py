@@ -177,6 +177,60 @@ def test_a_requests_text_is_found_wherever_its_key_stands(log, tmp_path):
     assert seen == [row["comment"]["text"] for row in rows]
 
 
+def test_rows_that_are_not_compared_are_counted_by_reason_everywhere(log, tmp_path, capsys):
+    _, model = log
+    cells = ["0,85", "n/a", *(["0.9", "0.1"] * 20), "", ""]
+    rows = [f'p{i};"{cell}"' for i, cell in enumerate(cells)]
+    (tmp_path / "scores.csv").write_text("id;IDENTITY_ATTACK\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    texts = [f"p{i},a {'grumblefop' if cell == '0.9' else 'fine post'}" for i, cell in enumerate(cells)]
+    (tmp_path / "posts.csv").write_text("id,text\n" + "\n".join(texts[:-1]) + "\n", encoding="utf-8")
+    out = tmp_path / "out"
+    given = [str(tmp_path / "scores.csv"), "--posts", str(tmp_path / "posts.csv"), "--model", model]
+    assert run(["migrate", "compare", *given, "--out", str(out)]) == 0
+    of_log = "43 of 44 rows of the log were scored. Left out: 1 without a text."
+    of_attribute = (
+        "IDENTITY_ATTACK: 40 of 43 posts were compared. Left out: 1 without a score, 2 with a score that is no number. "
+        "'0,85' is no number: write 0.85."
+    )
+    said, header = capsys.readouterr().err, (out / "thresholds.yaml").read_text(encoding="utf-8")
+    assert of_log in said
+    assert of_attribute in said
+    assert f"# {of_log}\n# {of_attribute}\n" in header
+    assert "fitted on 40 posts" in header
+    figures = json.loads((out / "compare.json").read_text(encoding="utf-8"))
+    assert figures["dropped"] == {"without a text": 1}
+    attribute = figures["attributes"]["IDENTITY_ATTACK"]
+    assert (attribute["posts"], attribute["no_number"]) == (40, "0,85")
+    assert attribute["dropped"] == {"without a score": 1, "with a score that is no number": 2}
+
+
+def test_posts_in_languages_that_are_not_judged_are_counted(log, tmp_path):
+    english = "What a lovely day it is in the garden, and how kind of you to ask me. "
+    french = "C'est une belle journée aujourd'hui pour tout le monde, mes chers amis. "
+    texts = [(french if i < 3 else english) + str(i) for i in range(40)]
+    pl.DataFrame({"text": texts, "IDENTITY_ATTACK": [i / 40 for i in range(40)]}).write_csv(tmp_path / "some.csv")
+    done = compare_log(str(tmp_path / "some.csv"), "embedded", resamples=0)
+    assert done.attributes[0].dropped == {"in a language that is not judged": 3}
+
+
+def test_an_answer_that_is_no_json_counts_as_none(log, tmp_path):
+    path, model = log
+    rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
+    cells = ["cut of", *(json.dumps(row["attributeScores"]) for row in rows[1:])]
+    texts = [row["comment"]["text"] for row in rows]
+    pl.DataFrame({"text": texts, "attributeScores": cells}).write_csv(tmp_path / "answers.csv")
+    done = compare_log(str(tmp_path / "answers.csv"), model, resamples=0)
+    assert done.attributes[0].dropped == {"without a score": 1}
+
+
+def test_decimal_commas_alone_are_said_where_nothing_can_be_compared(log, tmp_path):
+    _, model = log
+    rows = "".join(f"post {i};0,{i}\n" for i in range(10, 40))
+    (tmp_path / "commas.csv").write_text("text;IDENTITY_ATTACK\n" + rows, encoding="utf-8")
+    with pytest.raises(UserError, match=r"30 with a score that is no number\. '0,10' is no number: write 0\.10"):
+        compare_log(str(tmp_path / "commas.csv"), model)
+
+
 def test_a_log_without_scores_or_with_few_posts_is_one_clear_line(tmp_path, log):
     _, model = log
     (tmp_path / "no.csv").write_text("text\nfine\n", encoding="utf-8")

@@ -8,8 +8,10 @@ as columns (`TOXICITY`) or as Perspective's own answer (`attributeScores`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +53,24 @@ class AttributeComparison:
     figures: ScoreComparison
     old: Any
     new: Any
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """How many posts of the log were not compared, by reason."""
+    no_number: str | None = None
+    """The first old score that is no number, as the log has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A whole comparison: `left_out` says why an attribute of the log is not among them."""
+    """A whole comparison: `left_out` says why an attribute of the log is not among them.
+
+    `posts` counts the rows of the log that have a text, `dropped` the others by reason.
+    """
 
     model: Mapping[str, str]
     posts: int
     attributes: tuple[AttributeComparison, ...]
     left_out: Mapping[str, str]
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     def table(self) -> Table:
         """Return one row an attribute."""
@@ -96,11 +106,15 @@ class Migration:
         return {
             "model": dict(self.model),
             "posts": self.posts,
+            "dropped": dict(self.dropped),
             "attributes": {
                 it.attribute: {
                     "question": it.question,
                     "label": it.label,
                     "old_threshold": it.old_threshold,
+                    "posts": len(it.old),
+                    "dropped": dict(it.dropped),
+                    "no_number": it.no_number,
                     **{name: getattr(it.figures, name).to_dict() for name in names},
                 }
                 for it in self.attributes
@@ -111,17 +125,34 @@ class Migration:
     def notes(self) -> list[str]:
         """Return what a reader has to know besides the table, a sentence each."""
         return [
-            f"{it.attribute}: no threshold is written, because {it.figures.threshold.note}. It takes posts on both "
-            "sides of the threshold, by the old scores and by the new: give a longer log, or another --threshold."
-            for it in self.attributes
-            if it.figures.threshold.value is None
-        ] + [f"{name}: {why}." for name, why in self.left_out.items()]
+            *self.count_notes(),
+            *(
+                f"{it.attribute}: no threshold is written, because {it.figures.threshold.note}. It takes posts on both "
+                "sides of the threshold, by the old scores and by the new: give a longer log, or another --threshold."
+                for it in self.attributes
+                if it.figures.threshold.value is None
+            ),
+            *(f"{name}: {why}." for name, why in self.left_out.items()),
+        ]
+
+    def count_notes(self) -> list[str]:
+        """Return how many rows of the log and posts of each attribute were not compared, and why."""
+        rows = self.posts + sum(self.dropped.values())
+        notes = (
+            [f"{self.posts:,} of {rows:,} rows of the log were scored.{_said(self.dropped)}"] if self.dropped else []
+        )
+        for it in self.attributes:
+            if it.dropped:
+                dropped = _said(it.dropped, it.no_number)
+                notes.append(f"{it.attribute}: {len(it.old):,} of {self.posts:,} posts were compared.{dropped}")
+        return notes
 
     def thresholds(self) -> str:
         """Return the thresholds as the YAML file that a community takes."""
         lines = [
             "# Thresholds that flag the same share of posts as Perspective's scores did.",
-            f"# Fitted on {self.posts} posts. Use them: davy community set NAME --thresholds THIS-FILE",
+            "# Use them: davy community set NAME --thresholds THIS-FILE",
+            *(f"# {note}" for note in self.count_notes()),
             f"model: {json.dumps(self.model['name'])}",
             f"version: {json.dumps(self.model['version'])}",
             "thresholds:",
@@ -134,7 +165,8 @@ class Migration:
             label = "" if it.label is None else f"label: {json.dumps(it.label)}, "
             lines.append(
                 f"  {it.attribute}: {{question: {it.question}, {label}threshold: {cut.value:.6f}}}"
-                f"  # {_interval(cut)}; flags {flagged.value:.1%} as {it.old_threshold:g} did"
+                f"  # fitted on {len(it.old)} posts; {_interval(cut)}; "
+                f"flags {flagged.value:.1%} as {it.old_threshold:g} did"
             )
         return "\n".join(lines) + "\n"
 
@@ -152,7 +184,9 @@ def compare_log(
     reporter: Reporter = SILENT,
 ) -> Migration:
     """Return the comparison; `thresholds` are the old ones by attribute, under "" the one for all others."""
-    frame = _with_texts(_read_log(log), log, text, posts)
+    whole = _read_log(log)
+    frame = _with_texts(whole, log, text, posts)
+    dropped = {"without a text": len(whole) - len(frame)} if len(frame) < len(whole) else {}
     old = _old_scores(frame)
     if not old:
         raise UserError(
@@ -165,7 +199,7 @@ def compare_log(
     scores = _scored(frame, scorer, reporter)
     known = attributes or load_attributes()
     compared, left_out = [], {}
-    for name, values in old.items():
+    for name, column in old.items():
         source = known.attributes.get(name)
         ours = attribute_scores(scores, source) if source else None
         if source is None or not source:
@@ -174,19 +208,19 @@ def compare_log(
         if ours is None:
             left_out[name] = "a word list stands behind it" if source.lexicon else f"{scorer.name} does not answer it"
             continue
-        both = np.isfinite(values) & ours[1]
+        both = np.isfinite(column.values) & ours[1]
+        without = column.dropped(ours[1])
         if both.sum() < FEWEST:
-            left_out[name] = f"only {int(both.sum())} posts have both scores; {FEWEST} are needed"
+            why = f"only {int(both.sum())} posts have both scores; {FEWEST} are needed"
+            left_out[name] = (why + "." + _said(without, column.no_number)).removesuffix(".")
             continue
-        figures = compare_scores(values[both], ours[0][both], cuts[name], bootstrap=Bootstrap(resamples, seed))
-        compared.append(
-            AttributeComparison(
-                name, str(source.question), source.label, cuts[name], figures, values[both], ours[0][both]
-            )
-        )
+        values, new = column.values[both], ours[0][both]
+        figures = compare_scores(values, new, cuts[name], bootstrap=Bootstrap(resamples, seed))
+        kind = (str(source.question), source.label, cuts[name])
+        compared.append(AttributeComparison(name, *kind, figures, values, new, without, column.no_number))
     if not compared:
         raise UserError("Nothing can be compared. " + "; ".join(f"{k}: {v}" for k, v in left_out.items()) + ".")
-    return Migration(model_of(scorer), len(frame), tuple(compared), left_out)
+    return Migration(model_of(scorer), len(frame), tuple(compared), left_out, dropped)
 
 
 def write_migration(migration: Migration, out: Path, *, log: str = "", command: str = "") -> list[Path]:
@@ -232,9 +266,10 @@ def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
     return parsed
 
 
-def _refuse_percent(old: Mapping[str, Any], log: str) -> None:
+def _refuse_percent(old: Mapping[str, _OldScores], log: str) -> None:
     """Raise where a score is no share between 0 and 1: a threshold would be fitted to another scale."""
-    for name, values in old.items():
+    for name, column in old.items():
+        values = column.values
         outside = values[(values < 0) | (values > 1)]
         if len(outside):
             raise UserError(
@@ -267,6 +302,17 @@ def _flag_curves(it: AttributeComparison) -> Any:
     return line(curves, x="threshold", y="share flagged")
 
 
+def _said(dropped: Mapping[str, int], no_number: str | None = None) -> str:
+    """Return what was left out as a sentence behind another; nothing where nothing was."""
+    if not dropped:
+        return ""
+    hint = ""
+    if no_number is not None:
+        comma = re.fullmatch(r"\s*(\d*),(\d+)\s*", no_number)
+        hint = f" {no_number[:20]!r} is no number" + (f": write {comma[1] or 0}.{comma[2]}." if comma else ".")
+    return f" Left out: {', '.join(f'{n:,} {why}' for why, n in dropped.items())}.{hint}"
+
+
 def _interval(metric: Any) -> str:
     return "no interval" if metric.low is None else f"95 % interval {metric.low:.3f} to {metric.high:.3f}"
 
@@ -287,7 +333,9 @@ def _with_texts(frame: pl.DataFrame, log: str, text: str | None, posts: str | No
         )
         if not len(joined):
             raise UserError(f"No id of {log} is in {posts}.")
-        return joined.with_columns(pl.col("text.post").alias("text")) if "text.post" in joined.columns else joined
+        if "text.post" in joined.columns:
+            joined = joined.with_columns(pl.col("text.post").alias("text"))
+        return joined.filter(pl.col("text").is_not_null())
     by_fold = {column.casefold(): column for column in reversed(frame.columns)}
     name = text or next((by_fold[known] for known in _TEXTS if known in by_fold), None)
     if name is None or name not in frame.columns:
@@ -311,28 +359,65 @@ def _comment_text(cell: str | None) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _old_scores(frame: pl.DataFrame) -> dict[str, Any]:
-    """Return the old scores by attribute, NaN where a post has none."""
+@dataclass(frozen=True, slots=True)
+class _OldScores:
+    """An attribute's scores in a log, NaN where a post has none; `no_numbers` of these have something else instead."""
+
+    values: Any
+    no_numbers: int = 0
+    no_number: str | None = None
+
+    def dropped(self, answered: Any) -> dict[str, int]:
+        """Return how many posts can't be compared, by reason; `answered` are those that the detector judged."""
+        missing = np.isnan(self.values)
+        counts = {
+            "without a score": int(missing.sum()) - self.no_numbers,
+            "with a score that is no number": self.no_numbers,
+            "in a language that is not judged": int((~missing & ~answered).sum()),
+        }
+        return {why: n for why, n in counts.items() if n}
+
+
+def _old_scores(frame: pl.DataFrame) -> dict[str, _OldScores]:
+    """Return the old scores by attribute."""
     nested = next((c for c in frame.columns if c.casefold() == "attributescores"), None)
     if nested is not None:
-        rows = [json.loads(cell) if isinstance(cell, str) else cell or {} for cell in frame[nested].to_list()]
+        rows = [_answer(cell) for cell in frame[nested].to_list()]
         names = list(dict.fromkeys(name for row in rows for name in row))
-        return {name: np.array([_summary(row.get(name)) for row in rows]) for name in names}
+        return {name: _numbers([_summary(row.get(name)) for row in rows]) for name in names}
     known = load_attributes().attributes
-    found = {}
-    for column in frame.columns:
-        name = column.upper().removesuffix(".SCORE")
-        if name in known:
-            found[name] = frame[column].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
-    return found
+    by_name = {column.upper().removesuffix(".SCORE"): column for column in frame.columns}
+    return {name: _numbers(frame[column].to_list()) for name, column in by_name.items() if name in known}
 
 
-def _summary(score: Any) -> float:
+def _answer(cell: Any) -> dict[str, Any]:
+    """Return the scores of one of Perspective's answers; none where a row has none."""
     try:
-        value = score["summaryScore"]["value"] if isinstance(score, dict) else score
-        return float("nan") if value is None else float(value)
-    except (KeyError, TypeError, ValueError):
-        return float("nan")
+        answer = json.loads(cell) if isinstance(cell, str) else cell
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _summary(score: Any) -> Any:
+    """Return the value of a score in Perspective's shape, or the score itself."""
+    if not isinstance(score, dict):
+        return score
+    summary = score.get("summaryScore")
+    return summary.get("value") if isinstance(summary, dict) else None
+
+
+def _numbers(cells: Sequence[Any]) -> _OldScores:
+    values = np.full(len(cells), np.nan)
+    wrong = []
+    for row, cell in enumerate(cells):
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
+            continue
+        with suppress(TypeError, ValueError):
+            values[row] = float(cell)
+        if np.isnan(values[row]):
+            wrong.append(str(cell))
+    return _OldScores(values, len(wrong), wrong[0] if wrong else None)
 
 
 def _scored(frame: pl.DataFrame, scorer: Scorer, reporter: Reporter) -> Scores:
