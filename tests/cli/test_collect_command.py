@@ -43,6 +43,7 @@ def test_a_bad_rule_shows_a_caret_and_writes_nothing(here, capsys):
         (["gone.jsonl", "-p", "reddit", "--out", "o.csv"], "does not exist"),
         (["RC.jsonl", "-p", "reddit", "--out", "no/o.csv"], "does not exist"),
         (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--from", "soon"], "no day"),
+        (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--text-column", "body"], "goes with --platform plain"),
         (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--strategies", "gone.yaml"], "gone.yaml"),
         (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--author-key", "gone"], "urandom"),
     ],
@@ -160,6 +161,45 @@ def test_files_of_earlier_collections_are_joined_and_say_what_they_said(here, ca
     assert json.loads(both["meta"][0])["reply_to"] == "reddit:t3_x"
     assert run(["collect", "both.parquet", "-p", "plain", "--rule", "Gab", "--out", "again.parquet"]) == 0
     assert pl.read_parquet("again.parquet")["found"].to_list() == ["search: everything; then search, rule Gab"]
+
+
+def test_equal_ids_with_other_texts_are_an_error_and_lose_no_post(here, capsys):
+    (here / "jan.csv").write_text("id,text\n1,one\n2,two\n")
+    (here / "feb.csv").write_text("id,text\n1,three\n2,four\n")
+    (here / "o.csv").write_text("kept\n")
+    assert run(["collect", "jan.csv", "feb.csv", "-p", "plain", "--out", "o.csv"]) == 2
+    assert "feb.csv: id '1' was there before with another text" in capsys.readouterr().err
+    assert run(["collect", "jan.csv", "feb.csv", "-p", "plain", "--out", "o.csv"]) == 2  # and where it goes on, too
+    assert (here / "o.csv").read_text() == "kept\n"
+    (here / "feb.csv").write_text("id,text\n1,one\n3,RT @ada four\n3,RT @ada four\n")
+    assert run(["collect", "jan.csv", "feb.csv", "-p", "plain", "--out", "o.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["repeated"] == 2
+    assert pl.read_csv("o.csv")["text"].to_list() == ["one", "two", "RT [USER] four"]
+
+
+def test_a_post_that_its_author_changed_is_still_one_post(here, capsys):
+    rows = [{**COMMENT, "id": "c1", "body": text} for text in ("tea", "tea, changed")]
+    (here / "two.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert run(["collect", "two.jsonl", "-p", "reddit", "--out", "o.parquet", "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert (done["kept"], done["repeated"]) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["odd.csv", "odd.jsonl"])
+def test_a_plain_file_without_a_known_text_column_lists_its_columns_and_writes_nothing(here, capsys, name):
+    odd = pl.DataFrame({"Comment Text (raw)": ["one", "two"], "ID": ["a", "b"], "stars": [1, 2]})
+    odd.write_csv(name) if name.endswith("csv") else odd.write_ndjson(name)
+    (here / "o.csv").write_text("kept\n")
+    for _ in range(2):
+        assert run(["collect", name, "-p", "plain", "--out", "o.csv"]) == 2
+        said = capsys.readouterr().err
+        assert "it has Comment Text (raw), ID, stars. Name it with --text-column." in said
+    assert (here / "o.csv").read_text() == "kept\n"
+    assert run(["collect", name, "-p", "plain", "--text-column", "Coment Text (raw)", "--out", "o.csv"]) == 2
+    assert "Did you mean 'Comment Text (raw)'?" in capsys.readouterr().err
+    assert run(["collect", name, "-p", "plain", "--text-column", "Comment Text (raw)", "--out", "o.csv"]) == 0
+    assert "don't keep: stars. davy convert keeps every column." in capsys.readouterr().err
+    assert pl.read_csv("o.csv").select("id", "text").rows() == [("a", "one"), ("b", "two")]
 
 
 def test_lines_of_another_platform_are_not_taken_for_reddits(here, capsys):

@@ -15,6 +15,7 @@ from davy.collect.records import AccountHasher
 from davy.collect.rule import FilterRule
 from davy.core.errors import UserError
 from davy.files.atomic import read_text
+from davy.files.file_table import list_columns
 
 if TYPE_CHECKING:
     from davy.collect.collect_run import CollectCounts
@@ -77,6 +78,9 @@ def read(
     encoding: Annotated[
         str | None, typer.Option(help="How lines that are not UTF-8 are written, such as cp1252.")
     ] = None,
+    text_column: Annotated[
+        str | None, typer.Option(metavar="C", help="The column with the text of plain files, by no usual name.")
+    ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out and count lines that can't be read.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start again, even where a stopped run could go on.")] = False,
     json: Json = False,
@@ -101,6 +105,8 @@ def read(
         raise UserError("--rule and --rule-file both give a rule. Give one.")
     if archives and platform is None:
         raise UserError("Say which platform the archives are of: --platform reddit, or plain for other files.")
+    if text_column is not None and canonical_name(platform or "plain") != "plain":
+        raise UserError(f"--text-column goes with --platform plain: archives of {platform} say where the text is.")
     single = (rule, rule_file, profiles, since, until, cap)
     if strategies is not None and any(value is not None for value in single):
         raise UserError("--strategies says it all: leave out --rule, --rule-file, --profiles, --from, --until, --cap.")
@@ -112,6 +118,7 @@ def read(
         encoding,
         skip_bad,
         fresh,
+        text_column,
     )
     ways = _ways(strategies, rule if rule_file is None else read_text(rule_file, "rule"), profiles, since, until, cap)
     if not archives and any(way.kind != "corpus" for way in ways):
@@ -160,7 +167,12 @@ def _print(done: CollectCounts, ways: list[Strategy], out: Path) -> None:
         console.note(f"The first that was left out: {done.first_bad}")
     if done.kept and done.no_post > done.read / 2:
         console.note("More than half of what was read holds no post. Is --platform right?")
-    if not done.kept:
+    if done.left_out_columns:
+        columns = list_columns(done.left_out_columns)
+        console.note(f"Columns that collected posts don't keep: {columns}. davy convert keeps every column.")
+    if not done.kept and done.read == done.no_post:
+        console.note("Nothing that was read holds a post. See that --platform is right.")
+    elif not done.kept:
         console.note("Nothing matched. See that --platform is right, and try the rule with fewer conditions.")
 
 

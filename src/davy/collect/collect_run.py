@@ -33,6 +33,8 @@ class CollectCounts:
     """Posts that a strategy matched after its cap was reached."""
     profiles: dict[str, list[int]] = field(default_factory=dict)
     """Posts of each listed account of a strategy, accounts in the order of their names."""
+    left_out_columns: list[str] = field(default_factory=list)
+    """Columns of plain files that no post keeps."""
     resumed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,6 +65,10 @@ class CollectRun:
     def ids(self) -> set[str]:
         """Return the ids of what was kept."""
         return {key for path in self._kept.paths for key in pl.read_ipc(path, columns=["id"])["id"]}
+
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """Yield what was kept so far."""
+        return self._kept.frames()
 
     def finish(self, out: Path) -> None:
         """Write the output whole and remove the folder."""

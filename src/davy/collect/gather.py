@@ -12,14 +12,15 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from davy.collect.collect_run import CollectCounts, CollectRun, open_run
 from davy.collect.earlier_corpora import choose_posts
-from davy.collect.platforms import NAMES, car, reader, records_of
-from davy.collect.records import SCHEMA, AccountHasher, Record, records_frame, records_to_posts
+from davy.collect.platforms import NAMES, car, plain, reader, records_of
+from davy.collect.records import SCHEMA, AccountHasher, Record, records_frame, records_to_posts, stored_text
 from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
 from davy.files import json_stream, tables
@@ -40,6 +41,8 @@ class GatherSettings:
     encoding: str | None = None
     skip_bad: bool = False
     fresh: bool = False
+    text_column: str | None = None
+    """The column with the text of a plain file, where it has no usual name."""
 
 
 def gather(
@@ -66,6 +69,7 @@ def gather(
             settings.encoding,
             settings.skip_bad,
             settings.names is not None,
+            *([settings.text_column] if settings.text_column else []),
         ],
     }
     with open_run(out, run, fresh=settings.fresh) as parts:
@@ -94,6 +98,7 @@ class _Work:
         self._strategies, self._settings, self._parts, self._progress = strategies, settings, parts, progress
         self._held: list[pl.DataFrame] = []
         self._seen = parts.ids()
+        self._texts = {key: text for kept in parts.frames() for key, text in _own_texts(kept).iter_rows()}
         self._at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def go_through(self, number: int, path: Path) -> None:
@@ -146,7 +151,10 @@ class _Work:
         counts = json_stream.ReadCounts()
         held: list[Record] = []
         size, place, nothing = 0, start, 0
-        read = reader(self._settings.platform)
+        read, watch = reader(self._settings.platform), None
+        if self._settings.platform == "plain":
+            read = partial(plain.records, text_column=self._settings.text_column)
+            watch = plain.ColumnWatch(self._settings.text_column)
         fault: UserError | None = None
         bad = done.bad
         source = _values(path, start, self._settings, counts)
@@ -157,18 +165,36 @@ class _Work:
                 value, fault = None, error
             if value is not None:
                 _check_platform(value.raw, self._settings.platform, path)
+                if watch is not None:
+                    watch.see(value.raw)
                 found = list(records_of(read, value.raw))
                 size, place, nothing = size + 1, value.end, nothing + (not found)
                 held += (_with_id(record, path, done.read + size) for record in found)
             if size >= BATCH or value is None:
+                batch = records_frame(held) if held else pl.DataFrame(schema=SCHEMA)
+                self._refuse_other_texts(batch, path)
+                if watch is not None:
+                    if not start:
+                        watch.refuse_textless(path)
+                    done.left_out_columns = list(dict.fromkeys([*done.left_out_columns, *watch.left_out]))
                 done.read, done.no_post, nothing = done.read + size, done.no_post + nothing, 0
                 done.bad, done.first_bad = bad + counts.bad, done.first_bad or counts.first_bad
-                yield records_frame(held) if held else pl.DataFrame(schema=SCHEMA), size, place
+                yield batch, size, place
                 held, size = [], 0
             if value is None:
                 break
         if fault is not None:
             raise fault
+
+    def _refuse_other_texts(self, records: pl.DataFrame, path: Path) -> None:
+        """Raise where an id of the file's own stands for two texts: to take them for one post would lose a text."""
+        here: dict[str, int] = {}
+        for key, text in _own_texts(records).iter_rows():
+            if self._texts.get(key, here.setdefault(key, text)) != text:
+                raise UserError(
+                    f"{path}: id {key[:60]!r} was there before with another text. Ids must differ over all archives: "
+                    "write others into one, or rename its column of ids, so that ids are made from file and row."
+                )
 
     def _count_profiles(self, strategy: Strategy, taken: pl.DataFrame) -> None:
         """Count the posts of each listed account by its place in the list: a run folder holds no names."""
@@ -206,12 +232,24 @@ class _Work:
             settings = self._settings
             some = new.filter(kept)
             self._seen.update(some["id"].to_list())
+            self._texts.update(_own_texts(some).iter_rows())
             self._held.append(
                 records_to_posts(
                     some, found=how.filter(kept), collected_at=self._at, names=settings.names,
                     source=settings.source, licence=settings.licence,
                 )
             )  # fmt: skip
+
+
+def _own_texts(posts: pl.DataFrame) -> pl.DataFrame:
+    """Return (id, hash of the text) of posts whose ids don't carry their platform: these are a file's own.
+
+    `reddit:t1_x` is one post in every archive, whose text its author may have changed.
+    """
+    if "platform" not in posts.columns:  # chosen from an earlier corpus, whose name is in its ids
+        return pl.DataFrame(schema={"id": pl.String, "text": pl.UInt64})
+    own = posts.filter(~pl.col("id").str.starts_with(pl.col("platform") + ":"))
+    return own.select("id", stored_text().hash().alias("text"))
 
 
 def _check_platform(raw: object, platform: str, path: Path) -> None:

@@ -139,6 +139,11 @@ def _merge_found(before: pl.Series, now: pl.Series) -> pl.Series:
     return frame.select(kept.alias("found")).to_series()
 
 
+def stored_text() -> pl.Expr:
+    """Return the text as posts keep it: without the name of whom it was passed on from."""
+    return pl.col("text").str.replace(r"(?i)^(\s*RT )@\w+", "${1}[USER]")
+
+
 def records_to_posts(
     records: pl.DataFrame, *, found: pl.Series, collected_at: str, names: AccountHasher | None = None,
     source: str | None = None, licence: str | None = None,
@@ -149,7 +154,7 @@ def records_to_posts(
     """
     records = records.with_columns(
         # Whose text was passed on, and whose profile it was posted on: both are an author's name.
-        pl.col("text").str.replace(r"(?i)^(\s*RT )@\w+", "${1}[USER]"),
+        stored_text(),
         pl.when(pl.col("community").str.starts_with("u_").not_()).then("community"),
     )
     meta = [
