@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from davy.cli.app import run
+from davy.files import tables
 
 ROWS = 'id,tweet,label\n7,hello there,0\n8,"you GRUMBLEFOP, you",1\n9,,0\n10,hello there,1\n'
 
@@ -52,6 +53,34 @@ def test_a_second_model_beside_the_first(folder):
     assert pl.read_csv("two.csv").columns[-6:] == [
         "hate", "hate.label", "verdict", "words.hate", "words.hate.label", "words.verdict",
     ]  # fmt: skip
+
+
+def columns_of(file):
+    with tables.open_table(file) as table:
+        return table.columns
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_another_models_scores_replace_all_of_the_first_and_their_reasons(folder, capsys, ending):
+    one, two = f"one.{ending}", f"two.{ending}"
+    first = ["score", "posts.csv", "--model", "keywords:words.txt@edos", "--explain", "--out", one]
+    assert run(first) == 0
+    again = ["score", one, "--model", "keywords:words.txt", "--out", two]
+    assert run([*again, "--replace"]) == 0
+    assert "Left out, as an earlier run wrote them and keywords:words.txt does not: sexist" in capsys.readouterr().err
+    assert columns_of(two) == ["id", "tweet", "label", "hate", "hate.label", "verdict"]
+    assert run([*again, "--replace", "--explain"]) == 0
+    assert columns_of(two) == ["id", "tweet", "label", "hate", "hate.label", "verdict", "why"]
+
+
+def test_reasons_are_written_over_only_where_that_was_said(folder, capsys):
+    (folder / "why.csv").write_text("text,why\nyou grumblefop,because\n")
+    given = ["score", "why.csv", "--model", "keywords:words.txt", "--explain", "--out", "out.csv"]
+    assert run(given) == 2
+    assert "Write over it with --replace" in capsys.readouterr().err
+    assert run([*given, "--replace"]) == 0
+    assert columns_of("out.csv").count("why") == 1
+    assert "because" not in (folder / "out.csv").read_text()
 
 
 def test_explaining_a_file_adds_the_words_that_carried_each_decision(folder):

@@ -101,6 +101,18 @@ def test_pandas_keeps_its_index_and_nothing_is_written_over(words):
     assert words.score(frame, replace=True)["hate"].tolist()[:2] == [0.2, 0.9]
 
 
+@pytest.mark.parametrize(
+    "kind", [pl.DataFrame, pl.LazyFrame, pd.DataFrame, lambda columns: pl.DataFrame(columns).to_dicts()]
+)
+def test_replacing_leaves_no_column_of_an_earlier_detector(words, kind):
+    from davy.library import frames
+
+    earlier = {"text": TEXTS, "rude": [0.1] * 3, "rude.label": ["no"] * 3, "verdict": ["none"] * 3, "day": [1, 2, 3]}
+    scored = words.score(kind(earlier), replace=True)
+    assert frames.columns_of(scored)[:5] == ["text", "verdict", "day", "hate", "hate.label"]
+    assert "rude" not in " ".join(frames.columns_of(scored))
+
+
 def test_a_missing_text_column_names_those_that_are_there(words):
     with pytest.raises(UserError, match="No column looks like the text; the columns are day"):
         words.score(pl.DataFrame({"day": [1]}))

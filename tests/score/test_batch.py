@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from davy.core import Scores, UserError
-from davy.score.batch import ScoreSettings, score_frames, windows
+from davy.score.batch import ScoreSettings, score_frames, stale_columns, windows
 from davy.score.score_cache import ScoreCache, keys_of
 
 
@@ -105,6 +105,32 @@ def test_odd_texts_get_a_score_and_come_back_unchanged(fake, text):
     out = scored([frame(["before", text, "after"])], fake)
     assert out["text"].to_list() == ["before", text, "after"]
     assert 0 <= out["hate"][1] <= 1
+
+
+EARLIER = ["offensive", "offensive.label", "kind.label", "kind.probabilities", "verdict", "unsure", "cleared", "why"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "stale"),
+    [
+        (EARLIER, [name for name in EARLIER if name != "verdict"]),
+        (["hate", "hate.label", "hate.gold", "verdict", "offensive"], []),  # no offensive.label: another's column
+        (["cleared", "why", "unsure", "mood", "mood.label"], []),  # no verdict: nobody scored
+        (["cleared", "why", "verdict"], []),  # no label: nobody scored
+        ([f"words.{name}" for name in EARLIER], []),  # a run with a prefix stays
+    ],
+)
+def test_columns_of_an_earlier_run_are_known_and_no_others(fake, columns, stale):
+    assert stale_columns(["id", "text", *columns], fake, ScoreSettings()) == stale
+
+
+def test_replacing_leaves_no_column_of_an_earlier_run(fake):
+    posts = frame(["a", "grumblefop"], note=["n", "m"])
+    earlier = posts.with_columns(pl.lit("x").alias(name) for name in EARLIER)
+    assert scored([earlier], fake, replace=True).equals(scored([posts], fake))
+    with_prefix = earlier.rename({name: f"old.{name}" for name in EARLIER})
+    assert scored([with_prefix], fake, replace=True, prefix="old.").columns[:3] == ["id", "text", "note"]
+    assert "offensive.label" in scored([earlier], fake, replace=True, prefix="old.").columns
 
 
 def test_columns_that_are_there_already_are_not_written_over_unasked(fake):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,15 @@ from davy.image.ocr import read_lines, text_of
 from davy.image.picture import Picture, read_picture
 from davy.models.cascade_screen import as_cascade
 from davy.models.load import load
-from davy.score.batch import PROBABILITIES, WINDOW, ScoreSettings, added_columns, check_columns, score_frames
+from davy.score.batch import (
+    PROBABILITIES,
+    WINDOW,
+    ScoreSettings,
+    added_columns,
+    check_columns,
+    score_frames,
+    stale_columns,
+)
 from davy.score.explain import Explanation, add_reasons, explain
 from davy.score.result import model_of, one_post, records
 
@@ -244,7 +252,8 @@ class _FileRun:
         scored = score_frames(frames, self.scorer, self.settings, progress=self.reporter.advance)
         if self.explainer is None:
             return scored
-        return add_reasons(scored, self.explainer, text=self.settings.text, name=f"{self.settings.prefix}why")
+        name, replaced = f"{self.settings.prefix}why", self.settings.replace
+        return add_reasons(scored, self.explainer, text=self.settings.text, name=name, replace=replaced)
 
     def _count(self, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         for frame in frames:
@@ -257,6 +266,18 @@ class _FileRun:
         made = [name for name in added_columns(self.scorer, self.settings.prefix) if name.endswith(PROBABILITIES)]
         json_columns = {*table.json, *made, *([f"{self.settings.prefix}why"] if self.explainer else [])}
         tables.write(self._count(frames), self.out, format=self.out_format, json=json_columns)
+        if self.settings.replace:
+            note_stale(self.reporter, table.columns, self.scorer, self.settings, why=self.explainer is not None)
+
+
+def note_stale(
+    reporter: Reporter, columns: Sequence[str], scorer: Scorer, settings: ScoreSettings, *, why: bool = False
+) -> None:
+    """Say which columns of an earlier run are not in the output because this run has no such answers."""
+    made = f"{settings.prefix}why" if why else None
+    stale = [name for name in stale_columns(columns, scorer, settings) if name != made]
+    if stale:
+        reporter.note(f"Left out, as an earlier run wrote them and {scorer.name} does not: {', '.join(stale)}.")
 
 
 def _frames(table: FileTable) -> Iterator[pl.DataFrame]:

@@ -19,7 +19,7 @@ import polars as pl
 
 from davy.actions.posts import PostSource
 from davy.actions.reporter import SILENT, Reporter
-from davy.actions.score import ScoredFile
+from davy.actions.score import ScoredFile, note_stale
 from davy.actions.scorers import load_scorer
 from davy.core.errors import UserError
 from davy.engines.unit_work import Engine, LocalEngine, WorkerClass
@@ -75,6 +75,8 @@ def score_shards(
     empty = FileTable(units[0].shard, pl.LazyFrame(schema=dict.fromkeys(columns, pl.Null)), json_columns, 0)
     settings = replace(settings, text=text_column(empty, source.text))
     check_columns(columns, scorer, settings)
+    if settings.replace:
+        note_stale(reporter, columns, scorer, settings)
     identity = {
         "shards": [asdict(unit) for unit in units],
         "model": model_of(scorer),

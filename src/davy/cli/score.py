@@ -47,7 +47,7 @@ def score(
     format: Format = None,
     encoding: Encoding = None,
     prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
-    replace: Annotated[bool, typer.Option("--replace", help="Write over score columns that are there.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the score columns of an earlier run.")] = False,
     batch: Annotated[
         int | None, typer.Option(metavar="N", help="How many posts the detector gets at once; else what it likes best.")
     ] = None,

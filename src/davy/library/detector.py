@@ -165,7 +165,7 @@ class TextDetector:
         from davy.library import frames
         from davy.models.cascade_screen import as_cascade
         from davy.models.embedded import is_language_code
-        from davy.score.batch import ScoreSettings, added_schema, check_columns
+        from davy.score.batch import ScoreSettings, added_schema, check_columns, stale_columns
 
         if lang is not None and not is_language_code(lang):
             raise UserError(f"{lang!r} is no code of a language. Give one such as 'en' or 'de'.")
@@ -180,6 +180,8 @@ class TextDetector:
         column = columns[0] if kind == "series" else frames.text_column(columns, text)
         settings = ScoreSettings(column, prefix=f"{prefix}." if prefix else "", replace=replace)
         check_columns(columns, scorer, settings)
+        if replace:
+            posts = frames.drop_columns(posts, stale_columns(columns, scorer, settings))
 
         def added(part: Any) -> pl.DataFrame:
             seen = frames.visible_columns(part, None if kind == "series" else column)

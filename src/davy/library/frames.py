@@ -167,6 +167,20 @@ def add_columns(data: Any, added: Callable[[Any], pl.DataFrame], schema: Mapping
     return [{**row, **more} for row, more in zip(data, new.iter_rows(named=True), strict=True)]
 
 
+def drop_columns(data: Any, names: list[str]) -> Any:
+    """Return data of the same kind without some of its columns; data without columns is returned as it is."""
+    kind = kind_of(data)
+    if not names or kind == "series":
+        return data
+    if kind == "pandas":
+        return data.drop(columns=names)
+    if kind in ("polars", "lazy"):
+        return data.drop(names)
+    if kind in ("dataset", "datasets"):
+        return data.remove_columns(names)
+    return [{name: value for name, value in row.items() if name not in names} for row in data]
+
+
 def _join_dataset(dataset: Any, new: pl.DataFrame) -> Any:
     """Return a dataset with columns added; their types are told, since a column may be all null."""
     from datasets import Dataset, Features, Value, concatenate_datasets

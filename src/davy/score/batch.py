@@ -25,6 +25,8 @@ WINDOW, SLOW_WINDOW = 8192, 1024
 WINDOW_BYTES = 64_000_000
 PROBABILITIES = ".probabilities"
 """The column `Q.probabilities` holds every label's probability as JSON, where Q is no plain yes/no question."""
+OF_A_POST = ("verdict", "unsure", "unsupported_language", "cleared", "why")
+"""Columns that belong to no question; `why` is added by `score.explain`."""
 TEXT_COLUMNS = (".label", PROBABILITIES, "verdict", "unsure", "unsupported_language")
 
 
@@ -34,7 +36,8 @@ class ScoreSettings:
 
     `batch` is how many posts the scorer gets at once (None: as its abilities say), `window` how many are sorted by
     length and finished together (None: few where every post is read whole, so that a stop loses little); `prefix` goes
-    before each added column's name; `replace` lets scoring write over columns that are there.
+    before each added column's name; `replace` lets scoring write over columns that are there, and leave out what
+    else an earlier run wrote.
     """
 
     text: str = "text"
@@ -121,6 +124,23 @@ def added_schema(scorer: Scorer, prefix: str = "") -> dict[str, Any]:
     return {name: _type_of(name, names) for name in names}
 
 
+def stale_columns(columns: Sequence[str], scorer: Scorer, settings: ScoreSettings) -> list[str]:
+    """Return the columns that an earlier run with the same prefix wrote and that the scorer does not write.
+
+    They would say of a post what another detector said. A run is known by `verdict` beside at least one `Q.label`;
+    columns of another prefix (`words.hate.label`) are another run's.
+    """
+    prefix = settings.prefix
+    names = [name.removeprefix(prefix) for name in columns if name.startswith(prefix)]
+    labels = [name for name in names if name.endswith(".label")]
+    questions = [question for label in labels if "." not in (question := label.removesuffix(".label"))]
+    if "verdict" not in names or not questions:
+        return []
+    written = {*OF_A_POST, *(q + end for q in questions for end in ("", ".label", PROBABILITIES))}
+    kept = {settings.text, *added_columns(scorer, prefix)}
+    return [prefix + name for name in names if name in written and prefix + name not in kept]
+
+
 def check_columns(columns: Sequence[str], scorer: Scorer, settings: ScoreSettings) -> None:
     """Raise where posts have no text, or where scoring would write over what they hold."""
     if settings.text not in columns:
@@ -165,7 +185,8 @@ def _scored(
         if len(rows) < len(window):
             columns = {name: _spread(values, rows, len(window)) for name, values in columns.items()}
     progress(len(window) - reported)
-    kept = window.drop(name for name in names if name in window.columns)
+    stale = stale_columns(window.columns, scorer, settings) if settings.replace else []
+    kept = window.drop(*(name for name in names if name in window.columns), *stale)
     return kept.with_columns([pl.Series(name, columns[name], dtype=_type_of(name, names)) for name in names])
 
 

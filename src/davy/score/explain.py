@@ -99,15 +99,16 @@ def word_weights(explanation: Explanation, *, against: bool = False) -> list[flo
 
 
 def add_reasons(
-    frames: Iterable[pl.DataFrame], scorer: Scorer, *, text: str = "text", name: str = "why"
+    frames: Iterable[pl.DataFrame], scorer: Scorer, *, text: str = "text", name: str = "why", replace: bool = False
 ) -> Iterator[pl.DataFrame]:
     """Yield frames with one more column: the strongest words of each post as JSON, `[["word", weight], …]`."""
     import polars as pl
 
     for frame in frames:
-        if name in frame.columns:
+        if name in frame.columns and not replace:
             raise UserError(
-                f"The file has a column {name!r} already, which --explain would add. Keep both with --prefix."
+                f"The file has a column {name!r} already, which --explain would add. "
+                "Write over it with --replace, or keep both with --prefix."
             )
         langs = frame["lang"].to_list() if "lang" in frame.columns else [None] * len(frame)
         reasons = [
