@@ -83,6 +83,24 @@ def test_reasons_are_written_over_only_where_that_was_said(folder, capsys):
     assert "because" not in (folder / "out.csv").read_text()
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["posts.csv", "--lang", "de", "--out", "out.csv"], "--lang goes with --text or --image"),
+        (["--text", "a", "--text-column", "tweet"], "--text-column goes with a file"),
+        (["--text", "a", "--prefix", "z"], "--prefix goes with a file"),
+        (["--text", "a", "--replace"], "--replace goes with a file"),
+        (["--text", "a", "--no-resume"], "--resume goes with a file"),
+        (["--text", "a", "--batch", "3"], "--batch goes with a file"),
+        (["--text", "a", "--engine", "ray"], "--engine goes with a file"),
+    ],
+)
+def test_an_option_that_would_be_passed_over_is_refused(folder, capsys, given, said):
+    assert run(["score", "--model", "keywords:words.txt", *given]) == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()
+
+
 def test_explaining_a_file_adds_the_words_that_carried_each_decision(folder):
     assert run(["score", "posts.csv", "--model", "keywords:words.txt", "--explain", "--out", "out.jsonl"]) == 0
     rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]

@@ -106,7 +106,17 @@ def score(
         raise UserError("Say where to write: --out scored.csv, or --out - for stdout.")
     if json and out == "-":
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
+    if file is not None and lang is not None:
+        raise UserError("--lang goes with --text or --image. In a file, a column lang says each post's language.")
     if one:
+        of_files = {
+            "--images": images, "--text-column": text_column, "--format": format, "--encoding": encoding,
+            "--prefix": prefix or None, "--replace": replace or None, "--batch": batch, "--resume": resume,
+            "--engine": engine if engine != "local" else None, "--address": address, "--workers": workers,
+        }  # fmt: skip
+        given = next((option for option, value in of_files.items() if value is not None), None)
+        if given is not None:
+            raise UserError(f"{given} goes with a file. Leave it out for one text or meme.")
         if image is None:
             _show_text(score_text(str(text), model, lang=lang, why=explain), json=json)
         else:
