@@ -122,6 +122,9 @@ def test_a_fault_in_the_strategies_is_named(here, capsys, text, words):
         (["gab", "--out", "a.jsonl"], "no live connector"),
         (["mastdon", "--out", "a.jsonl"], "mastodon"),
         (["bluesky", "--out", "a.csv"], "jsonl"),
+        (["mastodon", "--server", "example.social", "--out", "a.jsonl"], "Write https://example.social"),
+        (["reddit", "--server", "//here:1", "--community", "tea", "--out", "a.jsonl"], "Write https://here:1"),
+        (["bluesky", "--server", "jetstream.example", "--out", "a.jsonl"], "Write wss://jetstream.example"),
         (["bluesky", "--rule", "a OR", "--out", "a.jsonl"], "Nothing follows"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from davy.collect.live.events import ConnectionDropped, StreamEvent
+from davy.collect.live.web import server_address
 from davy.collect.platforms.bluesky import POSTS, key
 from davy.collect.platforms.readers import reader, records_of
 from davy.core.errors import UserError
@@ -25,7 +26,7 @@ class Jetstream:
     pause: float | None = 0.0
 
     def __init__(self, server: str | None = None) -> None:
-        self._server = (server or SERVER).rstrip("/")
+        self._server = server_address(server or SERVER, "wss", "ws")
 
     def events(self, cursor: str | None) -> Iterator[StreamEvent]:
         """Yield posts and deletions from the cursor on."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from davy.collect.live.events import ConnectionDropped
 from davy.core.errors import UserError
@@ -25,7 +26,7 @@ class WebClient:
     def __init__(self, server: str, token: str | None = None, *, silence: float = SILENCE) -> None:
         import httpx
 
-        self.server = server.rstrip("/")
+        self.server = server_address(server, "https", "http")
         self.host = httpx.URL(self.server).host
         headers = {"User-Agent": "davy-collect", **({"Authorization": f"Bearer {token}"} if token else {})}
         self._client = httpx.Client(headers=headers, timeout=httpx.Timeout(30.0, read=silence))
@@ -83,6 +84,14 @@ class WebClient:
         if status == 404:
             return UserError(f"{self.host} does not know {response.url.path}. Check the name and the server.")
         return UserError(f"{self.host} refused the request (status {status}). Check the options.")
+
+
+def server_address(server: str, scheme: str, *others: str) -> str:
+    """Return a server's address without a slash at its end; one without a scheme can't be reached, however often."""
+    found = urlsplit(server)
+    if found.scheme not in (scheme, *others) or not found.hostname:
+        raise UserError(f"--server {server} is no whole address. Write {scheme}://{server.rpartition('//')[2]}")
+    return server.rstrip("/")
 
 
 def parse_line(line: str) -> dict[str, Any]:
