@@ -40,6 +40,12 @@ def test_a_file_that_is_read_whole_is_a_table_like_any_other(tmp_path, kind):
     assert texts(write(tmp_path, kind)) == TEXTS
 
 
+def test_a_blank_line_of_a_text_file_is_a_post_without_text_so_that_rows_are_lines(tmp_path):
+    (tmp_path / "lines.txt").write_text("one\n\n  \nfour \n\n", "utf-8")
+    assert texts(tmp_path / "lines.txt") == ["one", None, None, "four "]
+    assert tables.read_posts(tmp_path / "lines.txt")["id"].to_list() == ["lines-1", "lines-2", "lines-3", "lines-4"]
+
+
 def test_a_spreadsheet_is_its_first_sheet_as_pandas_style_readers_see_it():
     import fastexcel
 

@@ -144,9 +144,9 @@ def test_posts_are_read_from_spreadsheets_lists_lines_folders_and_patterns(tmp_p
     (tmp_path / "notes.md").write_text("not posts")
     assert davy.read(tmp_path / "a.xlsx").to_dicts()[1] == {"id": "2", "text": "two", "day": "tue"}
     everything = davy.read(tmp_path)
-    assert everything["text"].to_list() == ["one", "two", "three", "four", "five"]
-    assert everything["id"].to_list() == ["1", "2", "3", "c-1", "c-2"]
-    assert davy.read(f"{tmp_path}/*.txt")["text"].to_list() == ["four", "five"]
+    assert everything["text"].to_list() == ["one", "two", "three", "four", None, "five"]
+    assert everything["id"].to_list() == ["1", "2", "3", "c-1", "c-2", "c-3"]  # a blank line is a post without text
+    assert davy.read(f"{tmp_path}/*.txt")["text"].to_list() == ["four", None, "five"]
     assert len(davy.read([tmp_path / "a.xlsx", tmp_path / "b.json"])) == 3
     (tmp_path / "b.json").write_text('{"a": 1}')
     with pytest.raises(UserError, match="must hold a list of objects"):

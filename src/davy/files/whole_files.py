@@ -69,8 +69,10 @@ def _json(path: Path, encoding: str | None) -> pl.DataFrame:
 
 
 def _lines(path: Path, encoding: str | None) -> pl.DataFrame:
-    """Return one post a line; empty lines are left out."""
-    texts = [line for line in _text(path, encoding).splitlines() if line.strip()]
+    """Return one post a line. A blank line is a post without text, so that rows are lines; at the end it is none."""
+    texts = [line if line.strip() else None for line in _text(path, encoding).splitlines()]
+    while texts and texts[-1] is None:
+        texts.pop()
     return pl.DataFrame({"text": texts}, schema={"text": pl.String})
 
 
