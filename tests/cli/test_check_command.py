@@ -294,6 +294,18 @@ def test_robustness_is_tested_on_any_labelled_file(davy, words, tmp_path):
     assert "--label COLUMN" in err
 
 
+def test_an_id_of_two_posts_in_a_file_for_robustness_is_one_line(davy, words, tmp_path):
+    rows = ["7,one baker,hate", "8,two bakers,nothate", "7,one baker,hate"]
+    file, model = tmp_path / "posts.csv", words("one.txt", "baker")
+    file.write_text("\n".join(["id,text,hate", *rows]) + "\n")
+    assert davy("check", f"robustness:{file}", "--model", model)[0] == 0, "the same post twice is one case"
+    file.write_text("\n".join(["id,text,hate", *rows, "8,three bakers,hate"]) + "\n")
+    code, _, err = davy("check", f"robustness:{file}", "--model", model)
+    assert code == 2
+    assert "id '8' stands for two texts. Ids must differ" in err
+    assert err.count("\n") == 1
+
+
 def test_a_spoilt_last_run_or_a_folder_that_can_t_be_made_wastes_no_pass(davy, tiny, words, tmp_path):
     model = words("one.txt", "away")
     out = tmp_path / "out"

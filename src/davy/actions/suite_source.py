@@ -79,9 +79,21 @@ def _robustness(path: str, drawing: RobustnessSample) -> Suite:
     if not asked:
         raise UserError(f"No scheme asks {drawing.question!r}. See: davy scheme list")
     label = _label_column(posts, drawing, path)
+    _refuse_equal_ids(posts, path)
     return robustness(
         posts, asked[0], label=label, most=drawing.most, seed=drawing.seed, name=f"robustness-{Path(path).stem}"
     )
+
+
+def _refuse_equal_ids(posts: pl.DataFrame, path: str) -> None:
+    """Raise where one id stands for two texts: a case is known by its id. The same post twice is one case."""
+    texts = posts.drop_nulls("text").unique("text", keep="first", maintain_order=True)
+    again = texts.filter(texts["id"].is_duplicated())
+    if len(again):
+        raise UserError(
+            f"{path}: id {again['id'][0][:60]!r} stands for two texts. Ids must differ: write others, or rename the "
+            "column of ids, so that they are made from file and row."
+        )
 
 
 def _label_column(posts: pl.DataFrame, drawing: RobustnessSample, path: str) -> str:
