@@ -180,6 +180,13 @@ def test_equal_ids_with_other_texts_are_an_error_and_lose_no_post(here, capsys):
     assert pl.read_csv("o.csv")["text"].to_list() == ["one", "two", "RT [USER] four"]
 
 
+def test_posts_of_a_json_list_without_ids_are_all_kept(here):
+    (here / "list.json").write_text(json.dumps([{"text": "one"}, {"text": "two"}, {"text": "two"}]))
+    assert run(["collect", "list.json", "-p", "plain", "--out", "o.csv"]) == 0
+    kept = [("list-1-1", "one"), ("list-1-2", "two"), ("list-1-3", "two")]
+    assert pl.read_csv("o.csv").select("id", "text").rows() == kept
+
+
 def test_a_post_that_its_author_changed_is_still_one_post(here, capsys):
     rows = [{**COMMENT, "id": "c1", "body": text} for text in ("tea", "tea, changed")]
     (here / "two.jsonl").write_text("\n".join(map(json.dumps, rows)))

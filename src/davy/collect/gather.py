@@ -169,7 +169,7 @@ class _Work:
                     watch.see(value.raw)
                 found = list(records_of(read, value.raw))
                 size, place, nothing = size + 1, value.end, nothing + (not found)
-                held += (_with_id(record, path, done.read + size) for record in found)
+                held += _with_ids(found, path, done.read + size)
             if size >= BATCH or value is None:
                 batch = records_frame(held) if held else pl.DataFrame(schema=SCHEMA)
                 self._refuse_other_texts(batch, path)
@@ -270,10 +270,12 @@ def _head(path: Path) -> str:
         return hashlib.sha256(file.read(4096)).hexdigest()[:16]
 
 
-def _with_id(record: Record, path: Path, number: int) -> Record:
-    """Return the record with an id: its own, or file and number where the archive gives none."""
-    record.id = record.id or f"{path.name.split('.')[0]}-{number}"
-    return record
+def _with_ids(records: list[Record], path: Path, number: int) -> list[Record]:
+    """Return the records of one value with ids: their own, or file, number and place in a list where there are none."""
+    for place, record in enumerate(records, 1):
+        made = f"{path.name.split('.')[0]}-{number}"
+        record.id = record.id or (made if len(records) == 1 else f"{made}-{place}")
+    return records
 
 
 def _values(
