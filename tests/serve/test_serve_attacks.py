@@ -239,6 +239,38 @@ def test_a_huge_body_is_refused_whether_or_not_it_says_its_length(site):
     assert client.post("/v1/score", content=pieces(), headers=as_json).status_code == 413
 
 
+def test_only_routes_for_uploads_take_large_bodies_whatever_an_address_ends_in(site):
+    patterns = {route.path for router in ROUTERS for route in router.routes if "POST" in route.methods}
+    for_files = {re.sub(r"\{\w+\}", "x", path) for path in patterns if path.endswith("/upload")}
+    chosen = {re.sub(r"\{\w+\}", "x", re.sub(r"\{\w+\}$", "upload", path)) for path in patterns if path[-1] == "}"}
+    assert {"/invitation/upload", "/projects/x/label/upload", "/api/projects/x/label/upload"} <= chosen - for_files
+    large = b"[" + b"{}," * (site.settings.max_body // 3) + b"{}]"
+    client = site.visitor(**{"content-type": "application/json"})
+    assert {path: client.post(path, content=large).status_code for path in chosen - for_files} == dict.fromkeys(
+        chosen - for_files, 413
+    )
+    assert 413 not in {client.post(path, content=large).status_code for path in for_files}
+
+
+def test_routes_for_uploads_look_at_who_asks_before_they_read_a_byte(site):
+    read, statuses = [], {}
+
+    async def receive():
+        read.append("a piece")
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    for path in sorted(path for path in posted() | FOR_PROGRAMS if path.endswith("/upload")):
+
+        async def send(message, path=path):
+            statuses.setdefault(path, message.get("status"))
+
+        scope = {"type": "http", "method": "POST", "path": re.sub(r"\{\w+\}", "x", path), "query_string": b""}
+        headers = [(b"host", b"127.0.0.1"), (b"content-length", b"5000000"), (b"content-type", b"multipart/form-data")]
+        site.running.portal.call(site.app, {**scope, "headers": headers}, receive, send)
+    assert set(statuses.values()) == {401}
+    assert not read
+
+
 @pytest.mark.parametrize("length", ["-1", "abc", "1e9"])
 def test_a_nonsense_length_is_refused(site, length):
     assert site.visitor().post("/score", content=b"x", headers={"content-length": length}).status_code == 400

@@ -59,6 +59,7 @@ STORE_SECONDS = 3
 def create_app(settings: ServerSettings) -> FastAPI:
     """Return the app; its database exists and its detector is loaded."""
     context = _context(settings)
+    routes = [route for router in ROUTERS for route in router.routes]
     app = FastAPI(
         title="Davy",
         version=__version__,
@@ -73,7 +74,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
             Middleware(HostCheck, allowed=settings.allowed_hosts),
             Middleware(LoadShedding, most_seconds=settings.most_wait),
             Middleware(Compression),
-            Middleware(BodyLimit, limit=settings.max_body, upload=settings.max_upload),
+            Middleware(BodyLimit, limit=settings.max_body, upload=settings.max_upload, routes=routes),
         ],
     )
     app.state.context = context

@@ -157,7 +157,7 @@ def _wrong_fields(error: RequestValidationError) -> str:
 
 def _http_message(request: Request, error: HTTPException) -> str:
     words = render.translator_of(request)
-    if error.detail == "body" and request.url.path.endswith("/upload"):
+    if error.detail == "upload":
         most = request.app.state.context.settings.max_upload // 1_000_000
         return words("error.upload_size", most=most)
     special = {"host": "error.host", "body": "error.body", "length": "error.length"}.get(str(error.detail))

@@ -8,9 +8,11 @@ also holds for bodies that don't announce their length.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CSP = "; ".join(
@@ -88,25 +90,27 @@ class HostCheck:
 class BodyLimit:
     """Refuses bodies over `limit` bytes: by their announced length, else while they are read.
 
-    Addresses that end in `/upload` take up to `upload` bytes; their routes look at who asks before they read a byte.
+    Those of `routes` whose pattern ends in `/upload` take up to `upload` bytes; they look at who asks before they read
+    a byte. An address alone says nothing: in `/label/{assignment_id}` its last part is the sender's choice.
     """
 
-    def __init__(self, app: ASGIApp, *, limit: int, upload: int = 0) -> None:
+    def __init__(self, app: ASGIApp, *, limit: int, upload: int, routes: Sequence[BaseRoute]) -> None:
         self.app = app
         self._limit = limit
         self._upload = max(limit, upload)
+        self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with a body that can't grow past the limit; 413 otherwise."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        most = self._upload if scope["path"].endswith("/upload") else self._limit
+        most, refusal = (self._upload, "upload") if self._is_upload(scope) else (self._limit, "body")
         announced = Headers(scope=scope).get("content-length", "0")
         if not announced.isdigit():
             raise HTTPException(400, "length")
         if int(announced) > most:
-            raise HTTPException(413, "body")
+            raise HTTPException(413, refusal)
         seen = 0
 
         async def receive_counted() -> Message:
@@ -114,7 +118,14 @@ class BodyLimit:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > most:
-                raise HTTPException(413, "body")
+                raise HTTPException(413, refusal)
             return message
 
         await self.app(scope, receive_counted, send)
+
+    def _is_upload(self, scope: Scope) -> bool:
+        """Return whether the route that will answer is one for uploads: the first that takes address and method."""
+        if not scope["path"].endswith("/upload"):
+            return False
+        route = next((it for it in self._routes if it.matches(scope)[0] is Match.FULL), None)
+        return str(getattr(route, "path", "")).endswith("/upload")
