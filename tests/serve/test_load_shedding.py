@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from test_serve_score import make_key
+from web_site import make_site
 
 from davy.serve.batching import QueueFull
 from davy.serve.load_shedding import FEWEST, LONGEST_HOLD, LoadShedding
@@ -73,3 +77,59 @@ def test_refusals_are_forgotten_when_there_are_many(monkeypatch, refused):
     for port in range(10):
         refused(layer, port)
     assert list(layer._refused_until) == [("127.0.0.1", port) for port in (7, 8, 9)]
+
+
+@pytest.mark.parametrize("key", ["", "davy_x_1", "good"], ids=["no key", "wrong key", "good key"])
+def test_bodies_that_never_come_keep_nobody_out(settings, empty_database, key):
+    with make_site(replace(settings, most_wait=0.01), empty_database).started() as site:
+        _, secret = make_key(site)
+        headers = {"authorization": f"Bearer {secret}"}
+        client = site.visitor()
+        ask = {"url": "/v1/score", "json": {"text": "a"}, "headers": headers}
+        assert {client.post(**ask).status_code for _ in range(FEWEST + 1)} == {200}  # now it knows its rate
+        waiting, given_up = threading.Semaphore(0), asyncio.Event()
+
+        async def receive() -> dict[str, object]:
+            waiting.release()
+            await given_up.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(_: object) -> None:
+            waiting.release()  # refused before its body was read
+
+        sent = [(b"host", b"127.0.0.1"), (b"content-length", b"1000"), (b"content-type", b"application/json")]
+        sent += [(b"authorization", f"Bearer {secret if key == 'good' else key}".encode())] * bool(key)
+        idle = {**PATH, "headers": sent, "query_string": b""}
+        portal = site.running.portal
+        slow = [
+            portal.start_task_soon(site.app, {**idle, "client": ("198.51.100.1", n)}, receive, send) for n in range(20)
+        ]
+        try:
+            assert all(waiting.acquire(timeout=60) for _ in slow)
+            assert client.post(**ask).status_code == 200
+        finally:
+            portal.call(given_up.set)
+            assert all(task.result(60) is None for task in slow)
+
+
+def test_requests_count_while_they_are_answered_once_their_sender_is_known(site):
+    _, secret = make_key(site)
+    layer = site.app.middleware_stack
+    while not isinstance(layer, LoadShedding):
+        layer = layer.app
+    counts: list[int] = []
+    detector = site.app.state.context.detectors.started
+    score = detector.score
+
+    async def noting(posts):
+        counts.append(layer._under_way)
+        return await score(posts)
+
+    detector.score = noting
+    client = site.visitor()
+    good = {"authorization": f"Bearer {secret}"}
+    assert client.post("/v1/score", json={"text": "a"}, headers=good).status_code == 200
+    assert client.post("/v1/moderations", json={"input": "a"}, headers=good).status_code == 200
+    assert client.post("/v1/score", json={"text": "a"}, headers={"authorization": "Bearer no"}).status_code == 401
+    assert counts == [1, 1]
+    assert layer._under_way == 0

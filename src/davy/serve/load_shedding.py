@@ -2,8 +2,10 @@
 
 By Little's law a request that comes now waits as long as those under way need at the rate of the last answers. Where
 that is longer than callers may wait, it is refused before its key is looked up or its body read, so that a flood
-costs the server little and those under way are answered in time. A connection that asks again before the time it was
-told gets its next refusal when that time has come: who never waits would take the cores from those who are answered.
+costs the server little and those under way are answered in time. A request is under way from when its sender is
+known: who has no key, or sends a body that never ends, keeps nobody out. A connection that asks again before the time
+it was told gets its next refusal when that time has come: who never waits would take the cores from those who are
+answered.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from davy.serve.batching import QueueFull
@@ -46,7 +49,12 @@ class LoadShedding:
             refusal = QueueFull(self._under_way, wait)
             await self._hold(scope.get("client"), refusal.wait)
             raise refusal
-        scored = False
+        scored = counted = False
+
+        def count() -> None:
+            nonlocal counted
+            self._under_way += not counted
+            counted = True
 
         async def send_noting(message: Message) -> None:
             nonlocal scored
@@ -54,11 +62,11 @@ class LoadShedding:
                 scored = message["status"] == 200
             await send(message)
 
-        self._under_way += 1
+        scope.setdefault("state", {})["count_under_way"] = count
         try:
             await self.app(scope, receive, send_noting)
         finally:
-            self._under_way -= 1
+            self._under_way -= counted
             if scored:
                 self._answered.append(time.monotonic())
 
@@ -77,3 +85,10 @@ class LoadShedding:
             return 0.0
         seconds = time.monotonic() - self._answered[0]
         return self._under_way * seconds / len(self._answered)
+
+
+def count_under_way(request: Request) -> None:
+    """Count a request as under way from now on, where it came through a scoring door: its sender is known."""
+    count = getattr(request.state, "count_under_way", None)
+    if count is not None:
+        count()

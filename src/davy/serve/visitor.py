@@ -26,6 +26,7 @@ from davy.serve import cookies, csrf
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.limits import Rate
+from davy.serve.load_shedding import count_under_way
 from davy.serve.permissions import may
 from davy.serve.quotas import rate_of
 from davy.store import keys, sessions
@@ -169,7 +170,9 @@ def key_or_session(scope: str, act: str) -> Callable[..., Awaitable[User]]:
     """
 
     async def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
-        return await authorise(request, authorization, scope, act)
+        who = await authorise(request, authorization, scope, act)
+        count_under_way(request)
+        return who
 
     return check
 
@@ -209,7 +212,9 @@ def key_only(scope: str, act: str) -> Callable[..., Awaitable[User]]:
         secret = key or x_goog_api_key or (bearer if kind.lower() == "bearer" else "")
         if not secret.strip():
             raise SignInRequired
-        return await _by_key(request, secret.strip(), scope, act)
+        who = await _by_key(request, secret.strip(), scope, act)
+        count_under_way(request)
+        return who
 
     return check
 
