@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import time
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 from web_site import post
 
 from davy import schemes
 from davy.actions.detectors import register_detector
-from davy.core import UserError
+from davy.core import Abilities, Scores, UserError
 from davy.models.baselines import Majority
 from davy.models.embedded import weights_folder
+from davy.score.explain import explain
 from davy.serve.app import create_app
 from davy.serve.detector import Detector, PostToScore
 from davy.serve.detectors import Detectors
@@ -227,3 +230,105 @@ def test_a_key_that_may_read_lists_the_detectors(site):
         site.app.state.context.detectors.default_model["name"]
     ]
     assert ask(score).status_code == 403
+
+
+class Slow:
+    """Answers by the length of a text; notes each call, and waits for the test before it answers an explanation."""
+
+    name, version, abilities = "slow", "1", Abilities()
+    questions = (schemes.load("hate").question("hate"),)
+
+    def __init__(self):
+        self.calls, self.go_on = [], threading.Semaphore(0)
+
+    def score(self, posts):
+        texts = posts["text"].to_list()
+        self.calls.append(texts)
+        if "long" in texts[0]:
+            assert self.go_on.acquire(timeout=60)
+        yes = np.array([len(text) / 1_000_000 for text in texts])
+        labels = self.questions[0].label_names
+        columns = [yes if label == self.questions[0].positive else 1 - yes for label in labels]
+        return Scores(self.questions, {"hate": np.stack(columns, axis=1)})
+
+
+async def until(condition):
+    """Wait until something holds; the test ends by its own limit where it never does."""
+    for _ in range(6_000):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("it never came to hold")
+
+
+LONG = "long " * 1_900
+
+
+def test_posts_are_scored_between_the_pieces_of_an_explanation():
+    async def scene():
+        scorer = Slow()
+        detector = Detector(scorer)
+        await detector.start()
+        reasons = [asyncio.create_task(detector.explain(PostToScore(LONG))) for _ in range(3)]
+        await until(lambda: scorer.calls)
+        for n in range(3):  # a post comes while a piece is scored, and is next
+            post = asyncio.create_task(detector.score([PostToScore(f"post {n}")]))
+            await until(lambda: detector.counters["waiting"] == 1)  # no piece of another explanation is before it
+            scorer.go_on.release()
+            await post
+        assert ["long" in call[0] for call in scorer.calls[:6]] == [True, False] * 3
+        for _ in range(300):
+            scorer.go_on.release()
+        found = await asyncio.gather(*reasons)
+        counted = detector.counters["posts"]
+        await detector.stop()
+        return scorer, counted, found
+
+    scorer, counted, found = asyncio.run(scene())
+    pieces = [call for call in scorer.calls if "long" in call[0]]
+    assert max(sum(map(len, piece)) for piece in pieces) <= 10_000
+    assert counted == 3 + sum(map(len, pieces))
+    assert {reason.weights for reason in found} == {explain(LONG, Open()).weights}
+
+
+class Open(Slow):
+    """Answers at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.go_on = threading.Semaphore(1_000)
+
+
+def test_an_explanation_ends_with_its_caller():
+    async def scene():
+        scorer = Slow()
+        detector = Detector(scorer)
+        await detector.start()
+        reason = asyncio.create_task(detector.explain(PostToScore(LONG)))
+        await until(lambda: scorer.calls)
+        reason.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reason
+        scorer.go_on.release()
+        await detector.score([PostToScore("a post")])
+        await detector.stop()
+        return scorer.calls
+
+    assert [len(call) for call in asyncio.run(scene())] == [1, 1]
+
+
+def test_posts_that_are_explained_have_together_what_one_text_may_have(site, secret):
+    most = site.settings.max_text
+    half = "grumblefop " * (most // 22)
+    body = {"text": None, "texts": [half, half], "explain": True}
+    found = ask(site, secret, **body).json()["results"]
+    assert [it["explanation"]["label"] for it in found] == ["hateful", "hateful"]
+    before = site.app.state.context.detectors.started.counters["posts"]
+    answer = ask(site, secret, **{**body, "texts": [half, half, "one word too many"]})
+    assert answer.status_code == 413
+    assert answer.json()["error"] == (
+        f"Posts of {2 * len(half) + 17} characters can't be explained at once; together they may have 10000. "
+        "Send them in parts."
+    )
+    assert site.app.state.context.detectors.started.counters["posts"] == before  # nor was any of it scored
+    assert ask(site, secret, text=None, texts=["a"] * 11, explain=True).status_code == 413

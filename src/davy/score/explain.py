@@ -55,34 +55,56 @@ class Explanation:
         return sorted(found, key=lambda weight: -weight.weight)[:n]
 
 
+@dataclass(frozen=True, slots=True)
+class TextVariants:
+    """A text and what is left out of it in turn: the scorer reads it whole, then without each of `spans`."""
+
+    text: str
+    lang: str | None
+    spans: tuple[tuple[int, int], ...]
+
+    def texts(self) -> list[str]:
+        """Return what has to be scored, the whole text first."""
+        return [self.text, *(self.text[:start] + " " + self.text[end:] for start, end in self.spans)]
+
+
 def explain(
     text: str, scorer: Scorer, *, question: str | None = None, lang: str | None = None, most: int = 96
 ) -> Explanation:
     """Return what each part of a text did for the answer; without `question`, for the one that decided the verdict."""
     import polars as pl
 
+    variants = leave_out(text, scorer, lang=lang, most=most)
+    texts = variants.texts()
+    frame = pl.DataFrame(
+        {"text": texts, "lang": [variants.lang] * len(texts)}, schema={"text": pl.String, "lang": pl.String}
+    )
+    return weigh(variants, scorer.score(frame), question=question)
+
+
+def leave_out(text: str, scorer: Scorer, *, lang: str | None = None, most: int = 96) -> TextVariants:
+    """Return a text with what to leave out of it, in the language whose scorer reads it whole."""
     text = repair_text(text)
     abilities = scorer.abilities
     if not abilities.explains:
         raise UserError(f"{scorer.name} does not look at words, so no word explains its answer. Use another model.")
     if not lang and abilities.language_of is not None:
         lang = abilities.language_of(text)  # a word less must not send the text to another language's detector
-    spans = _spans(text, most)
-    variants = [text, *(text[:start] + " " + text[end:] for start, end in spans)]
-    frame = pl.DataFrame(
-        {"text": variants, "lang": [lang] * len(variants)}, schema={"text": pl.String, "lang": pl.String}
-    )
-    scores = scorer.score(frame)
+    return TextVariants(text, lang, tuple(_spans(text, most)))
+
+
+def weigh(variants: TextVariants, scores: Scores, *, question: str | None = None) -> Explanation:
+    """Return what each part of a text did for the answer, by the scores of `variants.texts()`."""
     if scores.languages()[0]:
-        return Explanation(text, "", "", 0.0, ())  # not judged, so there is nothing to explain
+        return Explanation(variants.text, "", "", 0.0, ())  # not judged, so there is nothing to explain
     asked = scores.question(question) if question else deciding_question(scores)
     label, column = _label(asked, scores)
     base = float(column[0])
     weights = tuple(
         SpanWeight(start, end, round(base - float(without), 6))
-        for (start, end), without in zip(spans, column[1:], strict=True)
+        for (start, end), without in zip(variants.spans, column[1:], strict=True)
     )
-    return Explanation(text, asked.name, label, round(base, 6), weights)
+    return Explanation(variants.text, asked.name, label, round(base, 6), weights)
 
 
 def word_weights(explanation: Explanation, *, against: bool = False) -> list[float]:

@@ -6,19 +6,26 @@ probability and whether it was asked at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
+
+from anyio import to_thread
 
 from davy import schemes
 from davy.core.scheme import Question, applicable_questions
 from davy.core.scorer import Scorer, Scores
+from davy.score.explain import Explanation, leave_out, weigh
 from davy.score.result import model_of, repair_text
 from davy.serve.batching import Batcher
 from davy.serve.translations import translated_title
 
 Result = TypeVar("Result")
+
+PIECE_CHARACTERS = 10_000
+"""How much of an explanation goes through the queue at once: what one long text has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,7 @@ class Detector:
         self.questions = tuple(question.name for question in scorer.questions)
         self._thresholds = dict(thresholds or {})
         self._batcher: Batcher | None = None
+        self._explaining = asyncio.Lock()
 
     async def start(self) -> None:
         """Open the queue in the running event loop."""
@@ -100,6 +108,28 @@ class Detector:
 
     async def score(self, posts: Sequence[PostToScore]) -> Scores:
         """Return the scores of some posts, in their order."""
+        return await self._score_in(self._running(), posts)
+
+    async def explain(self, post: PostToScore) -> Explanation:
+        """Return which words of a post carried its decision.
+
+        It costs up to a hundred texts. They go through the queue in pieces, of one explanation at a time, so that
+        others' posts are scored between them; a caller that gives up ends it.
+        """
+        queue = self._running()  # a detector that stops meanwhile refuses what is left, and says so
+        async with self._explaining:
+            variants = await to_thread.run_sync(partial(leave_out, post.text, self.scorer, lang=post.lang))
+            parts = [
+                await self._score_in(queue, [PostToScore(text, variants.lang) for text in piece])
+                for piece in _pieces(variants.texts())
+            ]
+        return weigh(variants, Scores.concat(parts))
+
+    async def run(self, function: Callable[[Scorer], Result]) -> Result:
+        """Return what a function makes of the scorer, between two batches."""
+        return await self._running().run(function)
+
+    async def _score_in(self, queue: Batcher, posts: Sequence[PostToScore]) -> Scores:
         import polars as pl
 
         columns: dict[str, list[str | None]] = {
@@ -109,17 +139,26 @@ class Detector:
         if self.scorer.abilities.images:
             columns["image"] = [post.image for post in posts]
         frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-        scores = await self._running().score(frame)
+        scores = await queue.score(frame)
         return replace(scores, thresholds={**scores.thresholds, **self._thresholds}) if self._thresholds else scores
-
-    async def run(self, function: Callable[[Scorer], Result]) -> Result:
-        """Return what a function makes of the scorer, between two batches."""
-        return await self._running().run(function)
 
     def _running(self) -> Batcher:
         if self._batcher is None:
             raise RuntimeError("the detector has not started")
         return self._batcher
+
+
+def _pieces(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield texts in their order, so many at once as have `PIECE_CHARACTERS` together, and at least one."""
+    piece: list[str] = []
+    size = 0
+    for text in texts:
+        if piece and size + len(text) > PIECE_CHARACTERS:
+            yield piece
+            piece, size = [], 0
+        piece.append(text)
+        size += len(text)
+    yield piece
 
 
 def answer_tree(scores: Scores, row: int, lang: str) -> tuple[list[AnswerView], list[str]]:

@@ -16,9 +16,8 @@ from anyio import to_thread
 from starlette.requests import Request
 
 from davy.core.errors import UserError
-from davy.core.scorer import Scorer, Scores
+from davy.core.scorer import Scores
 from davy.image.picture import Picture
-from davy.score.explain import explain
 from davy.serve.context import Context, context_of
 from davy.serve.detector import Detector, PostToScore
 from davy.serve.errors import LocalizedError
@@ -28,7 +27,8 @@ from davy.store.keys import ApiKey
 Result = TypeVar("Result")
 
 MOST_EXPLAINED = 10
-"""Posts of one request that can be explained: each costs up to a hundred more texts."""
+"""Posts of one request that can be explained: each costs up to a hundred more texts, as long as itself. Together they
+are no longer than one text may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,18 @@ async def score_posts(
     longest: int | None = None,
     counted: int | None = None,
     references: Sequence[str | None] = (),
+    explain: bool = False,
 ) -> ScoredPosts:
     """Return the scores of posts; `images` are base64 texts beside them. `may_store` is False for `doNotStore`.
 
     `detector` answers in place of the one that `model` names.
     `longest` is how many characters a text may have where that is not the server's setting, `counted` how many posts
     the request counts as. `references` are the sender's ids of the first posts; the others are parts of these.
+    With `explain` the posts are few and short enough to be explained, too.
     """
     context = context_of(request)
     request.state.community = community  # whose thresholds decide
-    check_posts(context, posts, longest=longest)
+    check_posts(context, posts, longest=longest, explain=explain)
     charge(request, counted or len(posts))
     detector = detector or await context.detectors.find(model)
     pictures = await _pictures(detector, images)
@@ -88,13 +90,11 @@ async def score_posts(
 
 async def explanations(request: Request, scored: ScoredPosts) -> list[dict[str, Any]]:
     """Return for each post the words that carried its decision, strongest first."""
-    if len(scored.posts) > MOST_EXPLAINED:
-        raise LocalizedError("too_many_explained", status=413, got=len(scored.posts), most=MOST_EXPLAINED)
 
-    def explained(scorer: Scorer) -> list[dict[str, Any]]:
+    async def explained() -> list[dict[str, Any]]:
         found = []
         for post in scored.posts:
-            reason = explain(post.text, scorer, lang=post.lang)
+            reason = await scored.detector.explain(post)
             words = [
                 {"start": it.start, "end": it.end, "text": reason.text[it.start : it.end], "weight": it.weight}
                 for it in reason.strongest()
@@ -102,17 +102,24 @@ async def explanations(request: Request, scored: ScoredPosts) -> list[dict[str, 
             found.append({"question": reason.question, "label": reason.label, "words": words})
         return found
 
-    return await within_time(context_of(request), scored.detector.run(explained))
+    return await within_time(context_of(request), explained())
 
 
-def check_posts(context: Context, posts: Sequence[PostToScore], *, longest: int | None = None) -> None:
-    """Refuse more or longer posts than the server takes at once."""
+def check_posts(
+    context: Context, posts: Sequence[PostToScore], *, longest: int | None = None, explain: bool = False
+) -> None:
+    """Refuse more or longer posts than the server takes at once, or than it explains."""
     most, longest = context.settings.max_batch, longest or context.settings.max_text
     if len(posts) > most:
         raise LocalizedError("too_many_texts", status=413, got=len(posts), most=most)
     for place, post in enumerate(posts, 1):
         if len(post.text) > longest:
             raise LocalizedError("text_too_long", status=413, place=place, got=len(post.text), most=longest)
+    if explain and len(posts) > MOST_EXPLAINED:
+        raise LocalizedError("too_many_explained", status=413, got=len(posts), most=MOST_EXPLAINED)
+    total = sum(len(post.text) for post in posts)
+    if explain and total > longest:
+        raise LocalizedError("too_long_to_explain", status=413, got=total, most=longest)
 
 
 def charge(request: Request, posts: int) -> None:

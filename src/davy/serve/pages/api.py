@@ -46,8 +46,9 @@ class ScoreRequest(BaseModel):
     """One `text`, several `texts`, or `posts`; `lang` is their language where you know it; `model` a detector's name.
 
     Without `model` the default detector answers; `name@version` asks for exactly one version. `questions` names the
-    ones you want, `explain` adds the words that carried each decision (at most 10 posts). `community` names whose
-    thresholds decide: each result then has a `decision`. It is refused where the key may not use it.
+    ones you want, `explain` adds the words that carried each decision (at most 10 posts, which
+    are together no longer than one text may be). `community` names whose thresholds decide: each result then has a
+    `decision`. It is refused where the key may not use it.
     """
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -78,7 +79,13 @@ async def score(
     posts = [PostToScore(post.text, post.lang or asked.lang) for post in sent]
     images = [post.image for post in sent]
     scored = await score_posts(
-        request, posts, model=asked.model, images=images, community=asked.community, references=[p.id for p in sent]
+        request,
+        posts,
+        model=asked.model,
+        images=images,
+        community=asked.community,
+        references=[p.id for p in sent],
+        explain=asked.explain,
     )
     _check_questions(scored, asked.questions)
     results = records(scored.scores, asked.questions)
