@@ -36,6 +36,7 @@ ROLES = {
     "expert": ["expert"],
     "manager": ["manager"],
     "contact": ["wellbeing"],
+    "attacker": ["adversarial"],
 }
 
 
@@ -44,7 +45,7 @@ def team(site: Site) -> Site:
     """A project with two annotators, an expert, a manager and a wellbeing contact; an admin stands outside."""
     with site.store.write() as db:
         schemes.save(db, shipped.load("edos"), shipped.text_of("edos").decode(), by=events.SHELL)
-        for name in ("second", "manager", "contact"):
+        for name in ("second", "manager", "contact", "attacker"):
             site.people[name] = users.add(
                 db, login=name, name=f"{name} person", role="annotator", by="shell", password_hash=hashed_password()
             )
@@ -168,6 +169,23 @@ def test_hours_are_shown_to_the_person_and_by_pseudonym_to_who_pays(team):
         assert ",'=2+3,0.52," in table.text
     for name in ("annotator", "expert", "contact"):
         assert team.as_(name).get(f"{HOME}/hours.csv").status_code == 403
+
+
+@pytest.mark.parametrize("who", ["contact", "attacker"])
+def test_the_channel_shows_no_post_to_those_who_browse_none(team, who):
+    post(team.as_("annotator"), f"{HOME}/channel/ask", {"text": "This one?", "post": "p/1"}, page=f"{HOME}/channel")
+    client = team.as_(who)
+    seen = client.get(f"{HOME}/channel")
+    assert "This one?" in seen.text
+    assert "raw" not in seen.text
+    for id in ("p/1", "p/2", "never"):  # those that there are, and one that there isn't, are answered alike
+        shown = client.get(f"{HOME}/channel?post={id}")
+        asked = post(client, f"{HOME}/channel/ask", {"text": "And this?", "post": id}, page=f"{HOME}/channel")
+        assert (shown.status_code, asked.status_code) == (404, 404)
+        assert "raw" not in shown.text + asked.text
+    assert post(client, f"{HOME}/channel/ask", {"text": "Hello?"}, page=f"{HOME}/channel").status_code == 303
+    with team.store.read() as db:
+        assert [it.first.text for it in messages.threads(db, "pilot")] == ["Hello?", "This one?"]
 
 
 def test_questions_are_asked_about_a_post_answered_and_marked_as_unread(team):

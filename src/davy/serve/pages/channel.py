@@ -1,7 +1,7 @@
 """The channel: announcements, questions about a post or anything, answers that may go into the guideline.
 
 People are shown by their pseudonym. Texts are masked; a post that a question is
-about must be in the project. Opening the page marks everything as read.
+about must be in the project, and is shown to those who may browse its posts. Opening the page marks everything as read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def show(request: Request, place: Here, post: str = "", before: str = "", show: 
     wanted = show if show in FILTERS else "all"
     kind = {"open": "question", "announcements": "announcement"}.get(wanted)
     with context.store.read() as db:
-        about = _shown_post(db, context, place, posts.find_key(db, place.project.id, post)) if post else None
+        about = _shown_post(db, context, place, _find_post(db, place, post))
         threads = messages.threads(
             db, place.project.id, before=before or None, limit=PAGE + 1, kind=kind, open_only=wanted == "open"
         )
@@ -94,7 +94,7 @@ def ask(request: Request, place: Writes, form: Form) -> Response:
     """Ask the team something, about a post of the project where one is named."""
     text, post = _text(request, place, form), field(form, "post", most=300)
     with context_of(request).store.write() as db:
-        about = posts.find_key(db, place.project.id, post) if post else None
+        about = _find_post(db, place, post)
         messages.ask(db, place.project.id, text, by=place.account.id, post=about)
     return render.redirect(request, f"{place.address}/channel", "asked")
 
@@ -162,9 +162,18 @@ def _said(
     )
 
 
+def _find_post(db: Connection, place: Place, post_id: str) -> str | None:
+    """Return the key of the post that somebody asks about, who has to be one of those who may browse posts."""
+    if not post_id:
+        return None
+    if not place.may("browse posts"):  # whoever labels may: they ask about the post before them
+        raise LocalizedError("no_such", status=404)
+    return posts.find_key(db, place.project.id, post_id)
+
+
 def _shown_post(db: Connection, context: Context, place: Place, key: str | None) -> dict[str, Any] | None:
     """Return the post that a question is about; the words of a hidden one are for those who run the project."""
-    if key is None:
+    if key is None or not place.may("browse posts"):
         return None
     post = posts.get(db, key)
     text = post.text if place.may("manage") or not posts.is_hidden(db, key) else ""
