@@ -11,9 +11,10 @@ from web_site import Site, post
 
 from davy.actions.open_round import open_round
 from davy.annotate import project_creation, project_file
+from davy.core import Post
 from davy.core.round import ADVERSARIAL, RELEASE_TERMS
 from davy.models.load import load
-from davy.store import detectors, events, jobs, members, posts, round_seeds, rounds
+from davy.store import detectors, events, items, jobs, members, phases, posts, round_seeds, rounds
 
 TEXTS = "Grumblefop women should kill the lamps\nA lamp is a lamp"
 ATTACK = "/projects/duel/attack"
@@ -131,6 +132,30 @@ def test_an_export_of_a_round_takes_the_role_and_is_recorded(duel):
     with duel.store.read() as db:
         job = jobs.latest(db, kind="export project", project="duel", limit=1)[0]
     assert duel.as_("admin").get(f"/projects/duel/exports/{job.id}/duel-long.csv").status_code == 403
+
+
+def test_the_api_lists_entries_of_a_round_for_the_role_alone_and_records_it(duel):
+    entry, other = "You are a gentle lamp", "A lamp that nobody attacked"
+    with duel.store.write() as db:
+        round_ = rounds.current(db, "duel")
+        posts.add(db, Post("e", entry), project="duel", by="shell")
+        posts.add(db, Post("o", other), project="duel", by="shell")
+        items.add(db, phases.get(db, round_.phase), [("e", None, None)], by="shell")
+    address = "/api/projects/duel"
+    for path in ("posts", "results"):
+        without = duel.as_("admin").get(f"{address}/{path}?limit=1").json()
+        assert [it["id"] for it in without["posts"]] == ["o"]
+    assert "adversarial posts fetched" not in recorded(duel)
+    both = duel.as_("expert")
+    assert [it["id"] for it in both.get(f"{address}/results").json()["posts"]] == ["e", "o"]
+    assert both.get(f"{address}/posts?after=e").json()["posts"] == [
+        {"id": "o", "results": {}, "text": other, "lang": None}
+    ]
+    assert "adversarial posts fetched" not in recorded(duel)  # no text of a round has left
+    assert [it["text"] for it in both.get(f"{address}/posts").json()["posts"]] == [entry, other]
+    with duel.store.read() as db:
+        event = events.latest(db, about="project duel")[0]
+    assert (event.what, event.by, event.details) == ("adversarial posts fetched", duel.people["expert"].id, {"n": 1})
 
 
 def test_the_data_statement_of_a_round_has_the_release_terms(duel, tmp_path):

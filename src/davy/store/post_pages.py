@@ -12,13 +12,20 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Text, exists, func, select, type_coerce
 
+from davy.core import PHASE_KINDS
 from davy.store.picture_locks import UNLOCKED
 from davy.store.posts import owned_by
-from davy.store.tables import posts, verdicts
+from davy.store.tables import items, phases, posts, verdicts
 from davy.store.verdicts import is_newest
 
 MOST = 10_000
 KINDS: tuple[str, ...] = ("text", "meme")
+IN_ROUND: ColumnElement[bool] = exists().where(
+    items.c.post == posts.c.id,
+    items.c.phase == phases.c.id,
+    phases.c.kind.in_([name for name, kind in PHASE_KINDS.items() if kind.from_round]),
+)
+"""Whether a post is an entry of a round: a text that was made to get past a detector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,7 @@ class ListedPost:
     lang: str | None
     image: str | None
     hidden: bool
+    in_round: bool
     verdicts: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
 
@@ -49,16 +57,30 @@ def page(
     *,
     with_verdicts: bool,
     hidden: bool = False,
+    entries: bool = True,
     after: str = "",
     limit: int = 50,
 ) -> list[ListedPost]:
-    """Return a project's posts, or the shelf's, by id, beginning after the id `after`; `hidden` ones, too."""
+    """Return a project's posts, or the shelf's, by id, beginning after the id `after`; `hidden` ones, too.
+
+    Without `entries` those of rounds are left out.
+    """
     columns = (posts.c.id, posts.c.public_id, posts.c.text, posts.c.lang, posts.c.image, posts.c.hidden)
-    query = select(*columns).where(posts.c.public_id > after, *_conditions(project, wanted, hidden=hidden))
+    query = select(*columns, IN_ROUND.label("in_round"))
+    query = query.where(posts.c.public_id > after, *_conditions(project, wanted, hidden=hidden))
+    query = query if entries else query.where(~IN_ROUND)
     rows = db.execute(query.order_by(posts.c.public_id).limit(limit)).all()
     given = _verdicts(db, project, [row.id for row in rows]) if with_verdicts else {}
     return [
-        ListedPost(row.public_id, row.text or "", row.lang, row.image, bool(row.hidden), tuple(given.get(row.id, ())))
+        ListedPost(
+            row.public_id,
+            row.text or "",
+            row.lang,
+            row.image,
+            bool(row.hidden),
+            bool(row.in_round),
+            tuple(given.get(row.id, ())),
+        )
         for row in rows
     ]
 

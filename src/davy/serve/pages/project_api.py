@@ -2,6 +2,7 @@
 
 A key of the project opens these routes and no others; a key that is bound to none opens them where its owner
 is in the project. What its owner may not do there, the key may not. Posts count towards the key's quota.
+Entries of rounds are listed for the role for adversarial texts alone, and each time their texts are given is an event.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, project_by_key
 from davy.serve.pages.consent import member_of
 from davy.serve.scoring import charge
-from davy.store import phases, post_pages
+from davy.store import events, phases, post_pages
 from davy.store.columns import new_id
 from davy.store.post_pages import PostFilter
 
@@ -148,10 +149,16 @@ def _listed(request: Request, place: Place, after: str, limit: int, *, texts: bo
             PostFilter(),
             with_verdicts=True,
             hidden=place.may("manage"),
+            entries=place.may("attack"),
             after=after,
             limit=limit,
         )
     charge(request, len(found))
+    adversarial = sum(post.in_round for post in found)
+    if texts and adversarial:
+        with context_of(request).store.write() as db:
+            where = f"project {place.project.id}"
+            events.record(db, by=place.account.id, what="adversarial posts fetched", about=where, n=adversarial)
     listed = []
     for post in found:
         about: dict[str, Any] = {"id": post.id, "results": {name: list(labels) for _, name, labels in post.verdicts}}
