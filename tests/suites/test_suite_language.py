@@ -185,6 +185,72 @@ def test_two_templates_of_one_id_and_one_text_twice_are_problems(write):
     )
 
 
+ENTRIES_TWICE = [
+    "[{name: b, text: bakers}, {name: b, text: cooks}, {name: c, text: clerks}]",
+    "{file: groups.tsv, columns: [name, text]}",
+]
+
+
+@pytest.mark.parametrize("lexicon", ENTRIES_TWICE)
+def test_of_two_entries_with_one_name_the_first_stays_and_the_slip_has_its_line(write, tmp_path, lexicon):
+    (tmp_path / "groups.tsv").write_text("b\tbakers\nb\tcooks\nc\tclerks\n")
+    text = f"name: twice\nversion: 1\nlexicons:\n  group: {lexicon}\n"
+    text += 'functionalities:\n  - name: f\n    label: hateful\n    templates: [{id: t, text: "{group} again"}]\n'
+    reading = suites.read(write(text))
+    assert [case.text for case in reading.suite.cases] == ["bakers again", "clerks again"]
+    (problem,) = reading.problems
+    assert problem.line == 4
+    assert "two entries called" in str(problem)
+
+
+def test_a_fill_that_is_listed_twice_makes_one_case(write):
+    text = SMALL.replace("      - id: a-1\n", "      - id: a-1\n        fills: {mood: [😡, 😡]}\n")
+    assert len(suites.load(write(text)).cases) == 2 + 1 + 2 + 2
+
+
+def test_a_twin_is_left_out_with_the_original_that_it_is_compared_with(write):
+    text = """\
+    name: twins
+    version: 1
+    sets: {typo: {test: INV}, other: {label: other}}
+    functionalities:
+      - name: f
+        label: hateful
+        templates:
+          - {id: t, text: "a bad thing"}
+          - id: u
+            text: "a bad thing"
+            typo: "a bda thing"
+            other: "a good thing"
+    """
+    reading = suites.read(write(text))
+    assert [case.text for case in reading.suite.cases] == ["a bad thing", "a good thing"]
+    assert reading.suite.links == ()
+    assert [(problem.line, problem.message) for problem in reading.problems] == [
+        (10, "template 'u' makes a text that template 't' on line 8 makes too."),
+        (11, "template 'u', typo is compared with an original that is left out."),
+    ]
+
+
+def test_links_join_only_cases_that_the_suite_has(write):
+    text = """\
+    name: part
+    version: 1
+    lexicons: {group: [bakers, cooks]}
+    sets: {typo: {test: INV}}
+    functionalities:
+      - name: f
+        label: hateful
+        templates:
+          - id: t
+            text: "{group} again"
+            fills: {group: [bakers]}
+            typo: {text: "{group} agian", fills: {group: [bakers, cooks]}}
+    """
+    suite = suites.load(write(text))
+    assert {each for link in suite.links for each in link} <= {case.id for case in suite.cases}
+
+
 def test_a_template_that_would_make_too_many_cases_is_refused(write):
     many = ", ".join(f"w{i}" for i in range(200))
     text = f"name: big\nversion: 1\nlexicons: {{a: [{many}], b: [{many}]}}\n"

@@ -145,9 +145,21 @@ def report_duplicates(cases: Sequence[tuple[Case, TemplateVersion]], problems: P
     return spoilt
 
 
+def report_unpaired(cases: Sequence[tuple[Case, TemplateVersion]], spoilt: set[str], problems: Problems) -> set[str]:
+    """Note versions that are compared with spoilt originals; return the ids of their cases that are."""
+    unpaired = [(case, version) for case, version in cases if case.test != "MFT" and case.pair in spoilt]
+    noted: set[tuple[int, str]] = set()
+    for case, version in unpaired:
+        if case.id not in spoilt and (version.line, version.where) not in noted:
+            noted.add((version.line, version.where))
+            problems.add(version.line, f"{version.where} is compared with an original that is left out.")
+    return {case.id for case, _ in unpaired}
+
+
 def _allowed(version: TemplateVersion, name: str, known: Mapping[str, Sequence[SlotEntry]]) -> list[SlotEntry]:
     """Return the entries that may stand in a slot of this version."""
-    asked = (version.fills or {}).get(name)
+    listed = (version.fills or {}).get(name)
+    asked = None if listed is None else tuple(dict.fromkeys(listed))
     if name not in known:
         if asked:
             return [SlotEntry(text, {"text": text}) for text in asked]

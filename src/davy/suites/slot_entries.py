@@ -93,7 +93,10 @@ def read_lexicons(node: YamlNode, folder: Path, problems: Problems, lang: str = 
             continue
         for twice in sorted(word for word, n in Counter(entry.name for entry in entries).items() if n > 1):
             problems.add(line, f"lexicon {str(name)!r} has two entries called {_veiled(twice, value)}. Rename one.")
-        found[str(name)] = entries
+        kept: dict[str, SlotEntry] = {}
+        for entry in entries:  # names make case ids, so only the first of a name stays
+            kept.setdefault(entry.name, entry)
+        found[str(name)] = list(kept.values())
     return found
 
 

@@ -87,18 +87,20 @@ def _suite(root: YamlMap, path: Path, problems: Problems, among: Mapping[str, Sc
     before = len(problems.found)
     made, links = _cases(root, question, known, problems)
     spoilt = expansion.report_duplicates(made, problems)
+    spoilt |= expansion.report_unpaired(made, spoilt, problems)
+    kept = {case.id for case, _ in made} - spoilt
     functionalities = maps(root, "functionalities")
     suite = Suite(
         name=str(root["name"]),
         version=str(root["version"]),
         question=question.name,
         lang=str(root.get("lang") or "en"),
-        cases=tuple(case for case, _ in made if case.id not in spoilt),
+        cases=tuple(case for case, _ in made if case.id in kept),
         labels=yes_no(question),
         title=str(root.get("title") or ""),
         titles={str(f["name"]): str(f["title"]) for f in functionalities if {"name", "title"} <= set(f)},
         capabilities={str(f["name"]): str(f["capability"]) for f in functionalities if f.get("capability")},
-        links=tuple(link for link in links if not spoilt & set(link)),
+        links=tuple(link for link in links if kept >= set(link)),
         source=str(root.get("source") or ""),
         warning=str(root.get("warning") or ""),
         validation=str(root.get("validation") or ""),
