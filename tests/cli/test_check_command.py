@@ -1,6 +1,7 @@
 """`davy check` as its user meets it: table, files, gates, exit codes, and the page in a real browser."""
 
 import csv
+import html
 import json
 import textwrap
 
@@ -132,6 +133,28 @@ def test_a_broken_template_is_named_and_the_rest_still_runs(davy, tiny, words, t
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "some of its cases were left out" in page
     assert "s-3" in page
+
+
+SLIPS = [
+    ("    label: hateful\n", "    label: hateful\n    templats: []\n", "no field 'templats'"),
+    ("functionalities:", "  größe: [tall]\n  Mood: [glad]\nfunctionalities:", "lexicon 'Mood'"),
+    ("functionalities:", "  words: {file: none.tsv, columns: [text]}\nfunctionalities:", "no file 'none.tsv'"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), SLIPS, ids=[said for *_, said in SLIPS])
+def test_every_problem_of_a_suite_is_named_and_no_gate_passes_on_what_is_left(
+    davy, tiny, words, tmp_path, old, new, said
+):
+    tiny.write_text(tiny.read_text("utf-8").replace(old, new, 1), encoding="utf-8")
+    gate = tmp_path / "gates.yaml"
+    gate.write_text("accuracy: 0.1\n")
+    code, _, err = davy("check", tiny, "--model", words("one.txt", "away"), "--gate", gate, "--out", tmp_path / "out")
+    assert code == 1
+    assert said in err
+    assert err.count("gate failed") == 1
+    assert "the suite has 1 problem, so some of its cases may be missing" in err
+    assert said in html.unescape((tmp_path / "out" / "report.html").read_text("utf-8"))
 
 
 def test_what_is_wrong_is_one_line_and_exit_code_2(davy, tiny, words, tmp_path):

@@ -1,7 +1,8 @@
 """Gates: the least that a detector must reach before it may pass.
 
 A YAML file of limits and a summary in, one result for each limit and model out.
-What can't be measured does not pass: a gate that nobody stands at is open.
+What can't be measured does not pass: a gate that nobody stands at is open. Neither
+does anything pass on a suite with problems.
 """
 
 from __future__ import annotations
@@ -73,7 +74,12 @@ def parse_gates(raw: bytes, path: Path) -> Gates:
 
 def judge_gates(gates: Gates, summary: dict[str, Any], changes: list[dict[str, Any]] | None) -> list[GateResult]:
     """Return a result for every limit and model. `changes` are against the baseline; None where there is none."""
-    return [result for model in summary["models"] for result in _judged(gates, model, changes)]
+    problems = summary["suite"]["missing"]
+    return [
+        result
+        for model in summary["models"]
+        for result in (*_problem_results(model["name"], problems), *_judged(gates, model, changes))
+    ]
 
 
 def _share(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
@@ -191,6 +197,14 @@ def _flatten(node: YamlNode, path: tuple[str, ...], into: dict[tuple[str, ...], 
             _flatten(item, (*path, str(name)), into)
     elif isinstance(node, YamlText):
         into[path] = float(node)
+
+
+def _problem_results(name: str, problems: list[str]) -> Iterator[GateResult]:
+    """Yield a failed gate where the suite has problems: what is left of it may be what the detector can do."""
+    if problems:
+        many = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+        reason = f"the suite has {many}, so some of its cases may be missing, and must have none"
+        yield GateResult(name, "problems in the suite", 0, len(problems), False, reason)
 
 
 def _judged(gates: Gates, model: dict[str, Any], changes: Any) -> Iterator[GateResult]:

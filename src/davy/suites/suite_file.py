@@ -84,7 +84,6 @@ def _suite(root: YamlMap, path: Path, problems: Problems, among: Mapping[str, Sc
     if question is None or "name" not in root or "version" not in root:
         return None
     known = slot_entries.read_lexicons(root.get("lexicons"), path.parent, problems, str(root.get("lang") or "en"))
-    before = len(problems.found)
     made, links = _cases(root, question, known, problems)
     spoilt = expansion.report_duplicates(made, problems)
     spoilt |= expansion.report_unpaired(made, spoilt, problems)
@@ -112,7 +111,7 @@ def _suite(root: YamlMap, path: Path, problems: Problems, among: Mapping[str, Sc
     declared = root.get("counts")
     if isinstance(declared, YamlMap):
         case_counts.check_counts(suite, declared, problems)
-    return replace(suite, missing=tuple(str(problem) for problem in problems.found[before:]))
+    return replace(suite, missing=tuple(str(problem) for problem in problems.sorted()))
 
 
 def _question(root: YamlMap, problems: Problems, among: Mapping[str, Scheme] | None) -> Question | None:
