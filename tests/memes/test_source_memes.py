@@ -121,6 +121,51 @@ def test_near_pictures_are_duplicates_only_where_their_texts_are_alike(tmp_path,
     assert steps(read_memes(table, tmp_path / "out", images=folder))["once"] == left
 
 
+def write_rows(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("picture", ["mean.png", "plain.png"])
+def test_rows_that_share_a_picture_are_two_memes_where_their_texts_differ(tmp_path, folder, picture):
+    Image.new("RGB", (300, 300), "white").save(folder / "plain.png")
+    texts = ["look how many people love you", "look at this garden", "look at this garden!"]
+    table = write_rows(
+        tmp_path / "three.jsonl", *({"id": n, "image": picture, "text": text} for n, text in enumerate(texts))
+    )
+    read_memes(table, tmp_path / "out", images=folder)
+    posts = rows_of(tmp_path / "out" / "posts.jsonl")
+    assert [(post["id"], post["text"]) for post in posts] == [(0, texts[0]), (1, texts[1])]
+    (dropped,) = rows_of(tmp_path / "out" / "dropped.jsonl")
+    assert (dropped["id"], dropped["name"], dropped["dropped"]) == (2, picture, "duplicate")
+    band = [OcrLine("…", 1.0, (0, 0, 256, 64))]
+    alone = ReadingSettings(ignore_text=True)
+    funnel = read_memes(table, tmp_path / "one", images=folder, settings=alone, read_lines=lambda _: band)
+    assert steps(funnel)["once"] == 1
+
+
+def test_memes_without_ids_on_one_picture_get_two(tmp_path, folder):
+    rows = [{"image": "mean.png", "text": text} for text in ("look at this garden", "look how many people love you")]
+    read_memes(write_rows(tmp_path / "two.jsonl", *rows), tmp_path / "out", images=folder)
+    one, other = (post["id"] for post in rows_of(tmp_path / "out" / "posts.jsonl"))
+    assert other == f"{one}-2"
+
+
+SHARED_IDS = [
+    ({"id": "a", "image": "mean.png", "text": "look at this garden"}, "text"),
+    ({"id": "a", "image": "other.png", "text": "look how many people love you"}, "picture"),
+]
+
+
+@pytest.mark.parametrize(("row", "what"), SHARED_IDS)
+def test_a_row_with_the_id_of_another_meme_is_an_error_that_names_it(tmp_path, folder, row, what):
+    first = {"id": "a", "image": "mean.png", "text": "look how many people love you"}
+    table = write_rows(tmp_path / "two.jsonl", first, row)
+    with pytest.raises(UserError, match=f"row 2 has the id 'a' of row 1, but another {what}"):
+        read_memes(table, tmp_path / "out", images=folder)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_table_keeps_its_columns_and_misses_are_dropped_by_name(tmp_path, folder, drawn):
     table = table_of(folder, drawn)
     with table.open("a") as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
@@ -85,6 +86,7 @@ def _in_table(table: Path, images: Path) -> list[SourcePicture]:
         if column is None:
             raise UserError(f"{table} has no column image or img that names the pictures.")
         rows = opened.frame.collect().to_dicts()
+    _refuse_shared_ids(rows, column, table)
     paths = picture_paths(images)
     matches = match_names(paths, {str(row[column] or "") for row in rows})
     if not any(matches.values()):
@@ -95,6 +97,21 @@ def _in_table(table: Path, images: Path) -> list[SourcePicture]:
         match = matches[name]
         pictures.append(SourcePicture(name, paths[match] if match is not None else None, row))
     return pictures
+
+
+def _refuse_shared_ids(rows: Sequence[Mapping[str, Any]], column: str, table: Path) -> None:
+    """Raise where a row has the id of an earlier one and is another meme: one of them would be lost."""
+    first: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        if not _has_id(row):
+            continue
+        earlier = first.setdefault(str(row["id"]), number)
+        for name, what in (("text", "text"), (column, "picture")):
+            if (row.get(name) or "") != (rows[earlier - 1].get(name) or ""):
+                raise UserError(
+                    f"{table}: row {number} has the id {str(row['id'])!r} of row {earlier}, but another {what}. "
+                    "Give each meme an id of its own."
+                )
 
 
 def _examine(
@@ -146,15 +163,28 @@ def _write(folder: Path, pictures: Sequence[SourcePicture], memes: Sequence[Exam
     """Write the memes that are left, and say of the others why they are not; pictures are written afresh."""
     (folder / "img").mkdir()
     posts, dropped = [], []
+    on_picture: Counter[str] = Counter()
     for picture, meme in zip(pictures, memes, strict=True):
         if meme.dropped is not None or picture.path is None:
-            dropped.append({"name": meme.name, "dropped": meme.dropped, "why": meme.why})
+            own = {"id": picture.row["id"]} if _has_id(picture.row) else {}
+            dropped.append({**own, "name": meme.name, "dropped": meme.dropped, "why": meme.why})
             continue
         image = f"{meme.key}.png"
         (folder / "img" / image).write_bytes(read_picture(picture.path).encode())
-        posts.append({"id": meme.key, "source": picture.name, **picture.row, "text": meme.text, "image": image})
+        known = picture.row if _has_id(picture.row) else {**picture.row, "id": _picture_id(meme.key, on_picture)}
+        posts.append({"id": known["id"], "source": picture.name, **known, "text": meme.text, "image": image})
     _write_lines(folder / "posts.jsonl", posts)
     _write_lines(folder / "dropped.jsonl", dropped)
+
+
+def _has_id(row: Mapping[str, Any]) -> bool:
+    return row.get("id") not in (None, "")
+
+
+def _picture_id(key: str, on_picture: Counter[str]) -> str:
+    """Return the id of a meme that has none: its picture's key, with a number from the second text on it on."""
+    on_picture[key] += 1
+    return key if on_picture[key] == 1 else f"{key}-{on_picture[key]}"
 
 
 def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -90,18 +91,22 @@ def drop_duplicates(memes: Sequence[ExaminedMeme], settings: ReadingSettings) ->
     packed = b"".join(bytes.fromhex(memes[place].hash or "") for place in hashed)
     hashes = np.frombuffer(packed, np.uint8).reshape(-1, 32)
     pairs = [(hashed[one], hashed[other]) for one, other in near_pairs(hashes, settings.near)]
+    pairs += _same_pixels(memes, [place for place in kept if memes[place].hash is None])
     if not settings.ignore_text:
         pairs = [pair for pair in pairs if _alike(memes[pair[0]].text, memes[pair[1]].text)]
-    first = groups_of(len(memes), [*_same_pixels(memes, kept), *pairs])
+    first = groups_of(len(memes), pairs)
     return [
         meme if first[place] == place else replace(meme, dropped=DUPLICATE, why=f"of {memes[first[place]].name}")
         for place, meme in enumerate(memes)
     ]
 
 
-def _same_pixels(memes: Sequence[ExaminedMeme], kept: Sequence[int]) -> list[tuple[int, int]]:
-    first: dict[str, int] = {}
-    return [(first.setdefault(memes[place].key, place), place) for place in kept]
+def _same_pixels(memes: Sequence[ExaminedMeme], plain: Sequence[int]) -> list[tuple[int, int]]:
+    """Return all pairs of equal pictures among those without a hash; with one, equal pictures are near ones."""
+    by_key: dict[str, list[int]] = {}
+    for place in plain:
+        by_key.setdefault(memes[place].key, []).append(place)
+    return [pair for places in by_key.values() for pair in combinations(places, 2)]
 
 
 def _alike(one: str, other: str) -> bool:
