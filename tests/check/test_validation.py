@@ -50,6 +50,34 @@ def test_disagreements_and_flags_are_to_be_looked_at_and_decided(small):
     assert seen.replace == {"s-1": [hashes["Hooray for 🍳"][0]]}
 
 
+def test_twins_are_to_be_looked_at_where_people_disagree_or_leave_the_original_s_label(tmp_path):
+    path = tmp_path / "twins.yaml"
+    path.write_text("""\
+name: twins
+version: 1
+sets: {typo: {test: INV}, praise: {test: DIR, expect: lower}}
+functionalities:
+  - name: f
+    label: hateful
+    templates:
+      - {id: t, text: "a bad thing", typo: ["a bda thing", "a bad thnig"], praise: ["much loved", "somewhat loved"]}
+""")
+    suite = suites.load(path)
+    labels = {
+        "a bad thing": ("hateful", "hateful"),
+        "a bda thing": ("hateful", "hateful"),
+        "a bad thnig": ("not hateful", "not hateful"),
+        "much loved": ("not hateful", "not hateful"),
+        "somewhat loved": ("hateful", "not hateful"),
+    }
+    given = [
+        validation.ValidationAnswer(case.id, who, label, False, "", validation.text_hash(case))
+        for case in suite.cases
+        for who, label in zip(("ann", "ben"), labels[case.text], strict=True)
+    ]
+    assert [row["text"] for row in validation.review_answers(suite, given).rows] == ["a bad thnig", "somewhat loved"]
+
+
 def test_randolph_s_kappa_is_the_worked_example(small):
     # 17 cases, 3 annotators, one disagreement 2 to 1: observed agreement (16 + 1/3) / 17, chance 1/2 for two labels.
     given = [*answered(small, "ann"), *answered(small, "ben", wrong=["Bakers came by"]), *answered(small, "cay")]

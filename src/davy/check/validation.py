@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -135,6 +135,7 @@ def review_answers(
 ) -> SuiteReview:
     """Return what needs a look: any disagreement, with each other or with the suite, and any unrealistic flag."""
     decided = decided or {}
+    cases = {case.id: case for case in suite.cases}
     current = {case.id: text_hash(case) for case in suite.cases}
     given: dict[str, list[ValidationAnswer]] = defaultdict(list)
     stale = 0
@@ -147,7 +148,7 @@ def review_answers(
     rows = [
         _row(case, given[case.id], people, decided.get((case.id, current[case.id]), ""))
         for case in suite.cases
-        if _needs_review(case, given.get(case.id, []))
+        if _needs_review(_right_label(case, cases), given.get(case.id, []))
     ]
     replace: dict[str, list[str]] = defaultdict(list)
     for row in rows:
@@ -159,9 +160,17 @@ def review_answers(
     return SuiteReview(tuple(rows), kappa, percent, complete, stale, undecided, dict(replace))
 
 
-def _needs_review(case: Case, answers: Sequence[ValidationAnswer]) -> bool:
+def _right_label(case: Case, cases: Mapping[str, Case]) -> str | None:
+    """Return the label that people should give: of an INV its original's; a DIR has none, only its score moves."""
+    if case.test == "INV":
+        return cases[str(case.pair)].expected
+    return case.expected if case.test == "MFT" else None
+
+
+def _needs_review(right: str | None, answers: Sequence[ValidationAnswer]) -> bool:
     labels = {answer.label for answer in answers}
-    return bool(answers) and (labels != {case.expected} or any(answer.unrealistic for answer in answers))
+    disputed = len(labels) > 1 or (right is not None and labels != {right})
+    return bool(answers) and (disputed or any(answer.unrealistic for answer in answers))
 
 
 def _row(case: Case, answers: Sequence[ValidationAnswer], people: Sequence[str], fault: str) -> dict[str, str]:
