@@ -104,6 +104,22 @@ def test_a_second_run_says_what_changed(davy, tiny, words, tmp_path):
     assert page.count('"fixed":1') == 2
 
 
+def test_a_baseline_that_can_t_be_compared_says_why(davy, tiny, words, tmp_path):
+    first, other = words("one.txt", "away"), words("two.txt", "worse")
+    base = tmp_path / "b1"
+    davy("check", tiny, "--model", first, "--out", base)
+    code, out, err = davy("check", tiny, "--model", first, "--model", other, "--baseline", base)
+    assert code == 0
+    assert "0 cases fixed" in out
+    assert err.count("Not compared") == 1
+    assert f"Not compared: {base} has {first}, not {other}." in " ".join(err.split())
+    tiny.write_text(tiny.read_text("utf-8").replace("name: tiny", "name: small"), encoding="utf-8")
+    _, _, err = davy("check", tiny, "--model", first, "--baseline", base)
+    assert f"Not compared: {base} has the suite tiny, not small." in " ".join(err.split())
+    _, _, err = davy("check", tiny, "--model", other, "--out", base)
+    assert "Not compared" not in err, "nobody named the last run in the folder"
+
+
 def test_a_gate_fails_with_exit_code_1_when_its_floor_is_raised_above_the_result(davy, tiny, words, tmp_path):
     gate = tmp_path / "gates.yaml"
     model = words("one.txt", "away")

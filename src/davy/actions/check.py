@@ -15,7 +15,7 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, check_names, load_scorer
 from davy.actions.suite_source import RobustnessSample, load_suite
 from davy.check.answer_cache import AnswerCache
-from davy.check.changes import OutcomeChange, change_record, find_changes, read_summary
+from davy.check.changes import OutcomeChange, change_record, explain_uncompared, find_changes, read_summary
 from davy.check.fairness import measure_fairness
 from davy.check.gates import Gates, judge_gates, read_gates
 from davy.check.given_answers import FUNCTION, PREDICTIONS, FunctionScorer, run_predictions
@@ -71,7 +71,8 @@ def check(
         "question": question or tests.question,
     }
     summary = summarise(tests, runs, fair, settings)
-    changes = _changes(summary, tests, _earlier(baseline, limits, out, reporter))
+    named = baseline or (limits.baseline if limits is not None else None)
+    changes = _changes(summary, tests, _earlier(named, out, reporter), named, reporter)
     summary["changes"] = [change_record(change) for change in changes]
     results = judge_gates(limits, summary, summary["changes"]) if limits is not None else []
     summary["gates"] = [result.to_dict() for result in results]
@@ -115,11 +116,8 @@ def _load(suite: Suite, model: str | Scorer, question: str, given: bool) -> Scor
     return load_scorer(model)
 
 
-def _earlier(
-    baseline: Path | None, limits: Gates | None, out: Path | None, reporter: Reporter
-) -> dict[str, Any] | None:
-    """Return the run to compare with: the one named, the gates' own, else the last one in the folder."""
-    named = baseline or (limits.baseline if limits is not None else None)
+def _earlier(named: Path | None, out: Path | None, reporter: Reporter) -> dict[str, Any] | None:
+    """Return the run to compare with: the one named, else the last one in the folder."""
     if named is not None:
         return read_summary(named)
     if out is not None and (out / "report.json").is_file():
@@ -130,7 +128,12 @@ def _earlier(
     return None
 
 
-def _changes(summary: dict[str, Any], suite: Suite, earlier: dict[str, Any] | None) -> list[OutcomeChange]:
+def _changes(
+    summary: dict[str, Any], suite: Suite, earlier: dict[str, Any] | None, named: Path | None, reporter: Reporter
+) -> list[OutcomeChange]:
     if earlier is None:
         return []
-    return find_changes(summary, earlier, suite)
+    changes = find_changes(summary, earlier, suite)
+    for reason in explain_uncompared(summary, earlier, changes) if named is not None else ():
+        reporter.note(f"Not compared: {named} {reason}.")
+    return changes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,22 @@ def find_changes(now: dict[str, Any], before: dict[str, Any], suite: Suite) -> l
         change
         for model in now["models"]
         if model["name"] in earlier and (change := _change(model, earlier[model["name"]], cases))
+    ]
+
+
+def explain_uncompared(now: dict[str, Any], before: dict[str, Any], changes: Sequence[OutcomeChange]) -> list[str]:
+    """Return why models of a run could not be compared with an earlier one: what that has instead."""
+    mine, other = now["suite"]["name"], before["suite"]["name"]
+    if mine != other:
+        return [f"has the suite {other}, not {mine}"]
+    earlier = [model["name"] for model in before["models"]]
+    compared = {change.model for change in changes}
+    return [
+        f"has no case with an answer in common for {name}"
+        if name in earlier
+        else f"has {', '.join(earlier) or 'no model'}, not {name}"
+        for model in now["models"]
+        if (name := model["name"]) not in compared
     ]
 
 
