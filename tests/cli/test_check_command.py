@@ -282,6 +282,28 @@ def test_predictions_may_lack_cases_and_say_what_is_wrong_with_them(davy, tiny, 
         assert said in " ".join(err.split())
 
 
+def test_the_shell_s_n_counts_answers_and_names_them_by_model_where_they_differ(davy, tiny, words, tmp_path):
+    cases = suites.load(tiny).cases
+    some = tmp_path / "some.csv"
+    some.write_text("id,hate.label\n" + "".join(f"{case.id},Hateful\n" for case in cases[:4]))
+
+    def sizes(*models):
+        code, out, err = davy("check", tiny, *(part for model in models for part in ("--model", model)))
+        assert code == 0, err
+        lines = [" ".join(line.split()) for line in out.splitlines()]
+        heads = ("overall", "pairs both right", "set: original", "Swap", "original", "set: no emoji")
+        return {head: rest for line in lines for head in heads if (rest := line.removeprefix(f"{head} ")) != line}
+
+    alone = sizes(f"predictions:{some}")
+    starts = {"overall": "4 ", "pairs both right": "3 ", "set: original": "2 ", "Swap": "4 ", "original": "2 "}
+    assert all(alone[head].startswith(start) for head, start in starts.items()), alone
+    assert "set: no emoji" not in alone
+    both = sizes(words("one.txt", "away"), f"predictions:{some}")
+    starts = {"overall": "11 / 4 ", "pairs both right": "8 / 3 ", "set: original": "4 / 2 ", "Swap": "11 / 4 "}
+    assert all(both[head].startswith(start) for head, start in starts.items()), both
+    assert both["set: no emoji"].startswith("2 / 0 ")
+
+
 @pytest.mark.parametrize("name", ["python:os:getcwd", "predictions:p.csv"])
 def test_code_and_files_are_never_loaded_by_name_on_a_server(tiny, name):
     from davy.actions.check import check

@@ -144,30 +144,29 @@ def _show(report: CheckReport) -> None:
 def _overall(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
     models = made["models"]
     heads = [m["accuracy"] for m in models]
-    rows: list[list[Any]] = [
-        ["overall", next((one["n"] for one in heads if one), 0), *(_interval(m["accuracy"]) for m in models)]
-    ]
+    rows: list[list[Any]] = [["overall", _sizes(heads), *map(_interval, heads)]]
     for key, words in (("INV", "unchanged (INV)"), ("DIR", "moved as they must (DIR)")):
         found = [m["tests"].get(key) for m in models]
         if any(found):
-            rows.append([words, next(one["n"] for one in found if one), *map(_interval, found)])
+            rows.append([words, _sizes(found), *map(_interval, found)])
     after = [m["accuracy_after_change"] for m in models]
     if any(after):
-        rows.append(["right after a change", next(one["n"] for one in after if one), *map(_interval, after)])
+        rows.append(["right after a change", _sizes(after), *map(_interval, after)])
     for key, words in (("yes", "annotators disagreed"), ("no", "annotators agreed")):
         found = [m["disputed"].get(key) for m in models]
         if any(found):
-            rows.append([words, next(one["n"] for one in found if one), *map(_interval, found)])
+            rows.append([words, _sizes(found), *map(_interval, found)])
     rows.append(["a constant answer", "", *(_constant(m["constant"]) for m in models)])
     for part, keys in (("labels", suite.labels), ("sets", suite.sets if len(suite.sets) > 1 else ())):
         for key in keys:
-            n = next((m[part][key]["n"] for m in models if m[part].get(key)), 0)
-            if n:
-                rows.append([f"{part[:-1]}: {key}", n, *(_interval(m[part].get(key)) for m in models)])
+            found = [m[part].get(key) for m in models]
+            if any(one["n"] for one in found if one):
+                rows.append([f"{part[:-1]}: {key}", _sizes(found), *map(_interval, found)])
     if "no emoji" in suite.sets:
         rows.append(["emoji difference", "", *(_interval(m["emoji_difference"]) for m in models)])
     if suite.links:
-        rows.append(["pairs both right", len(suite.links), *(_interval(m["pairs"].get("all")) for m in models)])
+        pairs = [m["pairs"].get("all") for m in models]
+        rows.append(["pairs both right", _sizes(pairs), *map(_interval, pairs)])
     return rows
 
 
@@ -177,17 +176,23 @@ def _by_functionality(suite: Suite, made: dict[str, Any]) -> list[list[Any]]:
     for name in suite.functionalities:
         parts = [m["functionalities"][name] for m in made["models"]]
         heads = [part["accuracy"] for part in parts]
-        rows.append([suite.titled(name), next((h["n"] for h in heads if h), 0), *map(_short, heads)])
+        rows.append([suite.titled(name), _sizes(heads), *map(_short, heads)])
         sets = {key: [part["sets"].get(key) for part in parts] for key in suite.sets}
         shown = {key: cells for key, cells in sets.items() if any(cells)}
         for key, cells in shown.items() if len(shown) > 1 else ():
-            rows.append([f"  {key}", next(c["n"] for c in cells if c), *map(_short, cells)])
+            rows.append([f"  {key}", _sizes(cells), *map(_short, cells)])
         if "no emoji" in suite.sets:
             found = [part["emoji_difference"]["value"] for part in parts]
             rows.append(
                 ["  emoji difference", "", *("†" if one is None else true_minus(f"{one:+z.2f}") for one in found)]
             )
     return rows
+
+
+def _sizes(metrics: Sequence[dict[str, Any] | None]) -> str:
+    """Return how many cases figures stand on; one number for each model where they differ, in the columns' order."""
+    sizes = [metric["n"] if metric else 0 for metric in metrics]
+    return str(sizes[0]) if len(set(sizes)) == 1 else " / ".join(map(str, sizes))
 
 
 def _constant(found: dict[str, Any] | None) -> str:
