@@ -12,13 +12,25 @@ from challenge_case import START, SURVEY, add_team, answers, make, request, rows
 from davy.actions import challenge as action
 from davy.actions.challenge_baselines import BaselineFile, add_baselines
 from davy.actions.challenge_kit import entry_lines, write_kit
+from davy.cli.app import run
 from davy.compare.challenges.board_table import board_csv
 from davy.compare.challenges.submission_file import SubmissionRefused
 from davy.compare.challenges.team_names import name_key
 from davy.core import UserError
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
-from davy.store import challenges, events, jobs, personal_data, submissions, tables, teams, users, withdrawals
+from davy.store import (
+    challenges,
+    events,
+    jobs,
+    open_store,
+    personal_data,
+    submissions,
+    tables,
+    teams,
+    users,
+    withdrawals,
+)
 
 CHALLENGE_JOBS = {kind: kinds.QUICK[kind] for kind in (kinds.SCORE_SUBMISSION, kinds.RANK_BOARD)}
 
@@ -262,6 +274,67 @@ def test_the_board_ranks_who_answered_the_survey_marks_baselines_and_freezes(sto
     assert action.rank_board(store, phase.id, "A") is False
     with store.read() as db:
         assert challenges.find_board(db, phase.id, "A").content == board
+
+
+def freeze_now(store, challenge, phase):
+    for task in challenge.tasks:
+        action.rank_board(store, phase.id, task.name)
+    with store.write() as db:
+        action.freeze(db, challenge, phase, by="shell")
+
+
+def test_a_baseline_says_when_boards_are_frozen_and_a_refused_one_leaves_no_team(store, challenge, tmp_path):
+    fine = write_csv(tmp_path / "B0.csv", answers("test", "A"), head="id,complaint.label")
+    wrong = write_csv(tmp_path / "B1.csv", [(key, "perhaps") for key, _ in answers("test", "A")], "id,complaint.label")
+    other = write_csv(tmp_path / "B2.csv", [("none", "yes")], "id,complaint.label")
+    for path, said in ((wrong, "perhaps"), (other, "covers no task")):
+        files = [BaselineFile(fine, "B0"), BaselineFile(path, path.stem)]
+        with pytest.raises(UserError, match=said):
+            add_baselines(store, "mill-valley", files, by="shell")
+    freeze_now(store, challenge, challenge.phases[1])
+    with pytest.raises(UserError, match=r"B0.csv covers only boards that are frozen \('test'\)"):
+        add_baselines(store, "mill-valley", [BaselineFile(fine, "B0")], by="shell")
+    with store.read() as db:
+        assert teams.of_challenge(db, "mill-valley") == {}
+        assert all(not submissions.of_phase(db, phase.id) for phase in challenge.phases)
+
+
+@pytest.fixture
+def open_phase(tmp_path, capsys):
+    """Runs `davy challenge open-phase` on a new SQLite store; gives back exit code and what was said."""
+    url = f"sqlite:///{tmp_path / 'shell.sqlite'}"
+    with open_store(url, create=True) as store:
+        made = make(store, tmp_path / "files")
+
+    def call(*arguments):
+        code = run(["challenge", "open-phase", "mill-valley", *arguments, "--database", url])
+        return code, " ".join(capsys.readouterr().err.split())
+
+    call.store, call.challenge = url, made
+    return call
+
+
+def test_the_shell_says_which_task_waits_for_another(open_phase):
+    code, said = open_phase("test", "--task", "B")
+    assert code == 0
+    assert said == "B opens when A has closed, on 2027-02-10 00:00 UTC."
+    assert open_phase("test", "--task", "A") == (0, "")
+    assert open_phase("practice") == (0, ""), "its labels are public, so nothing waits"
+    code, said = open_phase("test", "--closes", "2027-03-01")
+    assert code == 0
+    assert "B opens when A has closed, on 2027-03-02 00:00 UTC. That is not before it closes itself" in said
+
+
+def test_the_dates_of_a_frozen_phase_stay(open_phase):
+    with open_store(open_phase.store) as store:
+        freeze_now(store, open_phase.challenge, open_phase.challenge.phases[1])
+        with store.read() as db:
+            before = challenges.get(db, "mill-valley").phases[1].windows
+        code, said = open_phase("test", "--closes", "+30d")
+        assert code == 2
+        assert said == "davy: The boards of 'test' are frozen, so its dates can't change."
+        with store.read() as db:
+            assert challenges.get(db, "mill-valley").phases[1].windows == before
 
 
 def test_a_board_is_not_frozen_while_something_waits(store, challenge, tmp_path):

@@ -144,3 +144,18 @@ def test_a_challenge_for_people_is_as_if_it_were_not_there(site: Site):
         challenges.change_settings(db, "mill-valley", by="shell", title="Mill", visibility="world")
     assert site.visitor().get("/challenges/mill-valley").status_code == 200
     assert "Mill" in site.visitor().get("/challenges").text
+
+
+def test_the_page_leaves_the_dates_of_a_frozen_phase(site: Site):
+    fill(site)
+    fill_challenge(site)
+    with site.store.write() as db:
+        phase = challenges.get(db, "mill-valley").phases[1]
+        challenges.change_phase(db, replace(phase, frozen_at=now()), by="shell", what="challenge board frozen")
+    page = "/challenges/mill-valley/organise"
+    form = {"phase": "test", "task": "A", "opens": "2027-01-01", "closes": "2027-05-01"}
+    answer = post(site.as_("manager"), f"{page}/dates", form, page=page)
+    assert answer.status_code == 409
+    assert "The board is frozen" in answer.text
+    with site.store.read() as db:
+        assert challenges.get(db, "mill-valley").phases[1].windows == phase.windows

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import csv
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.actions.challenge import SubmissionRequest, take_submission
+from davy.compare.challenges.submission_file import SubmissionRefused, check_predictions
 from davy.compare.challenges.team_names import name_key
-from davy.core.challenge import Challenge, ChallengeTask, Submission
+from davy.core.challenge import Challenge, ChallengeTask, Submission, Team
 from davy.core.errors import UserError
 from davy.files import tables
 from davy.files.formats import names_format
-from davy.store import Store, challenges, teams
+from davy.store import Connection, Store, challenges, teams
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +34,16 @@ class BaselineFile:
     path: Path
     name: str
     kind: str = "baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineEntry:
+    """What a file says to one board: answers by post, of which the board's `ids` are sent."""
+
+    phase: str
+    task: ChallengeTask
+    ids: list[str]
+    answers: Mapping[str, str]
 
 
 def baseline_files(path: Path) -> list[BaselineFile]:
@@ -47,48 +59,69 @@ def baseline_files(path: Path) -> list[BaselineFile]:
 def add_baselines(
     store: Store, challenge_id: str, files: Sequence[BaselineFile], *, by: str, task: str | None = None
 ) -> list[Submission]:
-    """Add each file to the board of every phase and task that it covers; a file that covers none is an error."""
-    made: list[Submission] = []
-    for file in files:
-        with tables.open_table(str(file.path)) as table:
-            frame = table.frame.collect()
-        if "id" not in frame.columns:
-            raise UserError(f"{file.path.name} has no column 'id'; it has {', '.join(frame.columns[:10])}.")
-        sent = _add(store, challenge_id, file, frame, by=by, only=task)
-        if not sent:
-            raise UserError(
-                f"{file.path.name} covers no task of {challenge_id!r}. It needs `id` and a column such as sexist.label "
-                "(or `label` with --task), with a row for every post of a phase."
-            )
-        made += sent
-    return made
+    """Add each file to the board of every phase and task that it covers; a file that covers none is an error.
 
-
-def _add(
-    store: Store, challenge_id: str, file: BaselineFile, frame: pl.DataFrame, *, by: str, only: str | None
-) -> list[Submission]:
+    All files are checked before the first one is sent, so that a wrong one leaves nothing behind.
+    """
+    entries = [_entries(store, challenge_id, file, only=task) for file in files]
     with store.write() as db:
-        challenge = challenges.get(db, challenge_id)
-        key = name_key(file.name)
-        team = teams.find_by_key(db, challenge_id, key)
-        if team is None:
-            team = teams.create(db, challenge_id, file.name, key, by=by, captain=None, kind=file.kind)
-        elif team.kind == "team":
-            raise UserError(f"A team is called {team.name!r}. Give the baseline's file another name.", status=409)
+        rows = [_find_or_create_team(db, challenge_id, file, by=by) for file in files]
     made = []
-    for phase in challenge.phases:
-        for task in challenge.tasks:
-            column = _column(challenge, task, frame, only)
-            if column is None or task.name not in phase.windows or phase.frozen_at is not None:
-                continue
-            with store.read() as db:
-                ids = challenges.entry_ids(db, challenge_id, phase.data, task.name)
-            answers = dict(zip(frame["id"].cast(str).to_list(), frame[column].cast(str).to_list(), strict=True))
-            if not all(each in answers for each in ids):
-                continue
-            request = SubmissionRequest(challenge_id, phase.name, task.name, team.id, None, file.path.name)
-            made.append(_send(store, ids, answers, request, task))
+    for file, team, own in zip(files, rows, entries, strict=True):
+        for entry in own:
+            request = SubmissionRequest(challenge_id, entry.phase, entry.task.name, team.id, None, file.path.name)
+            with _as_file(entry) as path:
+                made.append(take_submission(store, path, request))
     return made
+
+
+def _entries(store: Store, challenge_id: str, file: BaselineFile, *, only: str | None) -> list[BaselineEntry]:
+    """Return what a file says to every board that it covers and that still takes something, checked."""
+    with tables.open_table(str(file.path)) as table:
+        frame = table.frame.collect()
+    if "id" not in frame.columns:
+        raise UserError(f"{file.path.name} has no column 'id'; it has {', '.join(frame.columns[:10])}.")
+    found, frozen = [], []
+    with store.read() as db:
+        challenge = challenges.get(db, challenge_id)
+        for phase in challenge.phases:
+            for task in challenge.tasks:
+                column = _column(challenge, task, frame, only)
+                if column is None or task.name not in phase.windows:
+                    continue
+                ids = challenges.entry_ids(db, challenge_id, phase.data, task.name)
+                answers = dict(zip(frame["id"].cast(str).to_list(), frame[column].cast(str).to_list(), strict=True))
+                if not all(each in answers for each in ids):
+                    continue
+                if phase.frozen_at is not None:
+                    frozen.append(phase.name)
+                    continue
+                found.append(BaselineEntry(phase.name, task, ids, answers))
+    if frozen and not found:
+        listed = ", ".join(repr(name) for name in dict.fromkeys(frozen))
+        raise SubmissionRefused(
+            "frozen", f"{file.path.name} covers only boards that are frozen ({listed}): nothing is taken.", status=409
+        )
+    if not found:
+        raise UserError(
+            f"{file.path.name} covers no task of {challenge_id!r}. It needs `id` and a column such as sexist.label "
+            "(or `label` with --task), with a row for every post of a phase."
+        )
+    for entry in found:
+        with _as_file(entry) as path:
+            check_predictions(path, "csv", entry.task, entry.ids)
+    return found
+
+
+def _find_or_create_team(db: Connection, challenge_id: str, file: BaselineFile, *, by: str) -> Team:
+    """Return the board's row that a file's entries stand in."""
+    key = name_key(file.name)
+    team = teams.find_by_key(db, challenge_id, key)
+    if team is None:
+        return teams.create(db, challenge_id, file.name, key, by=by, captain=None, kind=file.kind)
+    if team.kind == "team":
+        raise UserError(f"A team is called {team.name!r}. Give the baseline's file another name.", status=409)
+    return team
 
 
 def _column(challenge: Challenge, task: ChallengeTask, frame: pl.DataFrame, only: str | None) -> str | None:
@@ -100,14 +133,13 @@ def _column(challenge: Challenge, task: ChallengeTask, frame: pl.DataFrame, only
     return next((name for name in (*own, *(plain if alone else ())) if name in frame.columns), None)
 
 
-def _send(
-    store: Store, ids: list[str], answers: dict[str, str], request: SubmissionRequest, task: ChallengeTask
-) -> Submission:
-    """Send a baseline through the same checks as everybody's file."""
+@contextmanager
+def _as_file(entry: BaselineEntry) -> Iterator[Path]:
+    """Give an entry as a file of predictions, which goes through the same checks as everybody's."""
     with tempfile.TemporaryDirectory(prefix="davy-baseline-") as folder:
         path = Path(folder) / "predictions.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["id", "score" if task.kind == "score" else "label"])
-            writer.writerows((key, answers[key]) for key in ids)
-        return take_submission(store, path, request)
+            writer.writerow(["id", "score" if entry.task.kind == "score" else "label"])
+            writer.writerows((key, entry.answers[key]) for key in entry.ids)
+        yield path

@@ -17,7 +17,7 @@ from davy.store import challenges, default_url, events, open_store, submissions,
 from davy.store.columns import now
 
 if TYPE_CHECKING:
-    from davy.core.challenge import Challenge, ChallengePhase
+    from davy.core.challenge import Challenge, ChallengePhase, ChallengeTask
     from davy.store import Store
 
 app = typer.Typer(
@@ -154,6 +154,8 @@ def open_phase(
     with open_store(database) as store, store.write() as db:
         challenge = challenges.get(db, name)
         found = find_phase(challenge, phase)
+        if found.frozen_at is not None:
+            raise UserError(f"The boards of {phase!r} are frozen, so its dates can't change.", status=409)
         windows = dict(found.windows)
         chosen = [task] if task is not None else list(windows)
         for each in chosen:
@@ -175,6 +177,22 @@ def open_phase(
         [row["phase"], row["task"], row["opens"], row["closes"], row["state"]]
         for row in rows if row["phase"] == phase
     ])  # fmt: skip
+    for asked in challenge.tasks:
+        if asked.name in chosen:
+            _note_held_back(changed, asked)
+
+
+def _note_held_back(phase: ChallengePhase, task: ChallengeTask) -> None:
+    """Say where a task opens later than its own date, since it comes after another."""
+    window = phase.window(task)
+    if window is None or window.opens == phase.windows[task.name].opens:
+        return
+    earlier = [name for name in task.after if name in phase.windows]
+    have = "has" if len(earlier) == 1 else "have"
+    said = f"{task.name} opens when {' and '.join(earlier)} {have} closed, on {_when(window.opens)}."
+    if window.closes <= window.opens:
+        said += f" That is not before it closes itself: give --task {task.name} a later --closes."
+    console.note(said)
 
 
 @app.command()

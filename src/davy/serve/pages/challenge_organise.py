@@ -72,6 +72,8 @@ def _dates(db: Connection, place: ChallengePlace, form: FormData) -> None:
     phase, task = action.find_phase(place.challenge, field(form, "phase")), field(form, "task")
     if task not in phase.windows:
         raise LocalizedError("choice", status=422)
+    if phase.frozen_at is not None:
+        raise LocalizedError("submission_frozen", status=409)
     try:
         opens = parse_moment(field(form, "opens"), at=at) if field(form, "opens") else at
         closes = parse_moment(field(form, "closes"), at=at, end=True)
