@@ -169,7 +169,7 @@ def test_every_problem_of_a_suite_is_named_and_no_gate_passes_on_what_is_left(
     assert code == 1
     assert said in err
     assert err.count("gate failed") == 1
-    assert "the suite has 1 problem, so some of its cases may be missing" in err
+    assert "the suite has 1 problem and must have none" in err
     assert said in html.unescape((tmp_path / "out" / "report.html").read_text("utf-8"))
 
 

@@ -203,7 +203,7 @@ def _problem_results(name: str, problems: list[str]) -> Iterator[GateResult]:
     """Yield a failed gate where the suite has problems: what is left of it may be what the detector can do."""
     if problems:
         many = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
-        reason = f"the suite has {many}, so some of its cases may be missing, and must have none"
+        reason = f"the suite has {many} and must have none: some of its cases may be missing"
         yield GateResult(name, "problems in the suite", 0, len(problems), False, reason)
 
 
