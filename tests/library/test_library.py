@@ -1,7 +1,9 @@
 """The library: the same kind of data out as in, names found, and errors that say what to do."""
 
+import copy
 import inspect
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -180,6 +182,42 @@ def test_a_calibrated_detector_is_saved_with_its_numbers(tmp_path):
     assert davy.load(tmp_path / "copy").version == again.version
     with pytest.raises(UserError, match="is not an empty folder"):
         again.save(tmp_path / "copy")
+
+
+def test_detectors_go_through_pickles_and_deep_copies(tmp_path):
+    import joblib
+
+    from davy.sklearn import DavyClassifier
+    from tiny_encoder import make_tiny_encoder
+
+    posts, gold = labelled(), {"hate": "label"}
+    plain = davy.train(posts, gold=gold)
+    tiny = str(make_tiny_encoder(tmp_path / "tiny"))
+    detectors = [
+        plain,
+        davy.calibrate(plain, posts, gold=gold),
+        davy.train(posts, gold=gold, kind="xgboost", trees=3),
+        davy.train(posts, gold=gold, encoder=tiny, epochs=1),
+        davy.load("embedded"),
+        davy.calibrate("embedded-en", posts, gold=gold),
+    ]
+    for detector in detectors:
+        for again in (pickle.loads(pickle.dumps(detector)), copy.deepcopy(detector)):  # noqa: S301 - our own
+            assert again.version == detector.version
+            assert np.array_equal(again.predict_proba(TEXTS, "hate"), detector.predict_proba(TEXTS, "hate"))
+            assert again.scorer.abilities.learnt(TEXTS).tolist() == detector.scorer.abilities.learnt(TEXTS).tolist()
+    classifier = DavyClassifier().fit(posts["text"].to_list(), posts["label"].to_list())
+    joblib.dump(classifier, tmp_path / "classifier.joblib")
+    assert joblib.load(tmp_path / "classifier.joblib").predict(["you grumblefop"]).tolist() == ["hateful"]
+
+
+def test_a_fine_tuned_detector_without_a_folder_knows_its_posts(tmp_path):
+    from tiny_encoder import make_tiny_encoder
+
+    posts, gold = labelled(), {"hate": "label"}
+    tuned = davy.train(posts, gold=gold, encoder=str(make_tiny_encoder(tmp_path / "tiny")), epochs=1)
+    assert "learnt from 60 of these 60 posts" in davy.evaluate(tuned, posts, gold=gold, resamples=0).warnings[0]
+    assert davy.load(tuned.save(tmp_path / "tuned")).scorer.abilities.learnt(posts["text"].to_list()).all()
 
 
 def test_questions_are_made_from_labels_that_no_scheme_knows():

@@ -1,6 +1,7 @@
 """The cascade: a screen clears what is plainly harmless, and every other post scores as without it."""
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,6 +74,13 @@ def test_a_cleared_post_says_no_is_marked_and_leaves_child_questions_empty(casca
     assert columns["type.label"][0] is None
     assert columns["type.label"][1] is not None
     assert columns["hate"][0] == pytest.approx(1 / (1 + np.exp(2)), abs=1e-6)
+
+
+def test_a_pickled_cascade_has_its_screen(cascade):
+    again = pickle.loads(pickle.dumps(cascade))  # noqa: S301 - our own
+    texts = posts("nice tail", "nice grumblefop", "nice lobster")
+    assert again.version == cascade.version
+    assert again.score(texts).columns() == cascade.score(texts).columns()
 
 
 def test_what_the_screen_does_not_clear_scores_as_without_it(cascade):

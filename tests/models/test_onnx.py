@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +173,23 @@ def test_scores_do_not_depend_on_batches_or_threads(tiny):
     for threads, tokens in ((1, 8), (3, 8), (2, 64), (8, 10_000)):
         together = OnnxScorer(tiny[0], threads=threads, tokens=tokens).score(frame)
         np.testing.assert_allclose(together.probabilities["type"], np.concatenate(one_by_one), atol=1e-6)
+
+
+def test_a_pickle_opens_the_network_of_its_folder_and_no_other(tiny, tmp_path, monkeypatch):
+    folder, _ = tiny
+    monkeypatch.chdir(folder.parent)
+    scorer = load(folder.name).recalibrated({"hate": 3.0}, {"hate": 0.7})
+    pickled = pickle.dumps(scorer)
+    monkeypatch.chdir("/")
+    again = pickle.loads(pickled)  # noqa: S301 - our own
+    assert (again.version, again.questions) == (scorer.version, scorer.questions)
+    found, expected = (it.score(posts("nice grumblefop", "")) for it in (again, scorer))
+    assert found.thresholds == expected.thresholds == {"hate": 0.7}
+    assert np.array_equal(found.probabilities["hate"], expected.probabilities["hate"])
+    with (folder / "model.onnx").open("ab") as network:
+        network.write(b"more")
+    with pytest.raises(UserError, match="is another network than when the detector was pickled"):
+        pickle.loads(pickled)  # noqa: S301 - our own
 
 
 def test_the_version_follows_the_weights_and_thresholds_but_not_the_card(tiny):

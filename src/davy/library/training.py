@@ -16,6 +16,7 @@ from davy.core.votes import one_row_a_vote
 from davy.library.detector import TextDetector
 from davy.library.frames import gold_entries, to_posts
 from davy.library.python_words import python_words
+from davy.models.learnt_rows import LearntTexts
 
 KINDS = ("tfidf", "xgboost", "majority")
 
@@ -165,5 +166,7 @@ def _fine_tune(
 
 
 def _without_folder(scorer: Any) -> Any:
-    """Return a scorer that no longer names the folder it came from, which is about to go."""
-    return replace(scorer, abilities=replace(scorer.abilities, folder=None))
+    """Return a scorer that no longer needs the folder it came from, which is about to go."""
+    abilities = scorer.abilities
+    learnt = abilities.learnt.in_memory() if isinstance(abilities.learnt, LearntTexts) else abilities.learnt
+    return replace(scorer, abilities=replace(abilities, folder=None, learnt=learnt))

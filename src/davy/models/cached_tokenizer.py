@@ -42,6 +42,10 @@ class CachedTokenizer:
         self._words: _Words | None = None
         self._asked = 0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle leaves out the words, which other threads may be adding to."""
+        return CachedTokenizer, (self._tokenizer,)
+
     @property
     def by_word(self) -> bool:
         """Whether the tokenizer treats the words of a text one by one."""

@@ -28,16 +28,21 @@ Learnt = Callable[[Sequence[str | None]], "Array"]
 
 
 class LearntTexts:
-    """Tells for each text whether a model has seen it; `keys` are read when it is first asked."""
+    """Tells for each text whether a model has seen it. `keys` are the texts' numbers, or the file that has them, which
+    is read when it is asked."""
 
-    def __init__(self, keys: Callable[[], Array]) -> None:
-        self._keys = keys
+    def __init__(self, keys: Array | Path) -> None:
+        self._source = keys
 
     def __call__(self, texts: Sequence[str | None]) -> Array:
         """Return for each text whether it was seen."""
         import numpy as np
 
         return np.isin(text_keys(texts), self._keys())
+
+    def in_memory(self) -> LearntTexts:
+        """Return the same without need of a file."""
+        return LearntTexts(self._keys())
 
     def save(self, folder: Path) -> None:
         """Write what was learnt into a model's folder."""
@@ -47,8 +52,11 @@ class LearntTexts:
         """Add these texts to those that a model's folder says it was calibrated on."""
         import numpy as np
 
-        before = [_load(folder, CALIBRATED)] if (folder / CALIBRATED).is_file() else []
+        before = [_load(folder / CALIBRATED)] if (folder / CALIBRATED).is_file() else []
         _write(folder, CALIBRATED, np.concatenate([*before, self._keys()]))
+
+    def _keys(self) -> Array:
+        return _load(self._source) if isinstance(self._source, Path) else self._source
 
 
 def text_keys(texts: Iterable[str | None]) -> Array:
@@ -73,13 +81,12 @@ def save_learnt(learnt: Learnt | None, folder: Path) -> None:
 
 def read_learnt(folder: Path, file: str = FILE) -> LearntTexts | None:
     """Return what tells seen texts by a folder's file, which is read when it is asked; None where there is none."""
-    return LearntTexts(lambda: _load(folder, file)) if (folder / file).is_file() else None
+    return LearntTexts((folder / file).absolute()) if (folder / file).is_file() else None
 
 
 def keep_learnt(texts: Iterable[str | None]) -> LearntTexts:
     """Return what tells these texts from others."""
-    keys = text_keys(texts)
-    return LearntTexts(lambda: keys)
+    return LearntTexts(text_keys(texts))
 
 
 def learnt_by_any(scorers: Iterable[Scorer]) -> Learnt | None:
@@ -106,13 +113,13 @@ def seen_by_any(each: Iterable[Learnt | None]) -> Learnt | None:
     return seen
 
 
-def _load(folder: Path, file: str) -> Array:
+def _load(path: Path) -> Array:
     import numpy as np
 
     try:
-        keys: Array = np.load(folder / file, allow_pickle=False)
+        keys: Array = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UserError(f"{folder / file} can't be read ({error}). Get or export the model again.") from None
+        raise UserError(f"{path} can't be read ({error}). Get or export the model again.") from None
     return keys
 
 

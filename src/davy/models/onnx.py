@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
+from davy.files.data_hash import file_hash
 from davy.models import early_exit as exits
 from davy.models import folder as folders
 from davy.models.bare_names import BareNames
@@ -81,7 +82,7 @@ class OnnxScorer:
         self._names = BareNames.of(folder, manifest)
         self._doubt = _doubt(folder, manifest)
         self._workers = threads or cores()
-        self._session = open_session(folder / "model.onnx")
+        self._session: Any = open_session(folder / "model.onnx")
         # Some seconds' work.
         self._batch_size = 8192 if (folder / "model.onnx").stat().st_size < SMALL else 1024
         self._inputs = {given.name for given in self._session.get_inputs()}
@@ -95,6 +96,10 @@ class OnnxScorer:
     def open(cls, folder: Path, manifest: folders.Manifest) -> OnnxScorer:
         """Return the scorer of a folder whose files were checked."""
         return cls(folder, manifest)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle finds its folder from any working directory."""
+        return {**self.__dict__, "folder": self.folder.absolute()}
 
     @property
     def abilities(self) -> Abilities:
@@ -359,21 +364,41 @@ def open_tokenizer(folder: Path) -> tuple[Any, int]:
     return tokenizer, int(padding)
 
 
-def open_session(path: Path) -> Any:
-    """Return a graph that is ready to run, on one core a run."""
-    # Its builds can report usage to their maker; what people score here is nobody else's business.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    import onnxruntime
+class OnnxSession:
+    """A graph that is ready to run, on one core a run. A pickle holds its path and hash, and opens it again."""
 
-    if not path.is_file():
-        raise UserError(f"{path.parent} has no {path.name}. Export the model again.")
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    # Two runs of one thread do nearly twice the work of one, two threads in one run a third more.
-    options.intra_op_num_threads = 1
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise UserError(
-            f"{path} can't be loaded: {str(error).splitlines()[0][:200]}. Export the model again."
-        ) from error
+    def __init__(self, path: Path) -> None:
+        # Its builds can report usage to their maker; what people score here is nobody else's business.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+        import onnxruntime
+
+        if not path.is_file():
+            raise UserError(f"{path.parent} has no {path.name}. Export the model again.")
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        # Two runs of one thread do nearly twice the work of one, two threads in one run a third more.
+        options.intra_op_num_threads = 1
+        self.path = path.absolute()
+        try:
+            session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise UserError(
+                f"{path} can't be loaded: {str(error).splitlines()[0][:200]}. Export the model again."
+            ) from error
+        self.run, self.get_modelmeta = session.run, session.get_modelmeta
+        self.get_inputs, self.get_outputs = session.get_inputs, session.get_outputs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open_unchanged, (self.path, file_hash(self.path))
+
+
+def open_session(path: Path) -> OnnxSession:
+    """Return a graph that is ready to run, on one core a run."""
+    return OnnxSession(path)
+
+
+def _open_unchanged(path: Path, digest: str) -> OnnxSession:
+    """Return the graph of a pickled detector, whose other numbers fit no other graph."""
+    if path.is_file() and file_hash(path) != digest:
+        raise UserError(f"{path} is another network than when the detector was pickled. Load it by its folder.")
+    return OnnxSession(path)

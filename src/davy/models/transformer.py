@@ -16,6 +16,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.models import folder as folders
 from davy.models.encoder import WEIGHTS, TextTokenizer, new_encoder, write_config
+from davy.models.learnt_rows import save_learnt
 from davy.models.network import Head, Network, columns_of, probabilities
 from davy.models.token_batches import TokenRows
 
@@ -85,6 +86,7 @@ class TransformerScorer:
         save_file(tensors, folder / WEIGHTS)
         write_config(self.network.encoder, self.network.pooling, folder)
         self.reading.tokenizer.save(str(folder / "tokenizer.json"))
+        save_learnt(self.abilities.learnt, folder)
         settings = {
             "max_length": self.reading.max_length,
             "truncate": "head+tail",
