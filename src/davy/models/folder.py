@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,13 @@ def write(folder: Path, manifest: Manifest) -> Manifest:
     full = replace(full, version=version)
     write_json(folder / MANIFEST, _as_json(full))
     return full
+
+
+def saved_version(save: Callable[[Path], object]) -> str:
+    """Return the version of the model folder that `save` writes, so that a scorer has it before it is saved."""
+    with tempfile.TemporaryDirectory(prefix="davy-version-") as folder:
+        save(Path(folder))
+        return read(Path(folder), check=False).version
 
 
 def read(folder: Path, *, check: bool = True) -> Manifest:

@@ -17,7 +17,6 @@ from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.files.arrays import open_arrays
 from davy.models import folder as folders
-from davy.models.baselines import content_hash
 from davy.models.learnt_rows import keep_learnt, save_learnt
 from davy.models.model_name import ModelName
 from davy.models.ngrams import NgramHasher, NumberedWords, inverse_frequencies, weigh
@@ -57,16 +56,14 @@ class GradientBoosting:
         boosters = {
             q.name: self._boosted(q, table[kept], gold, seed) for q, kept, gold in targets(self.questions, posts)
         }
-        fitted = tuple(question for question in self.questions if question.name in boosters)
-        content = {name: booster.save_raw("json").hex() for name, booster in boosters.items()}
-        return replace(
+        fitted = replace(
             self,
-            questions=fitted,
-            version=content_hash(fitted, content),
+            questions=tuple(question for question in self.questions if question.name in boosters),
             rarity_=rarity,
             boosters_=boosters,
             abilities=replace(self.abilities, learnt=keep_learnt(texts)),
         )
+        return replace(fitted, version=folders.saved_version(fitted.save))
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the boosters' probabilities."""

@@ -19,7 +19,6 @@ from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.files.arrays import open_arrays
 from davy.models import folder as folders
-from davy.models.baselines import content_hash
 from davy.models.learnt_rows import keep_learnt, save_learnt
 from davy.models.model_name import ModelName
 from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
@@ -59,21 +58,19 @@ class Tfidf:
         table = _table(rows, buckets, values, (len(texts), 2**self.pieces.bits))
         weights, offsets = {}, {}
         for question, kept, gold in targets(self.questions, posts):
-            weights[question.name], offsets[question.name] = _regressed(
-                question, table[kept], gold, self.strength, seed
-            )
-        fitted = tuple(question for question in self.questions if question.name in weights)
-        content = {name: float(np.abs(block).sum()) for name, block in weights.items()}
-        version = content_hash(fitted, {**content, "strength": self.strength, "posts": len(texts)})
-        return replace(
+            each, offset = _regressed(question, table[kept], gold, self.strength, seed)
+            # Rounded as a folder keeps them: a detector scores alike before and after it is saved.
+            weights[question.name] = each.astype(np.float16).astype(np.float32)
+            offsets[question.name] = offset.astype(np.float32)
+        fitted = replace(
             self,
-            questions=fitted,
-            version=version,
+            questions=tuple(question for question in self.questions if question.name in weights),
             rarity_=rarity,
             weights_=weights,
             offsets_=offsets,
             abilities=replace(self.abilities, learnt=keep_learnt(texts)),
         )
+        return replace(fitted, version=folders.saved_version(fitted.save))
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the regressions' probabilities."""
@@ -100,7 +97,7 @@ class Tfidf:
             arrays[f"offsets.{question.name}"] = self.offsets_[question.name].astype(np.float32)
         np.savez_compressed(folder / ARRAYS, allow_pickle=False, **arrays)
         save_learnt(self.abilities.learnt, folder)
-        settings = {"pieces": asdict(self.pieces), "strength": self.strength, "version": self.version}
+        settings = {"pieces": asdict(self.pieces), "strength": self.strength}
         folders.write(folder, folders.Manifest("tfidf", self.name, self.questions, settings=settings))
 
     @classmethod
