@@ -82,7 +82,7 @@ class DavyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Example:
             classifier.predict_proba(["a text"])[:, 1]
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "detector_")
         return self.detector_.predict_proba(_texts(X), QUESTION)
 
     def predict(self, X: Any) -> Any:
@@ -91,7 +91,8 @@ class DavyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Example:
             classifier.predict(["a text"])
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        chances = self.predict_proba(X)  # first, since it says where nothing was fitted
+        return self.classes_[chances.argmax(axis=1)]
 
 
 def _texts(X: Any) -> Any:

@@ -292,6 +292,7 @@ def test_a_caller_is_typed(tmp_path):
 
 def test_scikit_learn_clones_and_searches():
     from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
     from sklearn.model_selection import GridSearchCV
 
     from davy.sklearn import DavyClassifier
@@ -303,6 +304,40 @@ def test_scikit_learn_clones_and_searches():
     assert search.predict(["you grumblefop"]).tolist() == [2]
     assert clone(search.best_estimator_).get_params()["strength"] == search.best_params_["strength"]
     assert search.predict_proba(pd.Series(["nice one"])).shape == (1, 2)
+    with pytest.raises(NotFittedError):
+        DavyClassifier().predict(["nice one"])
+
+
+def test_a_list_of_detectors_is_measured_by_their_names(words):
+    posts, gold = labelled(), {"hate": "label"}
+    mine = davy.train(posts, gold=gold, kind="majority")
+    result = davy.evaluate([words, mine], posts, gold=gold, resamples=0)
+    assert set(result.frame["model"]) == {"words", "majority"}
+    assert set(davy.check([words, mine], "emoji-en", resamples=0).frame["model"]) == {"words", "majority"}
+    assert set(davy.evaluate(Words(), posts, gold=gold, resamples=0).frame["model"]) == {"words"}
+    with pytest.raises(UserError, match=r"Two detectors are called 'words'\. Name them"):
+        davy.evaluate([words, words], posts, gold=gold)
+
+
+@pytest.mark.parametrize("kind", ["tfidf", "xgboost", "majority"])
+def test_a_setting_that_a_baseline_lacks_is_named(kind):
+    with pytest.raises(UserError, match=f"{kind} has no setting 'strenght'") as raised:
+        davy.train(labelled(), gold={"hate": "label"}, kind=kind, strenght=2)
+    assert ("Did you mean 'strength'?" in str(raised.value)) == (kind == "tfidf")
+
+
+def test_gold_that_is_no_mapping_is_an_error_that_shows_the_form(words):
+    posts = labelled()
+    for call in (
+        lambda gold: davy.train(posts, gold=gold),
+        lambda gold: davy.calibrate(words, posts, gold=gold),
+        lambda gold: davy.evaluate(words, posts, gold=gold),
+        lambda gold: davy.describe(posts, gold=gold),
+    ):
+        with pytest.raises(UserError, match=r'does not say which question .* gold={"hate": "label"}'):
+            call("label")
+        with pytest.raises(UserError, match=r'gold is a list.* gold={"hate": "label"}'):
+            call(["label"])
 
 
 def test_compare_ranks_frames_of_predictions(tmp_path):

@@ -164,7 +164,7 @@ def describe(
         davy.describe(posts, gold={"hate": "label"}).to_dict()["posts"]
     """
     from davy.actions.describe import describe as run
-    from davy.library.frames import gold_entries
+    from davy.library.gold_argument import gold_entries
 
     frame = to_posts(posts, text)
     return run(frame, name=name, scheme=scheme, gold=gold_entries(gold), least=least).statistics

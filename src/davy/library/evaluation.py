@@ -5,7 +5,7 @@ Detectors and posts, or a suite, in; results as frames, a page in a folder, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,8 @@ import polars as pl
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
 from davy.library.detector import TextDetector
-from davy.library.frames import gold_entries, to_posts
+from davy.library.frames import to_posts
+from davy.library.gold_argument import gold_entries
 from davy.library.python_words import python_words
 from davy.library.scoring import as_detector
 from davy.suites.suite_editor import SuiteEditor
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from davy.compare.evaluate import Evaluation, QuestionResult
     from davy.compare.predictions import Predictions
 
-Models = str | Path | TextDetector | Mapping[str, "str | Path | TextDetector"]
+Model = str | Path | TextDetector
+Models = Model | Mapping[str, Model] | Sequence[Model]
 
 
 class GateFailed(UserError):
@@ -224,6 +226,7 @@ def evaluate(
 
     `gold` names the column of each question; without it every column `Q.gold` counts. A child question is measured on
     the posts whose settled parent answer leads to it. `by` is a column of groups (`women|muslims`), for `fairness()`.
+    `models` is one detector, a list of them, or detectors by the names that the results call them.
 
     Example:
         result = davy.evaluate({"mine": detector, "words": "keywords:words.txt"}, dev, gold={"hate": "label"})
@@ -236,7 +239,7 @@ def evaluate(
     scorers = {name: detector.scorer for name, detector in detectors.items()}
     bootstrap = Bootstrap(resamples=resamples, seed=seed)
     frame = to_posts(posts, text)
-    asked, entries = list(gold or ()), gold_entries(gold)
+    entries, asked = gold_entries(gold), list(gold or ())
     found = run(frame, scorers, scheme=scheme, questions=asked, gold=entries, by=by, bootstrap=bootstrap)
     return EvaluationResult(found, frame)
 
@@ -342,5 +345,11 @@ def _detectors_by_name(models: Models) -> dict[str, TextDetector]:
     """Return detectors by the names that results call them."""
     if isinstance(models, Mapping):
         return {name: as_detector(model) for name, model in models.items()}
-    detector = as_detector(models)
-    return {detector.name: detector}
+    several = models if isinstance(models, Sequence) and not isinstance(models, str) else [models]
+    detectors = [as_detector(model) for model in several]
+    named = {detector.name: detector for detector in detectors}
+    if len(named) < len(detectors):
+        names = [detector.name for detector in detectors]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(f'Two detectors are called {twice!r}. Name them: {{"one": detector, "other": detector}}')
+    return named

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,17 @@ from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
 from davy.core.votes import one_row_a_vote
 from davy.library.detector import TextDetector
-from davy.library.frames import gold_entries, to_posts
+from davy.library.frames import to_posts
+from davy.library.gold_argument import gold_entries
 from davy.library.python_words import python_words
 from davy.models.learnt_rows import LearntTexts
 
-KINDS = ("tfidf", "xgboost", "majority")
+BASELINES: Mapping[str, str] = {
+    "tfidf": "davy.models.tfidf:Tfidf",
+    "xgboost": "davy.models.gradient_boosting:GradientBoosting",
+    "majority": "davy.models.baselines:Majority",
+}
+KINDS = tuple(BASELINES)
 
 
 @python_words
@@ -42,18 +49,19 @@ def train(
     `gold` names the column of each question: `{"sexist": "label"}`; without it every column `Q.gold` is learnt. The
     scheme is found by its labels, or made from them. `kind` is `tfidf`, `xgboost` or `majority`; with `encoder` (a
     folder or a hub name) a transformer is fine-tuned: `dev` chooses its checkpoint, `out` is the folder of the run,
-    where a killed one goes on, and `settings` are fields of its config, such as `epochs=3`. With `soft`, annotators'
-    votes are learnt: columns `Q.votes`, or one row an answer.
+    where a killed one goes on, and `settings` are fields of its config, such as `epochs=3`. Those of `tfidf` are
+    `strength`, of `xgboost` `trees` and `depth`. With `soft`, annotators' votes are learnt: columns `Q.votes`, or one
+    row an answer.
 
     Example:
         detector = davy.train(posts, gold={"sexist": "label"}, kind="tfidf")
         detector = davy.train(posts, gold={"sexist": "label"}, encoder="distilbert-base-uncased", epochs=3)
     """
-    frame = to_posts(posts, text)
+    frame, entries = to_posts(posts, text), gold_entries(gold)
     if soft:
-        frame, gold = load_voted([frame], gold_entries(gold)), None
+        frame, gold, entries = load_voted([frame], entries), None, []
         settings = {**settings, **({"soft": True} if encoder is not None else {})}
-    rules, columns = answer_columns(frame, gold_entries(gold), scheme, asked=list(gold or ()))
+    rules, columns = answer_columns(frame, entries, scheme, asked=list(gold or ()))
     frame = with_gold(frame, columns)
     rules = replace(rules, questions=tuple(q for q in rules.questions if q.name in (gold or columns)))
     if encoder is not None:
@@ -130,17 +138,15 @@ def export(
 
 
 def _baseline(kind: str, scheme: Scheme, name: str, settings: Mapping[str, Any]) -> Any:
-    if kind == "majority":
-        from davy.models.baselines import Majority
-
-        return Majority(scheme.questions, name=name, **settings)
-    if kind == "xgboost":
-        from davy.models.gradient_boosting import GradientBoosting
-
-        return GradientBoosting(scheme.questions, name=name, **settings)
-    from davy.models.tfidf import Tfidf
-
-    return Tfidf(scheme.questions, name=name, **settings)
+    module, _, attribute = BASELINES[kind].partition(":")
+    baseline = getattr(import_module(module), attribute)
+    ours = ("questions", "name", "version", "abilities")
+    known = [it.name for it in fields(baseline) if it.name not in ours and not it.name.endswith("_")]
+    for setting in settings:
+        if setting not in known:
+            has = f"its settings are {', '.join(known)}" if known else "it has no settings"
+            raise UserError(f"{kind} has no setting {setting!r}; {has}.{nearest(setting, known)}")
+    return baseline(scheme.questions, name=name, **settings)
 
 
 def _fine_tune(
