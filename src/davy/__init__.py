@@ -38,8 +38,10 @@ PUBLIC: dict[str, str] = {
     "Suite": "davy.suites.suite_editor:SuiteEditor",
     "TextDetector": "davy.library.detector:TextDetector",
     "UserError": "davy.core.errors:UserError",
+    "GateFailed": "davy.library.evaluation:GateFailed",
 }
 """What the library offers → where it is."""
+__all__ = [*PUBLIC]
 
 ROOMS = ("check", "clean", "compare", "describe", "sample", "score", "split", "train")
 """The rooms whose names are verbs."""
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from davy.library.data import sample as sample
     from davy.library.data import split as split
     from davy.library.detector import TextDetector as TextDetector
+    from davy.library.evaluation import GateFailed as GateFailed
     from davy.library.evaluation import check as check
     from davy.library.evaluation import evaluate as evaluate
     from davy.library.scoring import load as load
@@ -72,7 +75,7 @@ def _public(name: str) -> Any:
 
 
 class _Room(ModuleType):
-    """A package that is a verb too: calling it calls the verb."""
+    # A package that is a verb too: calling it calls the verb, and help about it is about the verb.
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return _public(self.__name__.removeprefix("davy."))(*args, **options)
@@ -82,6 +85,11 @@ class _Room(ModuleType):
         from inspect import signature
 
         return signature(_public(self.__name__.removeprefix("davy.")))
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        doc: str | None = _public(self.__name__.removeprefix("davy.")).__doc__
+        return doc
 
 
 class _Package(ModuleType):
@@ -93,12 +101,14 @@ class _Package(ModuleType):
         super().__setattr__(name, value)
 
 
-def __getattr__(name: str) -> Any:
-    if name in ROOMS:
-        return import_module(f"davy.{name}")
-    if name in PUBLIC:
-        return _public(name)
-    raise AttributeError(f"module 'davy' has no attribute {name!r}")
+if not TYPE_CHECKING:  # else a misspelt name would be of any type
+
+    def __getattr__(name: str) -> Any:
+        if name in ROOMS:
+            return import_module(f"davy.{name}")
+        if name in PUBLIC:
+            return _public(name)
+        raise AttributeError(f"module 'davy' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

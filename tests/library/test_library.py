@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import pickle
+import pydoc
 import shutil
 import subprocess
 import sys
@@ -255,6 +256,16 @@ def test_a_room_is_a_package_and_a_verb():
         davy.nothing  # noqa: B018
 
 
+def test_everything_that_is_offered_is_imported_by_a_star_and_has_help():
+    names: dict = {}
+    exec("from davy import *", names)  # noqa: S102 - one line of ours
+    assert set(names) - {"__builtins__"} == set(davy.PUBLIC)
+    assert names["GateFailed"] is GateFailed
+    for room in davy.ROOMS:
+        assert inspect.getdoc(getattr(davy, room)) == inspect.getdoc(davy._public(room))
+    assert "Return the scores of a text" in pydoc.render_doc(davy.score)
+
+
 def test_every_public_function_has_an_example():
     for name in davy.PUBLIC:
         thing = davy._public(name)
@@ -272,6 +283,7 @@ def test_a_caller_is_typed(tmp_path):
         "reveal_type(davy.load('embedded').score(pl.DataFrame()))\n"
         "reveal_type(davy.split(pl.DataFrame(), '80/20'))\n"
         "davy.load(3)\n"
+        "davy.scroe('hi')\n"
     )
     command = [
         sys.executable,
@@ -288,6 +300,7 @@ def test_a_caller_is_typed(tmp_path):
     assert 'Revealed type is "polars.dataframe.frame.DataFrame"' in done.stdout, done.stdout
     assert 'Revealed type is "tuple[polars.dataframe.frame.DataFrame, ...]"' in done.stdout, done.stdout
     assert 'Argument 1 to "load" has incompatible type "int"' in done.stdout, done.stdout
+    assert 'Module has no attribute "scroe"' in done.stdout, done.stdout
 
 
 def test_scikit_learn_clones_and_searches():
