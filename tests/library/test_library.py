@@ -363,6 +363,45 @@ def test_compare_ranks_frames_of_predictions(tmp_path):
     assert result.html(tmp_path / "report").is_file()
 
 
+def test_frames_of_results_have_the_same_types_whatever_the_data(words):
+    posts, gold = labelled(12).with_columns(who=pl.lit("all")), {"hate": "label"}
+    bare, drawn = (
+        davy.evaluate({"one": words, "two": "majority"}, posts, gold=gold, by="who", resamples=n) for n in (0, 20)
+    )
+    boards = [
+        davy.compare(
+            pl.DataFrame({"id": list("abcd"), "hate.gold": ["hateful", "not hateful"] * 2}),
+            {name: pl.DataFrame({"id": list("abcd"), "label": ["hateful", "not hateful"] * 2}) for name in names},
+            scheme="hate",
+            baselines=baselines,
+            resamples=20,
+        )
+        for names, baselines in ((["a"], []), (["a", "b", "c"], ["c"]))
+    ]
+    answers = pl.DataFrame({"post": [1, 1, 2, 2], "who": list("abab"), "hate": list("yyyy"), "day": ["mon"] * 4})
+    studies = [
+        davy.agree(answers, item="post", annotator="who", label="hate", by=by, resamples=n)
+        for by, n in ((None, 0), ("day", 20))
+    ]
+    checks = [davy.check(words, "emoji-en", resamples=n) for n in (0, 20)]
+    for one, other in (
+        (bare.frame, drawn.frame),
+        (bare.compare(), drawn.compare()),
+        (bare.reliability(), drawn.reliability()),
+        (bare.fairness(), drawn.fairness()),
+        (boards[0].frame, boards[1].frame),
+        (studies[0].frame, studies[1].frame),
+        (checks[0].frame, checks[1].frame),
+    ):
+        assert one.schema == other.schema
+        assert not any(_has_null_type(dtype) for dtype in one.dtypes)
+        assert len(pl.concat([one, other])) == len(one) + len(other)
+
+
+def _has_null_type(dtype):
+    return dtype == pl.Null or (isinstance(dtype, pl.List) and dtype.inner == pl.Null)
+
+
 def test_fairness_by_group_comes_as_a_frame():
     posts = pl.DataFrame(
         {

@@ -15,9 +15,22 @@ import polars as pl
 from davy.core.scheme import Scheme
 from davy.library.frames import to_polars
 from davy.library.python_words import python_words
+from davy.library.result_columns import FIGURE, number_columns, text_columns
 
 if TYPE_CHECKING:
     from davy.actions.compare import SystemComparison
+
+BOARD: dict[str, Any] = {
+    "question": pl.String,
+    "rank": pl.Int64,
+    **text_columns("system", "mark", "figure"),
+    **FIGURE,
+    "rank_low": pl.Int64,
+    "rank_high": pl.Int64,
+    **number_columns("next_p", "next_p_holm"),
+    "tied_with": pl.List(pl.String),
+}
+"""The columns of a board."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +67,7 @@ class ComparisonResult:
             for task in self.comparison.tasks
             for row in task.board.rows
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return pl.DataFrame(rows, schema=BOARD)
 
     def html(self, folder: str | Path) -> Path:
         """Write report.html, results.json and the boards as CSV into a folder; return the page.

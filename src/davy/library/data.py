@@ -16,6 +16,7 @@ import polars as pl
 from davy.core.errors import UserError
 from davy.library.frames import to_polars, to_posts
 from davy.library.python_words import python_words
+from davy.library.result_columns import FIGURE, text_columns
 
 if TYPE_CHECKING:
     from davy.clean.funnel import Funnel
@@ -196,7 +197,7 @@ class Agreement:
             for study in self.studies
             for metric in study.metrics
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return pl.DataFrame(rows, schema={**text_columns("question", "group", "coefficient"), **FIGURE})
 
 
 @python_words

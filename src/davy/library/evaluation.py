@@ -18,6 +18,7 @@ from davy.library.detector import TextDetector
 from davy.library.frames import to_posts
 from davy.library.gold_argument import gold_entries
 from davy.library.python_words import python_words
+from davy.library.result_columns import FIGURE, number_columns, text_columns
 from davy.library.scoring import as_detector
 from davy.suites.suite_editor import SuiteEditor
 
@@ -69,8 +70,8 @@ class EvaluationResult:
 
         table = figures_table(self.evaluation)
         names = [column.name for column in table.columns]
-        frame = pl.DataFrame([dict(zip(names, row, strict=True)) for row in table.rows], infer_schema_length=None)
-        return frame.select("question", "model", "figure", "label", "value", "low", "high", "n", "note")
+        schema = {**text_columns("question", "model", "figure", "label"), **FIGURE, **text_columns("note")}
+        return pl.DataFrame([dict(zip(names, row, strict=True)) for row in table.rows], schema=schema)
 
     def compare(self) -> pl.DataFrame:
         """Return a row for each two detectors and figure: the difference, its interval, and p after Holm's correction.
@@ -96,7 +97,8 @@ class EvaluationResult:
         ]
         if not rows:
             raise UserError("There is nothing to compare: give at least two detectors that answer one question.")
-        return pl.DataFrame(rows, infer_schema_length=None)
+        texts, numbers = ("question", "first", "second", "figure"), ("difference", "low", "high", "p", "p_holm")
+        return pl.DataFrame(rows, schema={**text_columns(*texts), **number_columns(*numbers), "test": pl.String})
 
     def reliability(self, question: str | None = None, *, bins: int = 10) -> pl.DataFrame:
         """Return how often a yes was right, by how sure the detector was: a row for each detector and bin.
@@ -126,7 +128,8 @@ class EvaluationResult:
                 }
                 for one in reliability(chances, yes, bins=bins)
             ]
-        return pl.DataFrame(rows)
+        numbers = number_columns("confidence", "share_of_yes", "low", "high")
+        return pl.DataFrame(rows, schema={"model": pl.String, **number_columns("from", "to"), "n": pl.Int64, **numbers})
 
     def precision_recall(self, question: str | None = None) -> pl.DataFrame:
         """Return precision and recall at every threshold: a row for each detector and distinct probability of yes.
@@ -179,7 +182,8 @@ class EvaluationResult:
             for group, found in {"": model.groups.between, **model.groups.rates}.items()
             for metric in found.values()
         ]  # fmt: skip
-        return pl.DataFrame(rows, infer_schema_length=None)
+        schema = {**text_columns("model", "group", "figure"), **FIGURE, **text_columns("note")}
+        return pl.DataFrame(rows, schema=schema)
 
     def html(self, folder: str | Path) -> Path:
         """Write report.html, figures.csv, results.json and errors.csv into a folder; return the page.
@@ -268,7 +272,7 @@ class CheckResult:
                 {"model": model["name"], "functionality": name, **{k: part[k] for k in ("value", "low", "high", "n")}}
                 for name, part in parts.items()
             ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return pl.DataFrame(rows, schema={**text_columns("model", "functionality"), **FIGURE})
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
