@@ -166,6 +166,8 @@ def test_withdraw_takes_a_list_and_says_what_it_can_not_reach(tmp_path, monkeypa
     said = capsys.readouterr()
     assert "backups" in said.err
     assert (tmp_path / "posts.csv").read_text().count("\n") == 2
+    assert run(["collect", "withdraw", "zzz", "--file", "posts.csv"]) == 0
+    assert "None of the 1 ids was found" in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n")
     assert run(["collect", "withdraw", "empty.txt", "--file", "posts.csv"]) == 2
     assert run(["collect", "withdraw", "a"]) == 2  # no database here, and no file named

@@ -122,3 +122,9 @@ def test_a_damaged_file_is_one_line(tmp_path, name, content, message):
 def test_what_is_only_read_is_not_written(tmp_path):
     with pytest.raises(UserError, match=r"reads \.xlsx but does not write it"):
         tables.convert(write(tmp_path, "txt"), tmp_path / "out.xlsx")
+
+
+def test_only_ends_of_lines_cut_a_text_file(tmp_path):
+    path = tmp_path / "posts.txt"
+    path.write_bytes("one\u2028still one\r\ntwo\x0cstill two\rthree\n".encode())
+    assert tables.read_posts(path)["text"].to_list() == ["one\u2028still one", "two\x0cstill two", "three"]

@@ -108,7 +108,7 @@ def test_alike_pictures_stay_in_one_part_when_they_are_asked_to(folder):
 def test_the_command_leaves_out_poor_memes_reports_leaks_and_says_so(folder, tmp_path, capsys):
     posts = families().with_columns(**{"hate.gold": pl.lit("hateful")})
     posts = pl.concat([posts, posts.head(1).with_columns(id=pl.lit("x"), image=pl.lit("broken.png"))])
-    posts.write_ndjson(tmp_path / "memes.jsonl")
+    posts.rename({"image": "img"}).write_ndjson(tmp_path / "memes.jsonl")
     command = ["split", str(tmp_path / "memes.jsonl"), "--plan", "memes", "--images", str(folder), "--unseen", "30"]
     off = ["--near-duplicates", "0", "--near-pictures", "0"]
     assert run([*command, *off, "--out", str(tmp_path / "s.jsonl"), "--json"]) == 0

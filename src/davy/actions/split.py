@@ -19,7 +19,7 @@ from davy.core.errors import UserError
 from davy.core.gold import name_gold
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input
-from davy.files.file_table import require_column, translate_errors
+from davy.files.file_table import list_columns, require_column, translate_errors
 from davy.files.formats import display_name, output_format
 from davy.image.picture_names import pictures_in
 from davy.split.groups import find_links
@@ -103,10 +103,14 @@ def _facts(posts: pl.DataFrame, images: Path | None, file: str, reporter: Report
     """Return what the posts' pictures show, where their folder is named."""
     if images is None:
         return None
-    require_column("image", posts.columns, file, "--images")
+    column = next((name for name in ("image", "img") if name in posts.columns), None)
+    if column is None:
+        raise UserError(
+            f"{file} has no column 'image' with the names of its pictures; it has {list_columns(posts.columns)}."
+        )
     pictures = pictures_in(images)
     reporter.begin("Looking at pictures", len(posts))
-    facts = read_picture_facts(posts["image"].to_list(), pictures, reporter.advance)
+    facts = read_picture_facts(posts[column].to_list(), pictures, reporter.advance)
     reporter.end()
     if not any(facts.key):
         raise UserError(f"None of the pictures that {file} names is in {images}. Name their folder: --images DIR.")

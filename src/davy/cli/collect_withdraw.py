@@ -94,6 +94,10 @@ def _print_withdrawn(found: dict[str, Any]) -> None:
     if stored is not None and stored["verdicts"]:
         lost = ", ".join(f"{n:,} of {name}" for name, n in stored["verdicts"].items())
         console.note(f"Settled answers {would}gone: {lost}; by {stored['annotators']:,} people. Figures will move.")
+    removed = sum(it["removed"] for it in found["files"]) + (stored["posts"] if stored else 0)
+    if not removed:
+        console.note(f"None of the {found['asked']:,} ids was found. Check how posts are called: davy describe FILE.")
+        return
     console.note(
         "Not reached: backups, copies elsewhere, reports already made, and detectors trained with these posts. "
         "Train those again."

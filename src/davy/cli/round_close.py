@@ -17,7 +17,7 @@ from davy.core.errors import UserError
 from davy.jobs.job_files import files_folder
 from davy.rounds.candidates import BASE, EMOJI, TIMES
 from davy.rounds.choice import choice_table
-from davy.store import default_url, events, open_store, projects
+from davy.store import default_url, events, open_store, projects, rounds
 
 
 def close(
@@ -85,11 +85,14 @@ def status(project: Name, database: Database = None, json: Json = False) -> None
         davy round status duel
     """
     with open_store(database) as store, store.read() as db:
-        story = round_story(db, projects.get(db, project).id)
+        found = projects.get(db, project).id
+        story, under_way = round_story(db, found), rounds.of_project(db, found)
     if json:
         console.json(story.to_dict())
         return
-    if not story.tables:
+    if not story.tables and under_way:
+        console.note(f"Round {under_way[-1].number} has no entry yet.")
+    elif not story.tables:
         console.note(f"No entry yet. Open a round: davy round open {project} --target embedded")
     for table in story.tables.values():
         console.out().print(table.rich())

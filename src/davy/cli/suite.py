@@ -212,7 +212,7 @@ def suggest(
     most: Annotated[int, typer.Option("--most", min=1, help="How many words.")] = 20,
     json: Json = False,
 ) -> None:
-    """Suggest words for a template's slot with a masked language model; you choose which fit. Needs davy[train].
+    """Suggest words for a template's slot with a masked language model; you choose which fit. It needs the extra train.
 
     Examples:
 

@@ -70,7 +70,9 @@ def _json(path: Path, encoding: str | None) -> pl.DataFrame:
 
 def _lines(path: Path, encoding: str | None) -> pl.DataFrame:
     """Return one post a line. A blank line is a post without text, so that rows are lines; at the end it is none."""
-    texts = [line if line.strip() else None for line in _text(path, encoding).splitlines()]
+    # Not `splitlines`, which also cuts at form feeds and Unicode's separators, as posts may have them.
+    whole = _text(path, encoding).replace("\r\n", "\n").replace("\r", "\n")
+    texts = [line if line.strip() else None for line in whole.split("\n")]
     while texts and texts[-1] is None:
         texts.pop()
     return pl.DataFrame({"text": texts}, schema={"text": pl.String})

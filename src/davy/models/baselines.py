@@ -67,7 +67,7 @@ class Majority:
                 order = list(question.label_names)
                 answers[question.name] = min(known, key=lambda gold: (-known[gold], order.index(gold.split("|")[0])))
         kept = tuple(question for question in self.questions if question.name in answers)
-        return Majority(kept, answers)
+        return replace(self, questions=kept, answers_=answers)
 
     def save(self, folder: Path) -> None:
         """Write the baseline as a model folder."""
