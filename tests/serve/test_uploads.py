@@ -100,7 +100,8 @@ ATTACKS = {
     "nothing": (b"", 422, "empty"),
     "blank lines": (b"\n\n\r\n  ", 422, "blank"),
     "too large": (b"a,b\n" * 1_000_000, 413, "larger than 3 MB"),
-    "gzip bomb": (gzip.compress(b"a,b\n" * 9_000_000), 413, "unpacks to more"),
+    "gzip bomb": (gzip.compress(b"a,b\n" + (b"x" * 99_000 + b"\n") * 450), 413, "unpacks to more"),
+    "gzip bomb of cells": (gzip.compress(b"a,b\n" * 9_000_000), 413, "more than 1,000,000 cells"),
     "gzip bomb of one line": (gzip.compress(b"\0" * 30_000_000), 415, "NUL"),
     "gzip cut short": (gzip.compress(os.urandom(999).hex().encode())[:-200], 422, "damaged"),
     "zip bomb": (zipped({"a.csv": b"0" * 60_000_000}), 413, "unpacks to more"),
@@ -124,7 +125,7 @@ ATTACKS = {
     ),
     "other keys, ended by CR": (b"".join(b'{"k%d":1}\r' % i for i in range(3_000)), 413, "different keys; at most 100"),
     "other keys over two lines of an old Mac": (
-        b"".join(b'{\r"k%d":1}\n' % i for i in range(3_000)),
+        b'{"k":1}\n' + b"".join(b'{\r"k%d":1}\n' % i for i in range(3_000)),
         413,
         "different keys; at most 100",
     ),
