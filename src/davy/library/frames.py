@@ -15,6 +15,7 @@ import polars as pl
 
 from davy.core.errors import UserError, nearest
 from davy.files.post_columns import TEXT_NAMES
+from davy.measure.columns import is_missing
 from davy.score.result import repair_text
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -198,5 +199,4 @@ def _plain(column: pl.Series) -> Any:
 
 def _without_nan(values: list[Any]) -> list[Any]:
     """Return values with pandas' NaN, NaT and NA as None."""
-    missing = ("NAType", "NaTType")
-    return [None if type(v).__name__ in missing or (isinstance(v, float) and v != v) else v for v in values]
+    return [None if is_missing(value) else value for value in values]
