@@ -21,8 +21,9 @@ from network_split import SplitNetwork
 from onnx import TensorProto, helper
 from screen_nets import QUESTIONS
 
+from davy.files.cores import compute_threads
 from davy.models.onnx import OnnxScorer, open_session
-from davy.models.token_batches import TokenRows, cores, map_threads
+from davy.models.token_batches import TokenRows, map_threads
 
 BENCHMARK, UNSEEN = 100_000, 110_000
 """How many of Reddit's last posts benchmarks take, and how many the screen never saw."""
@@ -74,7 +75,7 @@ class Posts:
 
         order = np.flatnonzero(self.used)[np.argsort(-self.rows.lengths[self.used], kind="stable")]
         parts = np.array_split(order, max(1, len(order) // 2000))
-        for part, logits in zip(parts, map_threads(screened, parts, cores()), strict=True):
+        for part, logits in zip(parts, map_threads(screened, parts, compute_threads()), strict=True):
             self.screen[part] = logits
         self.unsure = (self.screen >= marks - LOWER).any(axis=1) | self.emoji
 
@@ -129,7 +130,7 @@ def read(posts: Posts, places: np.ndarray, cuts: dict[int, SplitNetwork], sessio
                 start, length = starts[batch[column]], rows.lengths[batch[column]]
                 file[start : start + length] = apart[:length, column]
 
-    map_threads(run, rows.batches(np.arange(len(rows)), tokens=256), cores())
+    map_threads(run, rows.batches(np.arange(len(rows)), tokens=256), compute_threads())
     for file in files:
         file.flush()
     np.savez(out / f"{name}.npz", margins=margins, screen=posts.screen[places], kinds=posts.kinds[places],

@@ -26,10 +26,11 @@ from onnx import numpy_helper
 from screen import ALWAYS, best_marks
 from screen_nets import QUESTIONS, Windows
 
+from davy.files.cores import compute_threads
 from davy.models import folder as folders
 from davy.models.cascade_screen import FILE
 from davy.models.onnx import OnnxScorer
-from davy.models.token_batches import TokenRows, cores, map_threads
+from davy.models.token_batches import TokenRows, map_threads
 
 CUT = 0.5
 """So many of the posts are cut to a run of their own words: short texts are rare otherwise."""
@@ -70,7 +71,7 @@ def network_margins(scorer: OnnxScorer, rows: TokenRows) -> np.ndarray:
         found = scorer._session.run([*QUESTIONS], {"input_ids": ids, "attention_mask": mask.astype(np.int64)})
         margins[batch] = np.stack([it[:, 1] - it[:, 0] for it in found], axis=1)
 
-    map_threads(run, rows.batches(np.arange(len(rows)), tokens=256), cores())
+    map_threads(run, rows.batches(np.arange(len(rows)), tokens=256), compute_threads())
     return margins
 
 

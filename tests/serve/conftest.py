@@ -15,6 +15,7 @@ from web_site import BASE, Site, make_site, served
 
 from davy.serve.settings import ServerSettings
 from davy.store import open_store
+from davy.store.url import DEFAULT
 
 WORDS = "grumblefop\t0.9\nsneezewit\t0.7\n"
 
@@ -28,10 +29,11 @@ def words_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, words_file: Path) -> ServerSettings:
-    """Settings over a new database in the test's folder."""
+def settings(tmp_path: Path, words_file: Path, monkeypatch: pytest.MonkeyPatch) -> ServerSettings:
+    """Settings of `davy serve` in an empty folder: its default database, named by a relative path."""
+    monkeypatch.chdir(tmp_path)
     return ServerSettings(
-        database=f"sqlite:///{tmp_path / 'test.sqlite'}",
+        database=DEFAULT,
         model=f"keywords:{words_file}",
         secret_key="k" * 40,
         base_url=BASE,

@@ -92,7 +92,7 @@ def test_only_managers_export_and_addresses_of_others_lead_nowhere(tea):
     assert annotator.get(address).status_code == 403
     assert post(annotator, EXPORTS, {"format": "long"}, page="/account").status_code == 403
     assert tea.visitor().get(address).status_code in (302, 303)
-    assert client.get(f"{EXPORTS}/{job.id}/..%2F..%2Ftest.sqlite").status_code == 404
+    assert client.get(f"{EXPORTS}/{job.id}/..%2F..%2Fdavy.sqlite").status_code == 404
     assert client.get(f"{EXPORTS}/{job.id}/other.txt").status_code == 404
     assert client.get(f"{EXPORTS}/nothing/{job.result['file']}").status_code == 404
     with tea.store.write() as db:

@@ -98,7 +98,7 @@ def test_an_outsider_gets_404_for_pictures_whether_they_exist_or_not(site, proje
             assert stranger.get(address + ask).status_code == 404
     assert site.visitor().get(f"/projects/memes/images/{key}").status_code == 303
     member = site.as_("annotator")
-    for odd in ("0" * 64, "a.png", "..%2f..%2ftest.sqlite", key.upper(), f"{key}.png"):
+    for odd in ("0" * 64, "a.png", "..%2f..%2fdavy.sqlite", key.upper(), f"{key}.png"):
         assert member.get(f"/projects/memes/images/{odd}").status_code == 404
 
 

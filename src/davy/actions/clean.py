@@ -6,7 +6,6 @@ the order of the posts stays.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,6 +24,7 @@ from davy.clean.run import clean as run_recipe
 from davy.core.errors import UserError
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input, require_writable, write_json, write_text
+from davy.files.cores import usable_cores
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, names_format, output_format
 from davy.files.many_files import short_name
@@ -68,7 +68,7 @@ def clean_file(
                 chosen,
                 Path(folder),
                 rows=posts.rows,
-                workers=workers or os.cpu_count() or 1,
+                workers=workers or usable_cores(),
                 progress=reporter.advance,
             )
             reporter.end()

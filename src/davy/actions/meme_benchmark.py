@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +14,7 @@ from davy.actions.reporter import SILENT, Reporter
 from davy.core.meme import MEME_KINDS
 from davy.engines.child_process import follow_parent
 from davy.files.atomic import atomic_folder, require_folder_of
+from davy.files.cores import usable_cores
 from davy.image.emoji_artwork import CREDIT
 from davy.memes.benchmark import BenchmarkMeme, plan_benchmark
 from davy.memes.benchmark_drawing import BenchmarkArtist
@@ -36,7 +36,7 @@ def make_benchmark(
     with atomic_folder(out) as folder:
         (folder / "img").mkdir()
         reporter.begin("Drawing memes", size)
-        for n in _draw_all(planned, folder / "img", workers or min(2, os.cpu_count() or 1)):
+        for n in _draw_all(planned, folder / "img", workers or min(2, usable_cores())):
             reporter.advance(n)
         reporter.end()
         for split, memes in planned.items():

@@ -37,6 +37,8 @@ class InterruptWatch:
     def __enter__(self) -> InterruptWatch:
         if threading.current_thread() is not threading.main_thread():
             return self  # signals come to the main thread alone
+        if os.name != "posix":
+            return self  # Windows can't wake a pipe: Ctrl-C waits there until Python has the thread again
         self._over.clear()
         self._signals = os.pipe()
         os.set_blocking(self._signals[1], False)

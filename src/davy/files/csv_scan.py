@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from davy.core.errors import UserError
+from davy.files.cores import usable_cores
 from davy.files.file_table import refuse_many_columns
 from davy.files.formats import separator_of
 from davy.files.input_file import line_blocks, line_end
@@ -90,7 +90,7 @@ def scan_cells(
     chunks = _chunks(path, name, format, header, quote, cap)
     shape, _ = first = next(chunks)
     seen = shape.nothing(shape.header_lines)
-    threads = min(_MOST_THREADS, len(os.sched_getaffinity(0)))
+    threads = min(_MOST_THREADS, usable_cores())
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[CellFacts]] = deque()
         try:

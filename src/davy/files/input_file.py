@@ -118,7 +118,7 @@ def _on_disk(path: Path | str, scratch: Path) -> Path:
 
 def _pour(source: IO[bytes], out: IO[bytes]) -> None:
     """Copy a stream that may keep us waiting; Ctrl-C ends the wait."""
-    if threading.current_thread() is threading.main_thread():
+    if threading.current_thread() is threading.main_thread() and hasattr(signal, "siginterrupt"):  # Windows has none
         # Importing polars sets a handler that makes the system go on waiting after a signal.
         signal.siginterrupt(signal.SIGINT, True)
     shutil.copyfileobj(source, out, _PIECE)

@@ -22,6 +22,7 @@ import polars as pl
 
 from davy.core.errors import UserError
 from davy.files import jsonl_columns
+from davy.files.cores import usable_cores
 from davy.files.file_table import ALWAYS_JSON, FileTable, refuse_many_columns, refuse_odd_names
 from davy.files.input_file import LINE_CAP, line_end
 from davy.files.jsonl_columns import TYPES, BadLine, JsonColumns, common_kind, dump_json
@@ -117,7 +118,7 @@ def refuse_bad_json(table: FileTable, column: str) -> None:
 def _parts(path: Path, cap: int) -> list[tuple[int, int]]:
     """Return (start, end) of the parts of a file that are read side by side, cut at line ends."""
     size = path.stat().st_size
-    wanted = max(1, min(MOST_PROCESSES, len(os.sched_getaffinity(0)), size // PART))
+    wanted = max(1, min(MOST_PROCESSES, usable_cores(), size // PART))
     newline = line_end(path)
     cuts = [0]
     with path.open("rb") as file:

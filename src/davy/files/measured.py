@@ -48,10 +48,7 @@ def measure_table(path: Path, *, most_cells: int, kind: str = "Parquet", memory:
 
 
 def _measure(path: Path, kind: str, most_cells: int, memory: int) -> int:
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit_memory(memory)
     import polars as pl
 
     try:
@@ -78,6 +75,18 @@ def _measure(path: Path, kind: str, most_cells: int, memory: int) -> int:
         return _DAMAGED
     print(json.dumps({"rows": rows, "columns": len(columns), "bytes": size}))
     return 0
+
+
+def _limit_memory(memory: int) -> None:
+    """Limit this process's address space, on systems that can: Windows can't, and macOS refuses some limits."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ImportError, ValueError, OSError):
+        if sys.platform == "linux":
+            raise
 
 
 if __name__ == "__main__":

@@ -9,16 +9,16 @@ complete.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.files.atomic import require_folder_of, sync, write_json
+from davy.files.file_lock import take_lock
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,15 +114,6 @@ def lock_folder(folder: Path, out: Path) -> Iterator[None]:
             yield
         finally:
             path.unlink(missing_ok=True)
-
-
-def take_lock(file: IO[Any], out: Path) -> None:
-    """Hold an open file until it is closed; raise, and close it, where another process holds it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise UserError(f"Another davy is writing {out}. Wait for it, or name another output.") from None
 
 
 def _state_of(folder: Path, run: Mapping[str, Any], resume: bool | None) -> dict[str, Any] | None:

@@ -30,14 +30,17 @@ WORDS = "words.txt"
 
 
 def files_folder(database: str, files: Path | None = None) -> Path | None:
-    """Return the folder for files: the one that was named, else beside the SQLite file, else None."""
+    """Return the folder for files: the one that was named, else beside the SQLite file, else None.
+
+    The path is absolute, so that a page, a job and a link in another folder name the same file.
+    """
     if files is not None:
-        return files
+        return files.absolute()
     url = parse_url(database)
     if url.get_backend_name() != "sqlite":
         return None
     path = sqlite_path(url)
-    return path.with_name(path.name + ".files")
+    return path.with_name(path.name + ".files").absolute()
 
 
 def make_folder(folder: Path, job: str) -> Path:

@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
+from davy.files.cores import usable_cores
 from davy.jobs import kinds as known
 from davy.jobs.agreement import enqueue_due_phases
 from davy.jobs.job_files import files_folder
@@ -129,7 +130,7 @@ class WorkerProcesses:
         # In the environment, not in the command, which every account of the machine may read.
         self._environment = {**os.environ, "DAVY_DATABASE": database}
         # One core is left to those who answer people, unless the operator has said otherwise.
-        self._environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) - 1)))
+        self._environment.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() - 1)))
         if files is not None:
             self._environment["DAVY_FILES"] = str(files)
         self._count = count

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
+from davy.files.cores import compute_threads
 from davy.files.data_hash import file_hash
 from davy.models import early_exit as exits
 from davy.models import folder as folders
@@ -33,7 +34,7 @@ from davy.models.joint_answers import JointAnswers
 from davy.models.learnt_rows import CALIBRATED, read_learnt
 from davy.models.long_texts import MOST_CHARACTERS, cut_windows, join_windows
 from davy.models.text_steps import STEPS, prepare_text
-from davy.models.token_batches import CHARACTERS_PER_TOKEN, TokenRows, cores, cut, map_threads
+from davy.models.token_batches import CHARACTERS_PER_TOKEN, TokenRows, cut, map_threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +82,7 @@ class OnnxScorer:
         self._joint = JointAnswers.of(folder, manifest)
         self._names = BareNames.of(folder, manifest)
         self._doubt = _doubt(folder, manifest)
-        self._workers = threads or cores()
+        self._workers = threads or compute_threads()
         self._session: Any = open_session(folder / "model.onnx")
         # Some seconds' work.
         self._batch_size = 8192 if (folder / "model.onnx").stat().st_size < SMALL else 1024

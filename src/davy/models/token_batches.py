@@ -6,7 +6,6 @@ put back where they belong.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -104,13 +103,6 @@ def cut(items: Any, most: int, *, tail: bool = True, glue: str | None = None) ->
     head = int(most * HEAD_SHARE)
     start, end = items[:head], items[len(items) - (most - head) :]
     return start + glue + end if glue is not None else [*start, *end]
-
-
-def cores() -> int:
-    """Return how many cores this process may use; OMP_NUM_THREADS, which clusters set, can only make it fewer."""
-    present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return min(present, int(asked)) if asked.isdigit() and int(asked) else present
 
 
 def map_threads(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> list[Result]:

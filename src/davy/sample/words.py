@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError, nearest
+from davy.files.cores import usable_cores
 from davy.lexicons import read
 from davy.lexicons.codec import decode_line
 from davy.text.column_match import ColumnMatcher
@@ -48,5 +48,5 @@ def contains_words(texts: pl.Series, terms: ColumnMatcher) -> pl.Series:
     if len(texts) <= _PART:
         return terms.contains_any(texts)
     parts = [texts[start : start + _PART] for start in range(0, len(texts), _PART)]
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         return pl.concat(list(pool.map(terms.contains_any, parts)))

@@ -140,6 +140,6 @@ def _kept_secret(path: Path) -> str:
 
 
 def _read_secret(path: Path) -> str:
-    if path.stat().st_mode & 0o077:
+    if os.name == "posix" and path.stat().st_mode & 0o077:
         raise UserError(f"Others can read the server's secret. Run: chmod 600 {path}")
     return path.read_text().strip()

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.engines.child_process import follow_parent
+from davy.files.cores import compute_threads
 from davy.jobs.processes import WorkerProcesses, set_up_logging
 from davy.models import embedded
 from davy.models.load import DEFAULT
-from davy.models.token_batches import cores
 from davy.serve import demo as demo_room
 from davy.serve.settings import ServerSettings, bracketed, is_loopback, secret_key_for
 from davy.serve.shared import SharedFile
@@ -245,7 +245,7 @@ def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None)
         attributes=asked.attributes,
         categories=asked.categories,
         largest_batch=asked.largest_batch,
-        threads=max(1, cores() // asked.workers),
+        threads=max(1, compute_threads() // asked.workers),
         most_wait=asked.most_wait,
         request_seconds=asked.request_seconds,
         max_body=asked.max_body,

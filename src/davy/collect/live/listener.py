@@ -22,7 +22,7 @@ from davy.collect.records import AccountHasher, Record, records_frame
 from davy.collect.rule import FilterRule
 from davy.core.errors import UserError
 from davy.files.atomic import require_folder_of, write_json
-from davy.files.run_folder import take_lock
+from davy.files.file_lock import take_lock
 
 BATCH = 500
 LONGEST_HOLD = 2.0
