@@ -7,15 +7,12 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 import davy
 from davy.annotate import phase_gates, project_file
 from davy.core import PHASE_KINDS, PhaseKind
 from davy.serve import i18n
-from davy.store import phases, schema_versions
-from davy.store.store import Store, make_engine
-from davy.store.url import parse_url
+from davy.store import phases
 from work_project import make_bench
 
 SOURCE = Path(davy.__file__).parent
@@ -60,26 +57,10 @@ def test_a_new_kind_is_a_row_of_the_table(store, monkeypatch):
         assert phases.get(db, bench.phase.id).state == "closed"
 
 
-def test_an_older_database_takes_new_kinds_after_its_upgrade(database_url, monkeypatch):
-    if database_url.startswith("sqlite"):
-        Path(database_url.removeprefix("sqlite:///")).touch()
-    at = "'2026-01-02 03:04:05.000000'"
-    with Store(parse_url(database_url), make_engine(parse_url(database_url))) as bare:
-        with bare.write() as db:
-            schema_versions.upgrade(db, "0002")
-            for row in (
-                f"schemes (name, version, yaml, digest, added_at, added_by) VALUES ('s', 1, '', '', {at}, 'shell')",
-                "projects (id, title, scheme, scheme_version, settings, state, created_at, created_by) "
-                f"VALUES ('p', 'P', 's', 1, '{{}}', 'open', {at}, 'shell')",
-                "phases (id, project, name, kind, position, in_corpus, settings, state, size) "
-                "VALUES ('old', 'p', 'main', 'production', 1, 1, '{}', 'open', 1)",
-                f"posts (id, text, added_at) VALUES ('a', 'x', {at})",
-            ):
-                db.execute(text(f"INSERT INTO {row}"))
-        with bare.write() as db:
-            schema_versions.upgrade(db)
-        monkeypatch.setitem(PHASE_KINDS, "filter", PhaseKind(closes_by="posts settled"))
-        with bare.write() as db:
-            settings = {"name": "sift", "kind": "filter", "answers": 1, "in_corpus": False, "settings": {}}
-            phases.add(db, "p", **settings, by="shell")
-            assert [it.kind for it in phases.of_project(db, "p")] == ["production", "filter"]
+def test_a_database_takes_a_new_kind_of_phase(store, monkeypatch):
+    bench = make_bench(store)
+    monkeypatch.setitem(PHASE_KINDS, "sift", PhaseKind(closes_by="posts settled"))
+    with store.write() as db:
+        settings = {"name": "sift", "kind": "sift", "answers": 1, "in_corpus": False, "settings": {}}
+        phases.add(db, bench.project.id, **settings, by="shell")
+        assert [it.kind for it in phases.of_project(db, bench.project.id)][-1] == "sift"

@@ -52,6 +52,16 @@ def test_a_database_is_created_looked_at_and_created_again(davy, database_url):
     assert davy("database", "upgrade")[0] == 0
 
 
+def test_commands_say_how_to_export_a_database_from_before_the_first_release(made, database_url, tmp_path):
+    with open_store(database_url) as store, store.write() as db:
+        db.exec_driver_sql(f"UPDATE {schema_versions.VERSION_TABLE} SET version_num = '0018'")
+    for command in (["database", "status"], ["database", "upgrade"], ["database", "backup", str(tmp_path / "b.davy")]):
+        code, _, err = made(*command)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "davy project export PROJECT" in err
+    assert not (tmp_path / "b.davy").exists()
+
+
 def test_a_backup_goes_out_and_comes_back(made, tmp_path):
     file = str(tmp_path / "b.davy")
     code, out, _ = made("database", "backup", file)

@@ -322,6 +322,16 @@ def test_a_file_of_a_newer_davy_is_refused(store, other_url, tmp_path):
         restore(tmp_path / "b.davy", other_url)
 
 
+def test_a_file_from_before_the_first_release_says_how_to_export_it(store, other_url, tmp_path):
+    write_backup(store, tmp_path / "b.davy")
+    rewrite(tmp_path / "b.davy", lambda manifest: manifest.update(database_version="0018"))
+    said = r"before the first release \(version 0018\).*before 2026-11-19.*davy database restore.*davy project export"
+    with pytest.raises(UserError, match=said) as caught:
+        restore(tmp_path / "b.davy", other_url)
+    assert "\n" not in caught.value.message
+    assert "other.sqlite" not in os.listdir(tmp_path)
+
+
 def rewrite(path: Path, change, *, tables: dict[str, bytes] | None = None, extra: dict[str, bytes] | None = None):
     """Change a backup's manifest; `tables` replaces members and mends their figures, `extra` adds members."""
     with zipfile.ZipFile(path) as archive:
@@ -343,7 +353,7 @@ def users_table(manifest):
     return manifest["tables"]["users"]
 
 
-ROW = b'["u","l","n","ROLE","en",null,"2026-01-02T03:04:05+00:00",null]\n'
+ROW = b'["u","l","n","ROLE","en",null,"2026-01-02T03:04:05+00:00",null,null]\n'
 
 HARM = {
     "no manifest key": (lambda m: m.pop("tables"), {}),
@@ -486,7 +496,8 @@ def test_a_backup_of_the_first_version_restores_into_today(database_url, other_u
     with Store(parse_url(database_url), make_engine(parse_url(database_url))) as bare:
         with bare.write() as db:
             schema_versions.upgrade(db, schema_versions.list_versions()[0])
-            db.execute(text("INSERT INTO posts (id, text, added_at) VALUES ('p', 'x', '2026-01-02 03:04:05.000000')"))
+            at = "2026-01-02 03:04:05.000000"
+            db.execute(text(f"INSERT INTO posts (id, public_id, text, added_at) VALUES ('p', 'p', 'x', '{at}')"))
         write_backup(bare, tmp_path / "b.davy")
     if database_url != other_url:
         restore(tmp_path / "b.davy", other_url)

@@ -6,6 +6,8 @@ import builtins
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -14,12 +16,14 @@ from sqlalchemy import CheckConstraint, inspect, text
 
 from davy.core import UserError
 from davy.store import default_url, open_store, schema_versions, users
-from davy.store.connection import inspect_versions
+from davy.store.backup import row_counts
+from davy.store.connection import inspect_versions, open_any_version
 from davy.store.store import Store, make_engine
 from davy.store.tables import metadata
 from davy.store.url import parse_url
 
 NOW, LATER = schema_versions.newest_version(), "9998"
+N_TABLES = 57
 
 
 def described(store: Store) -> dict[str, object]:
@@ -58,6 +62,17 @@ def test_the_migrations_make_exactly_the_tables_of_tables_py(database_url, tmp_p
         declared = described(store)
     assert sorted(migrated) == sorted(table.name for table in metadata.sorted_tables)
     assert migrated == declared
+
+
+def test_a_fresh_process_makes_every_table(tmp_path):
+    """In this one other tests have imported the modules that declare tables."""
+    program = (
+        "import sys; from davy.store import open_store; from davy.store.backup import row_counts\n"
+        "with open_store(sys.argv[1], create=True) as store, store.read() as db: print(len(row_counts(db)))"
+    )
+    url = f"sqlite:///{tmp_path / 'davy.sqlite'}"
+    made = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, check=True)
+    assert int(made.stdout) == N_TABLES
 
 
 def test_every_foreign_key_and_check_has_a_name():
@@ -132,6 +147,31 @@ def test_a_newer_database_is_left_alone(database_url):
     for options in ({}, {"create": True}, {"upgrade": True}):
         with pytest.raises(UserError, match=r"newer Davy: it is of version 9999.*pip install --upgrade davy"):
             open_store(database_url, **options)
+
+
+@pytest.mark.parametrize("version", ["0001", "0018"])
+def test_a_database_from_before_the_first_release_says_how_to_export_it_and_stays(database_url, version, tmp_path):
+    set_version(database_url, version)
+    before = content(database_url)
+    for options in ({}, {"create": True}, {"upgrade": True}):
+        with pytest.raises(UserError) as caught:
+            open_store(database_url, **options)
+        assert f"before the first release (version {version})" in caught.value.message
+        assert "checkout from before 2026-11-19" in caught.value.message
+        assert "davy project export PROJECT --phases all --out FILE --database " in caught.value.message
+        assert "\n" not in caught.value.message
+    with pytest.raises(UserError, match="before the first release"):
+        inspect_versions(database_url)
+    assert content(database_url) == before
+    assert not list(tmp_path.glob("*.bak"))
+
+
+def content(url: str) -> object:
+    """A SQLite file's bytes, or the tables of a PostgreSQL database and its version."""
+    if url.startswith("sqlite"):
+        return Path(url.removeprefix("sqlite:///")).read_bytes()
+    with open_any_version(url) as store, store.read() as db:
+        return described(store), row_counts(db), schema_versions.version_of(db)
 
 
 def test_an_older_database_asks_for_an_upgrade(database_url, monkeypatch):

@@ -54,6 +54,7 @@ def inspect_versions(url: str | None = None) -> tuple[str | None, str]:
         found = schema_versions.version_of(db)
         if found is None and schema_versions.tables_in(db):
             raise _foreign(store.url)
+        schema_versions.refuse_unreleased(str(store), found, database=str(store))
     return found, schema_versions.newest_version()
 
 
@@ -62,6 +63,7 @@ def _settle(store: Store, *, create: bool, upgrade: bool) -> None:
         found, empty = schema_versions.version_of(db), not schema_versions.tables_in(db)
     if found is None and not empty:
         raise _foreign(store.url)
+    schema_versions.refuse_unreleased(str(store), found, database=str(store))
     if found is None and not create:
         raise UserError(f"{store} is empty. Make its tables: davy database create --database {store}")
     if found is None or (found != schema_versions.newest_version() and _is_older(store, found, upgrade=upgrade)):

@@ -48,6 +48,10 @@ def restore(
     """
     parsed = parse_url(url)
     with BackupFile(source) as file:
+        first = f"restore it (davy database restore {source} --database sqlite:///old.sqlite), then "
+        schema_versions.refuse_unreleased(
+            str(source), file.backup.database_version, database="sqlite:///old.sqlite", first=first
+        )
         if file.backup.database_version not in schema_versions.list_versions():
             raise UserError(
                 f"{source} is of version {file.backup.database_version}, and this Davy knows up to "

@@ -7,6 +7,7 @@ database from someone else's. A change to tables.py needs a new file there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, select, table
 from sqlalchemy import column as sql_column
 
+from davy.core.errors import UserError
+
 VERSION_TABLE = "davy_version"
+_BEFORE_RELEASE = re.compile("00(0[1-9]|1[0-8])")
 _LOCK = 0x64617679  # any number, the same in every Davy
 
 
@@ -29,6 +33,16 @@ def list_versions() -> list[str]:
 def newest_version() -> str:
     """Return the version that this Davy works with."""
     return list_versions()[-1]
+
+
+def refuse_unreleased(what: str, version: str | None, *, database: str, first: str = "") -> None:
+    """Raise where `what` is of a version from before the first release, with how to get the projects out of it."""
+    if version is not None and _BEFORE_RELEASE.fullmatch(version):
+        raise UserError(
+            f"{what} was made by a Davy from before the first release (version {version}), which this one can't read. "
+            f"With a checkout from before 2026-11-19, {first}run for each project: "
+            f"davy project export PROJECT --phases all --out FILE --database {database}"
+        )
 
 
 def version_of(db: Connection) -> str | None:
