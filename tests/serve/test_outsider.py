@@ -21,7 +21,7 @@ from two_projects import SECRET, fill_rooms
 from web_site import BASE, Site, make_site, post, token_in
 
 from davy.serve.settings import ServerSettings
-from davy.store import tables
+from davy.store.schema import metadata
 
 OUTSIDERS = ("outsider", "left", "server expert", "manager of q")
 GUIDELINE = "the guideline of p is bound in green"
@@ -72,7 +72,7 @@ def fingerprint(site: Site) -> dict[str, str]:
     with site.store.read() as db:
         return {
             table.name: hashlib.sha256(repr(sorted(map(repr, db.execute(select(table)).all()))).encode()).hexdigest()
-            for table in tables.metadata.sorted_tables
+            for table in metadata.sorted_tables
             if table.name not in OWN_TABLES
         }
 

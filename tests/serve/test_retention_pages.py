@@ -13,7 +13,7 @@ from web_site import post
 from davy.cli.app import app
 from davy.store import events, projects, retention
 from davy.store.columns import new_id, now
-from davy.store.serving_tables import shadow_differences
+from davy.store.shadows import shadow_differences
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from davy.store import (
     verdicts,
     withdrawals,
 )
-from davy.store.tables import metadata
+from davy.store.schema import metadata
 from post_rows import add_post
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from davy.store import image_library, images, meme_tables, posts
+from davy.store import image_library, images, picture_locks, posts
 from davy.store.image_library import LibraryImage
 from davy.store.images import StoredImage
 
@@ -43,5 +43,5 @@ def test_a_locked_picture_is_gone_from_the_library(store):
         image_library.add(db, [entry(1)], by="shell")
         posts.ensure(db, pl.DataFrame({"id": ["1"], "text": ["x"]}), project=None, by="shell")
         row = {"key": entry(1).key, "project": "p", "post": "1", "locked_at": now(), "locked_by": "x"}
-        db.execute(meme_tables.picture_locks.insert().values(row))
+        db.execute(picture_locks.picture_locks.insert().values(row))
         assert image_library.all_images(db) == []

@@ -18,8 +18,8 @@ from davy.core import UserError
 from davy.store import default_url, open_store, schema_versions, users
 from davy.store.backup import row_counts
 from davy.store.connection import inspect_versions, open_any_version
+from davy.store.schema import metadata
 from davy.store.store import Store, make_engine
-from davy.store.tables import metadata
 from davy.store.url import parse_url
 
 NOW, LATER = schema_versions.newest_version(), "9998"

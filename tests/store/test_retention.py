@@ -30,9 +30,11 @@ from davy.store import (
 )
 from davy.store import sessions as session_queries
 from davy.store.columns import new_id, now
-from davy.store.decision_tables import communities, decisions
+from davy.store.communities import communities
+from davy.store.decisions import decisions
 from davy.store.retention import RetentionRule
-from davy.store.serving_tables import shadow_differences, suggestions
+from davy.store.shadows import shadow_differences
+from davy.store.suggestions import suggestions
 from davy.store.tables import check_ins as check_in_rows
 from davy.store.tables import events as event_rows
 from davy.store.tables import job_log, sessions

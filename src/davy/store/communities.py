@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import Column, Connection
 
 from davy.core.errors import UserError, nearest
 from davy.store import events
-from davy.store.columns import now
-from davy.store.decision_tables import communities
+from davy.store.columns import TextColumn, now
+from davy.store.rows import Rows
 
 LONGEST_NAME = 80
 
@@ -53,13 +52,23 @@ class Community:
         return "flag" if probability >= self.threshold else "pass"
 
 
+_ROWS = Rows(
+    Community,
+    "communities",
+    Column("reviews_told", TextColumn),  # the id of the last verdict that the webhook was told of
+    key="name",
+    references={"project": "projects.id"},
+)
+communities = _ROWS.table
+
+
 def create(db: Connection, community: Community, *, by: str) -> Community:
     """Add a community, with a fresh secret where it has a webhook."""
     _check(community)
     if find(db, community.name) is not None:
         raise UserError(f"There is a community {community.name!r} already.", status=409)
     made = replace(community, made_at=now(), made_by=by, secret=_secret(community, None))
-    db.execute(insert(communities).values(_row(made)))
+    _ROWS.insert(db, made)
     events.record(db, by=by, what="community created", about=f"community {made.name}")
     return made
 
@@ -70,7 +79,7 @@ def change(db: Connection, name: str, *, by: str, **changes: Any) -> Community:
     made = replace(before, **changes)
     _check(made)
     made = replace(made, secret=_secret(made, before))
-    db.execute(update(communities).where(communities.c.name == name).values(_row(made)))
+    _ROWS.replace(db, made, communities.c.name == name)
     shown = {key: value for key, value in changes.items() if key not in ("secret", "basis")}
     events.record(db, by=by, what="community changed", about=f"community {name}", **shown)
     return made
@@ -87,13 +96,12 @@ def get(db: Connection, name: str) -> Community:
 
 def find(db: Connection, name: str) -> Community | None:
     """Return a community by its name, or None."""
-    row = db.execute(select(communities).where(communities.c.name == name)).one_or_none()
-    return None if row is None else _community(row)
+    return _ROWS.get(db, communities.c.name == name)
 
 
 def list_communities(db: Connection) -> list[Community]:
     """Return every community by name. One small read: servers ask every few seconds."""
-    return [_community(row) for row in db.execute(select(communities).order_by(communities.c.name))]
+    return _ROWS.list(db, _ROWS.select().order_by(communities.c.name))
 
 
 def _check(community: Community) -> None:
@@ -119,13 +127,3 @@ def _secret(community: Community, before: Community | None) -> str | None:
     if before is not None and before.webhook == community.webhook and before.secret:
         return before.secret
     return secrets.token_urlsafe(32)
-
-
-def _row(community: Community) -> dict[str, Any]:
-    return {**asdict(community), "thresholds": dict(community.thresholds), "keys": list(community.keys)}
-
-
-def _community(row: Row[Any]) -> Community:
-    got = row._mapping
-    fields = {name: got[name] for name in Community.__dataclass_fields__}
-    return Community(**{**fields, "keys": tuple(fields["keys"])})

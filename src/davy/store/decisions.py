@@ -6,16 +6,17 @@ Decisions are kept until their community is removed; counts are sums, added to b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, select, update
+from sqlalchemy import CheckConstraint, Connection, Select, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Row
 
 from davy.store.columns import new_id, now
-from davy.store.decision_tables import communities, decisions, score_counts
+from davy.store.communities import communities
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 from davy.store.tables import verdicts
 from davy.store.verdicts import is_newest
 
@@ -34,6 +35,7 @@ class Decision:
     decision: str
     reasons: Sequence[Mapping[str, Any]]
     reference: str | None = None
+    """The sender's own id of the post; `post` is the one in the review project."""
     lang: str | None = None
     post: str | None = None
     id: str = field(default_factory=new_id)
@@ -42,7 +44,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ScoreCount:
-    """How many posts of a day had a probability in one twentieth."""
+    """How many posts of a day had a probability in one twentieth. `community` is empty for posts of none."""
 
     day: str
     community: str
@@ -53,22 +55,34 @@ class ScoreCount:
     n: int
 
 
+_ROWS = Rows(
+    Decision,
+    "decisions",
+    CheckConstraint("decision IN ('pass', 'flag', 'review')", name="decision"),
+    table_index("ix_decisions_community", "community", "id"),
+    table_index("ix_decisions_post", "post", where="post IS NOT NULL"),
+    references={"community": "communities.name", "post": "posts.id"},
+)
+decisions = _ROWS.table
+_COUNTS = Rows(ScoreCount, "score_counts", key=_KEY)
+score_counts = _COUNTS.table
+
+
 def add(db: Connection, made: Sequence[Decision]) -> None:
     """Keep decisions."""
-    if made:
-        db.execute(insert(decisions), [{**asdict(one), "reasons": list(one.reasons)} for one in made])
+    _ROWS.insert_all(db, made)
 
 
 def set_post(db: Connection, decision_id: str, post: str) -> None:
     """Note which post of the review project a decision became."""
-    db.execute(update(decisions).where(decisions.c.id == decision_id).values(post=post))
+    _ROWS.update(db, decisions.c.id == decision_id, post=post)
 
 
 def add_counts(db: Connection, counts: Iterable[ScoreCount]) -> None:
     """Add sums to what is there."""
     make = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
     for count in counts:
-        made = make(score_counts).values(asdict(count))
+        made = make(score_counts).values(_COUNTS.values(count))
         db.execute(
             made.on_conflict_do_update(index_elements=list(_KEY), set_={"n": score_counts.c.n + made.excluded.n})
         )
@@ -76,16 +90,13 @@ def add_counts(db: Connection, counts: Iterable[ScoreCount]) -> None:
 
 def list_counts(db: Connection, community: str, *, since: str = "") -> list[ScoreCount]:
     """Return the counts of a community, or of posts of none (""), from a day on."""
-    query = select(score_counts).where(score_counts.c.community == community, score_counts.c.day >= since)
-    rows = db.execute(query.order_by(*(score_counts.c[name] for name in _KEY)))
-    return [ScoreCount(**row._mapping) for row in rows]
+    query = _COUNTS.select(score_counts.c.community == community, score_counts.c.day >= since)
+    return _COUNTS.list(db, query.order_by(*(score_counts.c[name] for name in _KEY)))
 
 
 def get_many(db: Connection, ids: Sequence[str]) -> list[Decision]:
     """Return decisions by their ids, oldest first."""
-    return [_decision(row) for row in db.execute(
-        select(decisions).where(decisions.c.id.in_(list(ids))).order_by(decisions.c.id)
-    )]  # fmt: skip
+    return _ROWS.list(db, _ROWS.select(decisions.c.id.in_(list(ids))).order_by(decisions.c.id))
 
 
 def has_new_reviews(db: Connection, community: str, project: str, *, before: datetime) -> bool:
@@ -145,15 +156,15 @@ def iter_decisions(
     """Yield a community's decisions, oldest first, each with what its reviewers settled on: `question=label; …`."""
     after = ""
     while True:
-        query = select(decisions).where(decisions.c.community == community, decisions.c.id > after)
-        rows = db.execute(query.order_by(decisions.c.id).limit(chunk)).all()
+        query = _ROWS.select(decisions.c.community == community, decisions.c.id > after)
+        rows = _ROWS.list(db, query.order_by(decisions.c.id).limit(chunk))
         if not rows:
             return
         reviewed = reviewed_answers(db, [row.post for row in rows if row.post], project)
         for row in rows:
-            answers = reviewed.get(row.post, {})
+            answers = reviewed.get(row.post or "", {})
             parts = sorted(f"{question}={'|'.join(labels)}" for question, labels in answers.items())
-            yield _decision(row), "; ".join(parts) or None
+            yield row, "; ".join(parts) or None
         after = rows[-1].id
 
 
@@ -170,8 +181,3 @@ def reviewed_answers(db: Connection, posts: Sequence[str], project: str | None) 
         for post, question, labels in db.execute(query):
             settled.setdefault(post, {})[question] = list(labels)
     return settled
-
-
-def _decision(row: Row[Any]) -> Decision:
-    got = row._mapping
-    return Decision(**{name: got[name] for name in Decision.__dataclass_fields__})

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select
 
 from davy.store import images
 from davy.store.columns import now
-from davy.store.image_library_tables import library_images
 from davy.store.images import StoredImage
+from davy.store.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,21 @@ class LibraryImage:
         return self.image.key
 
 
+@dataclass(frozen=True, slots=True)
+class _LibraryRow:
+    """What is kept of a picture of the library beside its row on the shelf, under the same key."""
+
+    key: str
+    words: str
+    likeness: str
+    added_at: datetime
+    added_by: str
+
+
+_ROWS = Rows(_LibraryRow, "library_images", key="key")
+library_images = _ROWS.table
+
+
 def add(db: Connection, rows: Iterable[LibraryImage], *, by: str) -> int:
     """Put pictures on the shelf and into the library; return how many are new. Known ones get the new words."""
     rows = list({row.key: row for row in rows}.values())
@@ -38,18 +54,15 @@ def add(db: Connection, rows: Iterable[LibraryImage], *, by: str) -> int:
     known = set(db.scalars(select(library_images.c.key)))
     for row in rows:
         if row.key in known:
-            db.execute(update(library_images).where(library_images.c.key == row.key).values(words=row.words))
+            _ROWS.update(db, library_images.c.key == row.key, words=row.words)
     fresh = [row for row in rows if row.key not in known]
-    own = {"added_at": now(), "added_by": by}
-    if fresh:
-        values = [{"key": row.key, "words": row.words, "likeness": row.likeness, **own} for row in fresh]
-        db.execute(insert(library_images), values)
+    _ROWS.insert_all(db, [_LibraryRow(row.key, row.words, row.likeness, now(), by) for row in fresh])
     return len(fresh)
 
 
 def all_images(db: Connection) -> list[LibraryImage]:
     """Return the library in the order of its names."""
-    about = {row.key: row for row in db.execute(select(library_images))}
+    about = {row.key: row for row in _ROWS.list(db)}
     shelf = images.of_project(db, None) if about else []
     return [LibraryImage(it, about[it.key].words, about[it.key].likeness) for it in shelf if it.key in about]
 

@@ -19,7 +19,7 @@ from sqlalchemy import URL, ColumnElement, Connection, func, insert, select, upd
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.meme_tables import picture_locks
+from davy.store.picture_locks import picture_locks
 from davy.store.tables import images, posts
 from davy.store.url import parse_url, sqlite_path
 

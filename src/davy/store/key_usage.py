@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from davy.store.serving_tables import api_usage
+from davy.store.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
 class KeyUsage:
-    """What one key used on one day (UTC, as 2026-11-16)."""
+    """What one key used on one day (UTC, as 2026-11-16). A deleted key's bill stays countable."""
 
     key: str
     day: str
@@ -21,16 +21,19 @@ class KeyUsage:
     posts: int = 0
 
 
+_ROWS = Rows(KeyUsage, "api_usage", key=("key", "day"))
+api_usage = _ROWS.table
+
+
 def add(db: Connection, used: Iterable[KeyUsage]) -> None:
     """Add to what was counted before; several servers may add to the same key and day."""
     insert = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
     for usage in used:
-        made = insert(api_usage).values(key=usage.key, day=usage.day, requests=usage.requests, posts=usage.posts)
+        made = insert(api_usage).values(_ROWS.values(usage))
         sums = {name: api_usage.c[name] + made.excluded[name] for name in ("requests", "posts")}
         db.execute(made.on_conflict_do_update(index_elements=["key", "day"], set_=sums))
 
 
 def of_day(db: Connection, key_id: str, day: str) -> KeyUsage:
     """Return what a key used on a day."""
-    row = db.execute(select(api_usage).where(api_usage.c.key == key_id, api_usage.c.day == day)).one_or_none()
-    return KeyUsage(key_id, day) if row is None else KeyUsage(*row)
+    return _ROWS.get(db, api_usage.c.key == key_id, api_usage.c.day == day) or KeyUsage(key_id, day)

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, insert, select
+from sqlalchemy import CheckConstraint, Connection, Row, and_, func, select
 
 from davy.core import Phase
 from davy.core.meme import SIDES
 from davy.store import events, items, posts
 from davy.store.columns import new_id, now
-from davy.store.meme_tables import meme_steps
 from davy.store.picture_locks import UNLOCKED
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 from davy.store.tables import items as item_table
 from davy.store.tables import posts as post_table
 from davy.store.tables import tallies, verdicts
@@ -29,7 +30,10 @@ MOST_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class MemeStep:
-    """One step. `post` and `made` are keys of posts; `step` is filter, build, or the side of a confounder."""
+    """One step. `post` and `made` are keys of posts; `step` is filter, build, or the side of a confounder.
+
+    `post` is the source meme of a filter or a build, the hateful meme of a confounder; `made` the meme that came of it.
+    """
 
     id: str
     project: str
@@ -41,10 +45,21 @@ class MemeStep:
     made: str | None = None
     by: str = events.SYSTEM
     seconds: float | None = None
-    at: datetime | None = None
+    at: datetime = field(default_factory=now)
 
 
-_COLUMNS = [meme_steps.c[name] for name in MemeStep.__dataclass_fields__]
+_ROWS = Rows(
+    MemeStep,
+    "meme_steps",
+    CheckConstraint("step IN ('filter', 'build', 'image', 'text')", name="step"),
+    table_index("ix_meme_steps_project", "project", "id"),
+    table_index("ix_meme_steps_post", "post", "step", "id"),
+    table_index("ix_meme_steps_made", "made", where="made IS NOT NULL"),
+    table_index("ix_meme_steps_by", "by", "id"),
+    table_index("ix_meme_steps_phase", "phase"),
+    references={"project": "projects.id", "phase": "phases.id", "post": "posts.id", "made": "posts.id"},
+)
+meme_steps = _ROWS.table
 
 
 def add(
@@ -60,36 +75,29 @@ def add(
     seconds: float | None = None,
 ) -> MemeStep:
     """Keep a step and return it."""
-    kept = MemeStep(
-        new_id(), phase.project, phase.id, post, step, result, dict(details or {}), made, by, seconds, now()
-    )
-    db.execute(insert(meme_steps).values({name: getattr(kept, name) for name in MemeStep.__dataclass_fields__}))
-    return kept
+    kept = MemeStep(new_id(), phase.project, phase.id, post, step, result, dict(details or {}), made, by, seconds)
+    return _ROWS.insert(db, kept)
 
 
 def newest(db: Connection, post: str, step: str) -> MemeStep | None:
     """Return the last step of a kind about a meme, or None."""
-    query = select(*_COLUMNS).where(meme_steps.c.post == post, meme_steps.c.step == step)
-    row = db.execute(query.order_by(meme_steps.c.id.desc()).limit(1)).one_or_none()
-    return None if row is None else MemeStep(*row)
+    query = _ROWS.select(meme_steps.c.post == post, meme_steps.c.step == step)
+    return next(iter(_ROWS.list(db, query.order_by(meme_steps.c.id.desc()).limit(1))), None)
 
 
 def of_post(db: Connection, post: str) -> list[MemeStep]:
     """Return the steps about a meme, oldest first."""
-    query = select(*_COLUMNS).where(meme_steps.c.post == post).order_by(meme_steps.c.id)
-    return [MemeStep(*row) for row in db.execute(query)]
+    return _ROWS.list(db, _ROWS.select(meme_steps.c.post == post).order_by(meme_steps.c.id))
 
 
 def of_project(db: Connection, project: str) -> list[MemeStep]:
     """Return all steps of a project, oldest first."""
-    query = select(*_COLUMNS).where(meme_steps.c.project == project).order_by(meme_steps.c.id)
-    return [MemeStep(*row) for row in db.execute(query)]
+    return _ROWS.list(db, _ROWS.select(meme_steps.c.project == project).order_by(meme_steps.c.id))
 
 
 def made_by(db: Connection, post: str) -> MemeStep | None:
     """Return the step that a meme came of, or None."""
-    row = db.execute(select(*_COLUMNS).where(meme_steps.c.made == post)).first()
-    return None if row is None else MemeStep(*row)
+    return next(iter(_ROWS.list(db, _ROWS.select(meme_steps.c.made == post))), None)
 
 
 def count_results(db: Connection, project: str) -> dict[tuple[str, str], int]:

@@ -20,9 +20,10 @@ from davy.store import cases as cases_store
 from davy.store import events, members, posts, teams, users
 from davy.store.challenge_tables import challenge_people, submissions
 from davy.store.columns import now
-from davy.store.meme_tables import meme_steps
+from davy.store.key_usage import api_usage
+from davy.store.meme_steps import meme_steps
 from davy.store.round_tables import entries
-from davy.store.serving_tables import api_usage, suggestions
+from davy.store.suggestions import suggestions
 from davy.store.tables import (
     annotations,
     answers,

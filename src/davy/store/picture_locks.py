@@ -11,26 +11,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, func, insert, or_, select, update
+from sqlalchemy import Connection, func, or_, select, update
 
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import now
-from davy.store.meme_tables import picture_locks
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 from davy.store.tables import assignments, cases, items, members, posts
 
-UNLOCKED = or_(posts.c.image.is_(None), posts.c.image.not_in(select(picture_locks.c.key)))
-"""The condition that a post has no locked picture."""
 LONGEST_NOTE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class PictureLock:
-    """One locked picture. `reported_at` is when somebody in charge noted what was done about it."""
+    """One locked picture. `reported_at` is when somebody in charge noted what was done about it, in their words."""
 
     key: str
+    """The same pixels are locked in every project and on the shelf."""
     project: str
     post: str
+    """The id that people see, no reference: the record stays when the post goes."""
     locked_at: datetime
     locked_by: str
     reported_at: datetime | None = None
@@ -38,7 +39,10 @@ class PictureLock:
     note: str | None = None
 
 
-_COLUMNS = [picture_locks.c[name] for name in PictureLock.__dataclass_fields__]
+_ROWS = Rows(PictureLock, "picture_locks", table_index("ix_picture_locks_project", "project", "locked_at"), key="key")
+picture_locks = _ROWS.table
+UNLOCKED = or_(posts.c.image.is_(None), posts.c.image.not_in(select(picture_locks.c.key)))
+"""The condition that a post has no locked picture."""
 
 
 def lock(db: Connection, project: str, post_key: str, *, by: str) -> list[str]:
@@ -50,9 +54,8 @@ def lock(db: Connection, project: str, post_key: str, *, by: str) -> list[str]:
     keys = list(dict.fromkeys([row.image, *db.scalars(built)]))
     known = set(db.scalars(select(picture_locks.c.key).where(picture_locks.c.key.in_(keys))))
     fresh = [key for key in keys if key not in known]
-    own = {"project": project, "post": row.public_id, "locked_at": now(), "locked_by": by}
     if fresh:
-        db.execute(insert(picture_locks), [{"key": key, **own} for key in fresh])
+        _ROWS.insert_all(db, [PictureLock(key, project, row.public_id, now(), by) for key in fresh])
         _take_out(db, fresh)
         events.record(db, by=by, what="picture locked", about=f"project {project}", post=row.public_id, n=len(fresh))
     return keys
@@ -71,8 +74,8 @@ def _take_out(db: Connection, keys: Sequence[str]) -> None:
 
 def of_project(db: Connection, project: str) -> list[PictureLock]:
     """Return the pictures that were locked from a project, newest first."""
-    query = select(*_COLUMNS).where(picture_locks.c.project == project)
-    return [PictureLock(*row) for row in db.execute(query.order_by(picture_locks.c.locked_at.desc()))]
+    query = _ROWS.select(picture_locks.c.project == project)
+    return _ROWS.list(db, query.order_by(picture_locks.c.locked_at.desc()))
 
 
 def waiting(db: Connection, project: str) -> int:
@@ -102,7 +105,7 @@ def note_report(db: Connection, project: str, key: str, note: str, *, by: str) -
     note = note.strip()
     if not note or len(note) > LONGEST_NOTE:
         raise UserError(f"Write in 1 to {LONGEST_NOTE} characters to whom you reported it, and when.", status=422)
-    change = update(picture_locks).where(picture_locks.c.key == key, picture_locks.c.project == project)
-    if not db.execute(change.values(reported_at=now(), reported_by=by, note=note)).rowcount:
+    mine = (picture_locks.c.key == key, picture_locks.c.project == project)
+    if not _ROWS.update(db, *mine, reported_at=now(), reported_by=by, note=note):
         raise UserError("There is no such locked picture in this project.", status=404)
     events.record(db, by=by, what="locked picture reported", about=f"project {project}")

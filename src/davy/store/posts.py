@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from davy.core import POST_COLUMNS, Post, Source, UserError
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.meme_tables import picture_locks
+from davy.store.picture_locks import picture_locks
 from davy.store.tables import posts
 
 if TYPE_CHECKING:

@@ -8,18 +8,19 @@ texts go, of projects that were closed long ago. Every set, change, end and appl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text, update
 
 from davy.core.errors import UserError, nearest
 from davy.store import events, projects
 from davy.store.challenge_tables import submissions
 from davy.store.columns import now
-from davy.store.decision_tables import decisions
-from davy.store.retention_tables import retention_rules
-from davy.store.serving_tables import shadow_differences, suggestions
+from davy.store.decisions import decisions
+from davy.store.rows import Rows
+from davy.store.shadows import shadow_differences
+from davy.store.suggestions import suggestions
 from davy.store.tables import check_ins, job_log, jobs, posts, sessions
 from davy.store.tables import events as event_rows
 from davy.store.tables import projects as project_rows
@@ -78,7 +79,7 @@ EXPORTS = "exports"
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """After how many days a kind of record goes; `project` is empty for a rule of the whole server."""
+    """After how many days a kind of record goes. `project` is empty for a rule of the server, as a key can't be NULL."""
 
     project: str
     what: str
@@ -93,6 +94,10 @@ class RetentionRule:
     def before(self, at: datetime) -> datetime:
         """Return the time before which records are old."""
         return at - timedelta(days=self.days)
+
+
+_RULES = Rows(RetentionRule, "retention_rules", key=("project", "what"))
+retention_rules = _RULES.table
 
 
 def names_for(project: str | None) -> list[str]:
@@ -118,7 +123,7 @@ def set_rule(db: Connection, rule: RetentionRule) -> None:
     if rule.project:
         projects.get(db, rule.project)
     _delete(db, rule.project, rule.what)
-    db.execute(insert(retention_rules).values(asdict(rule)))
+    _RULES.insert(db, rule)
     about = _about(rule.project)
     events.record(db, by=rule.set_by, what="retention rule set", about=about, kind=rule.what, days=rule.days)
 
@@ -132,11 +137,10 @@ def end_rule(db: Connection, what: str, *, by: str, project: str | None = None) 
 
 def list_rules(db: Connection, *, project: str | None = None, everywhere: bool = False) -> list[RetentionRule]:
     """Return the rules of a project, or of the server, or all of them."""
-    query = select(*(retention_rules.c[name] for name in RetentionRule.__dataclass_fields__))
+    query = _RULES.select()
     if not everywhere:
         query = query.where(retention_rules.c.project == (project or ""))
-    rows = db.execute(query.order_by(retention_rules.c.project, retention_rules.c.what))
-    return [RetentionRule(*row) for row in rows]
+    return _RULES.list(db, query.order_by(retention_rules.c.project, retention_rules.c.what))
 
 
 def count_old(db: Connection, rule: RetentionRule, *, at: datetime | None = None) -> int:

@@ -7,14 +7,15 @@ keeps texts; of each pair of models and question the newest `MOST_KEPT` stay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from davy.store.columns import new_id, now
-from davy.store.serving_tables import shadow_counts, shadow_differences
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 MOST_KEPT = 1_000
 _KEY = ("hour", "model", "shadow", "question", "lang")
@@ -23,7 +24,10 @@ _SUMS = ("n", "both", "only_model", "only_shadow", "other", "distance")
 
 @dataclass(slots=True)
 class ShadowCount:
-    """Sums of one hour; as returned by `totals`, of all hours, with `hour` the last one."""
+    """Sums of one hour; as returned by `totals`, of all hours, with `hour` the last one.
+
+    Of n posts: both said yes, one alone did, or (where a question is not yes/no) the labels differ as `other`.
+    """
 
     hour: datetime
     model: str
@@ -60,15 +64,24 @@ class ShadowDifference:
     at: datetime = field(default_factory=now)
 
 
+_COUNTS = Rows(ShadowCount, "shadow_counts", key=_KEY)
+shadow_counts = _COUNTS.table
+_DIFFERENCES = Rows(
+    ShadowDifference,
+    "shadow_differences",
+    table_index("ix_shadow_differences_models", "model", "shadow", "question", "id"),
+)
+shadow_differences = _DIFFERENCES.table
+
+
 def add(db: Connection, counts: Iterable[ShadowCount], differences: Sequence[ShadowDifference] = ()) -> None:
     """Add sums to what is there, and single differences; the oldest of these beyond `MOST_KEPT` go."""
     make = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
     for count in counts:
-        made = make(shadow_counts).values(asdict(count))
+        made = make(shadow_counts).values(_COUNTS.values(count))
         sums = {name: shadow_counts.c[name] + made.excluded[name] for name in _SUMS}
         db.execute(made.on_conflict_do_update(index_elements=list(_KEY), set_=sums))
-    if differences:
-        db.execute(insert(shadow_differences), [asdict(difference) for difference in differences])
+    _DIFFERENCES.insert_all(db, differences)
     columns = shadow_differences.c
     for model, shadow, question in {(it.model, it.shadow, it.question) for it in differences}:
         same = (columns.model == model, columns.shadow == shadow, columns.question == question)
@@ -88,10 +101,8 @@ def totals(db: Connection) -> list[ShadowCount]:
 
 def list_differences(db: Connection, model: str, shadow: str, *, limit: int = 100) -> list[ShadowDifference]:
     """Return the newest differences of a pair of models."""
-    names = list(ShadowDifference.__dataclass_fields__)
-    query = select(*(shadow_differences.c[name] for name in names))
-    query = query.where(shadow_differences.c.model == model, shadow_differences.c.shadow == shadow)
-    return [ShadowDifference(*row) for row in db.execute(query.order_by(shadow_differences.c.id.desc()).limit(limit))]
+    query = _DIFFERENCES.select(shadow_differences.c.model == model, shadow_differences.c.shadow == shadow)
+    return _DIFFERENCES.list(db, query.order_by(shadow_differences.c.id.desc()).limit(limit))
 
 
 def key_of(count: ShadowCount) -> tuple[object, ...]:

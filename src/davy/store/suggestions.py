@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import CheckConstraint, Connection
 
 from davy.core.errors import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.serving_tables import suggestions
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 STATES: tuple[str, ...] = ("open", "taken", "dismissed")
 
@@ -39,31 +40,38 @@ class Suggestion:
     reviewed_by: str | None = None
 
 
+_ROWS = Rows(
+    Suggestion,
+    "suggestions",
+    CheckConstraint("state IN ('open', 'taken', 'dismissed')", name="state"),
+    table_index("ix_suggestions_state", "state", "id"),
+    table_index("ix_suggestions_by", "by"),
+    table_index("ix_suggestions_post", "post", where="post IS NOT NULL"),
+    references={"post": "posts.id"},
+)
+suggestions = _ROWS.table
+
+
 def add(db: Connection, suggestion: Suggestion) -> None:
     """Keep a correction for review."""
-    db.execute(insert(suggestions).values(asdict(suggestion)))
+    _ROWS.insert(db, suggestion)
 
 
 def list_open(
     db: Connection, *, community: str | None = None, after: str = "", limit: int = 100
 ) -> Sequence[Suggestion]:
     """Return what waits for review, oldest first, of one community or of all."""
-    query = select(*(suggestions.c[name] for name in Suggestion.__dataclass_fields__))
-    query = query.where(suggestions.c.state == "open", suggestions.c.id > after).order_by(suggestions.c.id)
+    query = _ROWS.select(suggestions.c.state == "open", suggestions.c.id > after).order_by(suggestions.c.id)
     if community is not None:
         query = query.where(suggestions.c.community == community)
-    return [Suggestion(*row) for row in db.execute(query.limit(limit))]
+    return _ROWS.list(db, query.limit(limit))
 
 
 def settle(db: Connection, suggestion_id: str, state: str, *, by: str, post: str | None = None) -> None:
     """Note that a correction was taken (into `post`, where one was made of it) or dismissed; once only."""
     if state not in STATES[1:]:
         raise ValueError(f"a suggestion is settled as {STATES[1:]}, not {state!r}")
-    done = db.execute(
-        update(suggestions)
-        .where(suggestions.c.id == suggestion_id, suggestions.c.state == "open")
-        .values(state=state, post=post, reviewed_at=now(), reviewed_by=by)
-    )
-    if not done.rowcount:
+    mine = (suggestions.c.id == suggestion_id, suggestions.c.state == "open")
+    if not _ROWS.update(db, *mine, state=state, post=post, reviewed_at=now(), reviewed_by=by):
         raise UserError("This correction is not there any more, or somebody reviewed it already.", status=409)
     events.record(db, by=by, what=f"suggestion {state}", about=f"suggestion {suggestion_id}")

@@ -602,13 +602,3 @@ project_suites = Table(
     Column("removed_at", TimeColumn),
     table_index("ix_project_suites_project", "project", "id"),
 )
-
-# ---- capabilities with a module of their own ----------------------------------------------------
-
-from davy.store import challenge_tables as challenge_tables  # noqa: E402 — after `metadata`, which they join
-from davy.store import decision_tables as decision_tables  # noqa: E402 — after `metadata`, which they join
-from davy.store import image_library_tables as image_library_tables  # noqa: E402 — after `metadata`, which they join
-from davy.store import meme_tables as meme_tables  # noqa: E402 — after `metadata`, which they join
-from davy.store import retention_tables as retention_tables  # noqa: E402 — after `metadata`, which they join
-from davy.store import round_tables as round_tables  # noqa: E402 — after `metadata`, which they join
-from davy.store import serving_tables as serving_tables  # noqa: E402 — after `metadata`, which they join

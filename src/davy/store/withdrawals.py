@@ -19,10 +19,11 @@ from sqlalchemy import Column, Connection, Table, delete, func, select, text, up
 
 from davy.store import events, images, phases
 from davy.store.challenge_tables import challenge_entries
-from davy.store.meme_tables import meme_steps
+from davy.store.meme_steps import meme_steps
 from davy.store.posts import keys_of, owned_by
+from davy.store.schema import metadata
 from davy.store.store import Store
-from davy.store.tables import annotations, assignments, items, metadata, posts, projects, tallies, verdicts
+from davy.store.tables import annotations, assignments, items, posts, projects, tallies, verdicts
 from davy.store.tables import phases as phase_table
 
 CHUNK = 500

@@ -2,8 +2,8 @@
 
 from alembic import context
 
+from davy.store.schema import metadata
 from davy.store.schema_versions import VERSION_TABLE
-from davy.store.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],
