@@ -23,7 +23,7 @@ from davy.annotate import project_creation, project_file
 from davy.core import EntryRules
 from davy.models.load import load
 from davy.store import members, open_store, sessions, users
-from davy.store.round_tables import entries
+from davy.store.entries import entries
 
 P95_AT_MOST = 0.150
 PEOPLE = 20

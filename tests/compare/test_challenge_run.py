@@ -26,7 +26,6 @@ from davy.store import (
     open_store,
     personal_data,
     submissions,
-    tables,
     teams,
     users,
     withdrawals,
@@ -193,7 +192,7 @@ def test_a_job_that_fails_says_so_without_a_label_does_not_count_and_can_run_aga
     sent = [send(store, tmp_path, team, captain) for _ in range(2)]
     for _ in range(3):
         with store.write() as db:  # as if the wait between attempts were over
-            db.execute(tables.jobs.update().values(run_after=START - timedelta(days=3650)))
+            db.execute(jobs.jobs.update().values(run_after=START - timedelta(days=3650)))
         work(store)
     with store.read() as db:
         failed = submissions.get(db, sent[0].id)

@@ -265,7 +265,7 @@ def test_entries_of_the_last_seven_days_are_counted_for_the_weekly_goal(store):
     from sqlalchemy import update
 
     from davy.store.columns import now
-    from davy.store.round_tables import entries as table
+    from davy.store.entries import entries as table
 
     bench = make_round(store)
     old = bench.enter("ada", "a lamp that was lit long ago 🏮")

@@ -12,7 +12,7 @@ from web_site import Site, post
 import challenge_case
 from davy.cli.app import run
 from davy.core.challenge import TimeWindow
-from davy.store import challenges, jobs, submissions, tables, users
+from davy.store import challenges, jobs, submissions, users
 from davy.store.columns import now
 
 
@@ -110,7 +110,7 @@ def test_a_submission_has_its_page_when_its_job_is_gone(site: Site):
     with site.store.write() as db:
         job = submissions.get(db, sent).job
         submissions.save_figure(db, sent, {"value": 0.5, "low": 0.4, "high": 0.6, "n": 40})
-        db.execute(tables.jobs.delete().where(tables.jobs.c.id == job))
+        db.execute(jobs.jobs.delete().where(jobs.jobs.c.id == job))
     page = site.as_("annotator").get(f"/challenges/mill-valley/submissions/{sent}")
     assert page.status_code == 200
     assert "It was taken and counts." in page.text

@@ -244,7 +244,7 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
     with tea.store.write() as db:  # as if the worker had died between the import and the word that it is done
         from sqlalchemy import update
 
-        from davy.store.tables import jobs as table
+        from davy.store.jobs import jobs as table
 
         db.execute(update(table).where(table.c.id == job.id).values(state="waiting", result=None))
     with JobWorker(tea.store, {"test import": exchange.import_file}, files=folder, poll_seconds=0.05):

@@ -29,7 +29,7 @@ from davy.store import (
     schemes,
     users,
 )
-from davy.store.tables import invitations as invitation_table
+from davy.store.invitations import invitations as invitation_table
 
 PLAN = b"""
 name: pilot

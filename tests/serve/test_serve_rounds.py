@@ -192,7 +192,7 @@ def test_a_target_that_went_away_leaves_the_text_in_the_form(duel: Site):
     with duel.store.write() as db:
         from sqlalchemy import update
 
-        from davy.store.round_tables import rounds as table
+        from davy.store.rounds import rounds as table
 
         db.execute(update(table).values(targets=["gone@1"]))
     answer, _ = enter(duel, "ada", TEXT)

@@ -44,7 +44,6 @@ from davy.store import (
     projects,
     rounds,
     scheme_drafts,
-    tables,
     teams,
     users,
     verdicts,
@@ -133,7 +132,7 @@ def fill_rooms(site: Site) -> dict[str, str]:
         told = {"project": "p", "format": "long", "phases": [sheet.phase.name], "file": "p.csv"}
         export = jobs.enqueue(db, EXPORT, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
         result = {"file": "p.csv", "size": 1, "posts": 1, "answers": 1, "settled": 1}  # its file is gone by now
-        db.execute(update(tables.jobs).where(tables.jobs.c.id == export.id).values(state="done", result=result))
+        db.execute(update(jobs.jobs).where(jobs.jobs.c.id == export.id).values(state="done", result=result))
         told = {"project": "p", "name": "d", "kind": "tfidf"}
         training = jobs.enqueue(db, TRAIN, told, owner=events.SYSTEM, project="p", after=now() + timedelta(days=1))
         own_suite = SuiteForm("Lamps", "en", "hate", "hate").to_yaml("lamps")
@@ -142,7 +141,7 @@ def fill_rooms(site: Site) -> dict[str, str]:
         for project, owner in (("p", events.SYSTEM), (None, site.people["admin"].id)):
             told = {"models": ["embedded"], "names": ["embedded"], "suite": "emoji-en"}
             run = jobs.enqueue(db, CHECK, told, owner=owner, project=project, after=now() + timedelta(days=1))
-            db.execute(update(tables.jobs).where(tables.jobs.c.id == run.id).values(state="done", result={}))
+            db.execute(update(jobs.jobs).where(jobs.jobs.c.id == run.id).values(state="done", result={}))
             runs[project] = run.id
         _, token = invitations.create(db, role="annotator", by="shell", project="p", project_roles=["annotator"])
         key, _ = keys.create(db, name="k", owner=site.people["admin"].id, scopes=["score"], by="shell")

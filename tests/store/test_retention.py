@@ -29,18 +29,19 @@ from davy.store import (
     users,
 )
 from davy.store import sessions as session_queries
+from davy.store.check_ins import check_ins as check_in_rows
 from davy.store.columns import new_id, now
 from davy.store.communities import communities
 from davy.store.decisions import decisions
+from davy.store.jobs import job_log
+from davy.store.jobs import jobs as job_rows
 from davy.store.retention import RetentionRule
 from davy.store.shadows import shadow_differences
 from davy.store.suggestions import suggestions
-from davy.store.tables import check_ins as check_in_rows
 from davy.store.tables import events as event_rows
-from davy.store.tables import job_log, sessions
-from davy.store.tables import jobs as job_rows
 from davy.store.tables import posts as post_rows
 from davy.store.tables import projects as project_rows
+from davy.store.tables import sessions
 from work_project import make_bench
 
 LONG_AGO = timedelta(days=100)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
-from sqlalchemy.engine import Row
+from sqlalchemy import Connection, select
 
 from davy.store.columns import new_id, now
-from davy.store.tables import agreements
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +27,26 @@ class AgreementSnapshot:
     content: Mapping[str, Any]
 
 
+_ROWS = Rows(
+    AgreementSnapshot,
+    "agreements",
+    table_index("ix_agreements_phase", "phase", "id"),
+    references={"phase": "phases.id"},
+)
+agreements = _ROWS.table
+
+
 def add(
     db: Connection, phase_id: str, *, answers: int, content: Mapping[str, Any], at: datetime | None = None
 ) -> AgreementSnapshot:
     """Add a snapshot and return it."""
-    made = AgreementSnapshot(new_id(), phase_id, at or now(), answers, content)
-    db.execute(
-        insert(agreements).values(id=made.id, phase=phase_id, at=made.at, answers=answers, content=dict(content))
-    )
-    return made
+    return _ROWS.insert(db, AgreementSnapshot(new_id(), phase_id, at or now(), answers, content))
 
 
 def newest(db: Connection, phase_id: str) -> AgreementSnapshot | None:
     """Return a phase's newest snapshot, or None."""
-    query = select(agreements).where(agreements.c.phase == phase_id).order_by(agreements.c.id.desc()).limit(1)
-    row = db.execute(query).one_or_none()
-    return None if row is None else _snapshot(row)
+    query = _ROWS.select(agreements.c.phase == phase_id).order_by(agreements.c.id.desc()).limit(1)
+    return next(iter(_ROWS.list(db, query)), None)
 
 
 def newest_of(db: Connection, phase_ids: Sequence[str]) -> dict[str, AgreementSnapshot]:
@@ -54,7 +58,3 @@ def newest_of(db: Connection, phase_ids: Sequence[str]) -> dict[str, AgreementSn
 def count(db: Connection, phase_id: str, *, most: int = 10_000) -> int:
     """Return how many snapshots a phase has, at most `most`."""
     return len(db.execute(select(agreements.c.id).where(agreements.c.phase == phase_id).limit(most)).all())
-
-
-def _snapshot(row: Row[Any]) -> AgreementSnapshot:
-    return AgreementSnapshot(row.id, row.phase, row.at, row.answers, row.content)

@@ -8,24 +8,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    Table,
+    UniqueConstraint,
+    delete,
+    insert,
+    select,
+)
 from sqlalchemy.engine import Row
 
-from davy.core.challenge import Challenge, ChallengeEntry, ChallengePhase, ChallengeTask, TimeWindow
+from davy.core.challenge import Challenge, ChallengeEntry, ChallengePhase, ChallengeTask
 from davy.core.errors import UserError, nearest
 from davy.store import events
-from davy.store.challenge_tables import (
-    challenge_boards,
-    challenge_data,
-    challenge_entries,
-    challenge_phases,
-    challenges,
-)
-from davy.store.columns import new_id, now
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, new_id, now
+from davy.store.rows import Rows
+from davy.store.table_base import metadata, table_index
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 CHUNK = 2_000
@@ -37,6 +43,7 @@ class ChallengeData:
 
     name: str
     labels_public: bool
+    """Whether teams download the labels; if not, they never leave the server."""
     size: int
     data_hash: str
 
@@ -50,6 +57,45 @@ class KeptBoard:
     made_at: datetime
     basis: str
     content: Mapping[str, Any]
+
+
+_ROWS = Rows(
+    Challenge,
+    "challenges",
+    CheckConstraint("visibility IN ('world', 'accounts', 'people')", name="visibility"),
+    left_out=("phases",),
+)
+challenges = _ROWS.table
+_PHASES = Rows(
+    ChallengePhase,
+    "challenge_phases",
+    UniqueConstraint("challenge", "name", name="uq_challenge_phases_name"),
+    CheckConstraint("board IN ('public', 'teams', 'organisers')", name="board"),
+    CheckConstraint("counts IN ('last', 'best')", name="counts"),
+    references={"challenge": "challenges.id"},
+)
+challenge_phases = _PHASES.table
+_DATA = Rows(
+    ChallengeData,
+    "challenge_data",
+    Column("challenge", TextColumn, ForeignKey("challenges.id"), primary_key=True),
+    Column("added_at", TimeColumn, nullable=False),
+    key="name",
+)
+challenge_data = _DATA.table
+challenge_entries = Table(
+    "challenge_entries",
+    metadata,
+    Column("challenge", TextColumn, ForeignKey("challenges.id"), primary_key=True),
+    Column("data", TextColumn, primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("entry", TextColumn, nullable=False),
+    Column("text", TextColumn, nullable=False),
+    Column("labels", JsonColumn),
+    table_index("ix_challenge_entries_entry", "entry"),
+)
+_BOARDS = Rows(KeptBoard, "challenge_boards", key=("phase", "task"), references={"phase": "challenge_phases.id"})
+challenge_boards = _BOARDS.table
 
 
 def create(
@@ -71,27 +117,16 @@ def create(
     title = title.strip()
     if not title or len(title) > 200:
         raise UserError(f"A challenge's title has 1 to 200 characters, this one has {len(title)}.")
-    db.execute(
-        insert(challenges).values(
-            id=id,
-            title=title,
-            visibility=visibility,
-            tasks=[asdict(task) for task in tasks],
-            settings=dict(settings),
-            created_at=now(),
-            created_by=by,
-        )
-    )
+    _ROWS.insert(db, Challenge(id, title, visibility, tuple(tasks), (), settings, now(), by))
     for phase in phases:
-        values = {**_phase_values(phase), "id": new_id(), "challenge": id}
-        db.execute(insert(challenge_phases).values(**values))
+        _PHASES.insert(db, replace(phase, id=new_id(), challenge=id))
     events.record(db, by=by, what="challenge created", about=f"challenge {id}")
     return get(db, id)
 
 
 def get(db: Connection, challenge_id: str) -> Challenge:
     """Return the challenge with this id."""
-    row = db.execute(select(challenges).where(challenges.c.id == challenge_id)).one_or_none()
+    row = db.execute(_ROWS.select(challenges.c.id == challenge_id)).one_or_none()
     if row is None:
         names = list(db.scalars(select(challenges.c.id).order_by(challenges.c.id).limit(1000)))
         raise UserError(f"There is no challenge {challenge_id[:60]!r}.{nearest(challenge_id, names)}", status=404)
@@ -100,16 +135,16 @@ def get(db: Connection, challenge_id: str) -> Challenge:
 
 def list_challenges(db: Connection) -> list[Challenge]:
     """Return all challenges, newest first."""
-    query = select(challenges).order_by(challenges.c.created_at.desc(), challenges.c.id)
+    query = _ROWS.select().order_by(challenges.c.created_at.desc(), challenges.c.id)
     return [_challenge(db, row) for row in db.execute(query).all()]
 
 
 def of_phase(db: Connection, phase_id: str) -> tuple[Challenge, ChallengePhase]:
     """Return a phase with its challenge."""
     row = db.execute(
-        select(challenges)
-        .join(challenge_phases, challenge_phases.c.challenge == challenges.c.id)
-        .where(challenge_phases.c.id == phase_id)
+        _ROWS.select(challenge_phases.c.id == phase_id).join(
+            challenge_phases, challenge_phases.c.challenge == challenges.c.id
+        )
     ).one_or_none()
     if row is None:
         raise UserError("There is no such phase.", status=404)
@@ -124,15 +159,14 @@ def lock_phase(db: Connection, phase_id: str) -> None:
 
 def change_phase(db: Connection, phase: ChallengePhase, *, by: str, what: str) -> None:
     """Save a phase's windows, limits, board, embargo and freeze; `what` names the change in the record."""
-    db.execute(update(challenge_phases).where(challenge_phases.c.id == phase.id).values(**_phase_values(phase)))
+    _PHASES.replace(db, phase, challenge_phases.c.id == phase.id)
     events.record(db, by=by, what=what, about=f"challenge {phase.challenge}", phase=phase.name)
 
 
 def change_settings(db: Connection, challenge_id: str, *, by: str, title: str, visibility: str, **texts: Any) -> None:
     """Save a challenge's title, who sees it, and its texts."""
     kept = {**get(db, challenge_id).settings, **texts}
-    values = {"title": title, "visibility": visibility, "settings": kept}
-    db.execute(update(challenges).where(challenges.c.id == challenge_id).values(**values))
+    _ROWS.update(db, challenges.c.id == challenge_id, title=title, visibility=visibility, settings=kept)
     events.record(db, by=by, what="challenge settings changed", about=f"challenge {challenge_id}")
 
 
@@ -159,23 +193,20 @@ def add_data(
             rows = []
     if rows:
         db.execute(insert(challenge_entries), rows)
-    about = {"size": size, "data_hash": data_hash, "added_at": now(), "labels_public": int(labels_public)}
-    db.execute(insert(challenge_data).values(challenge=challenge_id, name=name, **about))
+    _DATA.insert(db, ChallengeData(name, labels_public, size, data_hash), challenge=challenge_id, added_at=now())
     return size
 
 
 def data_sets(db: Connection, challenge_id: str) -> dict[str, ChallengeData]:
     """Return a challenge's data sets by name."""
-    query = select(challenge_data).where(challenge_data.c.challenge == challenge_id).order_by(challenge_data.c.name)
-    return {
-        row.name: ChallengeData(row.name, bool(row.labels_public), row.size, row.data_hash) for row in db.execute(query)
-    }
+    query = _DATA.select(challenge_data.c.challenge == challenge_id).order_by(challenge_data.c.name)
+    return {data.name: data for data in _DATA.list(db, query)}
 
 
 def publish_labels(db: Connection, challenge_id: str, name: str, *, by: str) -> None:
     """Let teams download the labels of a set from now on."""
     own = (challenge_data.c.challenge == challenge_id, challenge_data.c.name == name)
-    db.execute(update(challenge_data).where(*own).values(labels_public=1))
+    _DATA.update(db, *own, labels_public=True)
     events.record(db, by=by, what="challenge labels published", about=f"challenge {challenge_id}", data=name)
 
 
@@ -222,55 +253,14 @@ def save_board(db: Connection, phase_id: str, task: str, *, basis: str, content:
     """Keep a board; it replaces the one before."""
     own = (challenge_boards.c.phase == phase_id, challenge_boards.c.task == task)
     db.execute(delete(challenge_boards).where(*own))
-    made = {"made_at": now(), "basis": basis, "content": dict(content)}
-    db.execute(insert(challenge_boards).values(phase=phase_id, task=task, **made))
+    _BOARDS.insert(db, KeptBoard(phase_id, task, now(), basis, content))
 
 
 def find_board(db: Connection, phase_id: str, task: str) -> KeptBoard | None:
     """Return the board of a task in a phase as it was computed last, or None."""
-    own = (challenge_boards.c.phase == phase_id, challenge_boards.c.task == task)
-    row = db.execute(select(challenge_boards).where(*own)).one_or_none()
-    return None if row is None else KeptBoard(row.phase, row.task, row.made_at, row.basis, row.content)
+    return _BOARDS.get(db, challenge_boards.c.phase == phase_id, challenge_boards.c.task == task)
 
 
 def _challenge(db: Connection, row: Row[Any]) -> Challenge:
-    query = select(challenge_phases).where(challenge_phases.c.challenge == row.id).order_by(challenge_phases.c.position)
-    tasks = tuple(
-        ChallengeTask(**{**task, "labels": tuple(task["labels"]), "after": tuple(task["after"])}) for task in row.tasks
-    )
-    phases = tuple(_phase(found) for found in db.execute(query))
-    return Challenge(row.id, row.title, row.visibility, tasks, phases, row.settings, row.created_at, row.created_by)
-
-
-def _phase(row: Row[Any]) -> ChallengePhase:
-    windows = {
-        task: TimeWindow(*(datetime.fromisoformat(moment) for moment in moments))
-        for task, moments in row.windows.items()
-    }
-    return ChallengePhase(
-        row.id,
-        row.challenge,
-        row.name,
-        row.position,
-        row.data,
-        windows,
-        row.limit,
-        row.per_day,
-        row.board,
-        row.counts,
-        bool(row.survey),
-        bool(row.staggered),
-        row.embargo,
-        row.frozen_at,
-    )
-
-
-def _phase_values(phase: ChallengePhase) -> dict[str, Any]:
-    names = ("name", "position", "data", "limit", "per_day", "board", "counts", "embargo", "frozen_at")
-    windows = {task: [w.opens.isoformat(), w.closes.isoformat()] for task, w in phase.windows.items()}
-    return {
-        **{name: getattr(phase, name) for name in names},
-        "windows": windows,
-        "survey": int(phase.survey),
-        "staggered": int(phase.staggered),
-    }
+    query = _PHASES.select(challenge_phases.c.challenge == row.id).order_by(challenge_phases.c.position)
+    return _ROWS.read(row, phases=tuple(_PHASES.list(db, query)))

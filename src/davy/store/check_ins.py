@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import Connection, func, select
 
 from davy.core import Member, UserError
 from davy.store import members
 from davy.store.columns import new_id, now
-from davy.store.tables import check_ins
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 MOODS = (1, 2, 3, 4, 5)
 LONGEST = 4_000
@@ -36,8 +35,21 @@ class CheckIn:
     words: str | None
     wants_contact: bool
     readers: tuple[str, ...]
+    """The ids of those who were wellbeing contacts when it was written: nobody else reads it, ever."""
     seen_at: datetime | None = None
     seen_by: str | None = None
+
+
+_ROWS = Rows(
+    CheckIn,
+    "check_ins",
+    table_index("ix_check_ins_project", "project", "id"),
+    table_index("ix_check_ins_user_id", "user_id"),
+    references={"project": "projects.id", "user": "users.id"},
+    joined={"readers": "|"},
+    names={"user": "user_id"},
+)
+check_ins = _ROWS.table
 
 
 def contacts(db: Connection, project_id: str) -> list[Member]:
@@ -65,30 +77,17 @@ def add(
     readers = tuple(it.user for it in contacts(db, project_id) if it.user != user_id)
     if not readers:
         raise UserError("This project has no wellbeing contact yet, so nobody would read it.", status=409)
-    made = CheckIn(new_id(), project_id, user_id, now(), mood, words, wants_contact, readers)
-    db.execute(
-        insert(check_ins).values(
-            id=made.id,
-            project=project_id,
-            user_id=user_id,
-            at=made.at,
-            mood=mood,
-            words=words,
-            wants_contact=int(wants_contact),
-            readers="|".join(readers),
-        )
-    )
-    return made
+    return _ROWS.insert(db, CheckIn(new_id(), project_id, user_id, now(), mood, words, wants_contact, readers))
 
 
 def for_reader(db: Connection, reader: Member, *, limit: int = 200) -> list[CheckIn]:
     """Return the check-ins that this contact may read: unseen ones first, of those who want to be contacted first."""
     if "wellbeing" not in reader.roles or reader.left_at is not None:
         raise UserError("Only a project's wellbeing contacts read check-ins.", status=403)
-    query = select(check_ins).where(check_ins.c.project == reader.project, check_ins.c.readers.contains(reader.user))
+    query = _ROWS.select(check_ins.c.project == reader.project, check_ins.c.readers.contains(reader.user))
     urgent = (check_ins.c.seen_at.is_(None).desc(), check_ins.c.wants_contact.desc(), check_ins.c.id.desc())
     query = query.order_by(*urgent).limit(limit)
-    return [it for it in map(_check_in, db.execute(query)) if reader.user in it.readers]
+    return [it for it in _ROWS.list(db, query) if reader.user in it.readers]
 
 
 def waiting(db: Connection, reader: Member) -> int:
@@ -106,28 +105,13 @@ def mark_seen(db: Connection, reader: Member, check_in_id: str) -> CheckIn:
     if found is None:
         raise UserError("There is no such check-in.", status=404)
     if found.seen_at is None:
-        change = update(check_ins).where(check_ins.c.id == check_in_id, check_ins.c.seen_at.is_(None))
-        db.execute(change.values(seen_at=now(), seen_by=reader.user))
+        unseen = (check_ins.c.id == check_in_id, check_ins.c.seen_at.is_(None))
+        _ROWS.update(db, *unseen, seen_at=now(), seen_by=reader.user)
     return found
 
 
 def of_person(db: Connection, user_id: str, *, project_id: str | None = None) -> list[CheckIn]:
     """Return what a person wrote themselves, newest first. For their own pages only."""
-    query = select(check_ins).where(check_ins.c.user_id == user_id)
+    query = _ROWS.select(check_ins.c.user_id == user_id)
     query = query if project_id is None else query.where(check_ins.c.project == project_id)
-    return [_check_in(row) for row in db.execute(query.order_by(check_ins.c.id.desc()))]
-
-
-def _check_in(row: Row[Any]) -> CheckIn:
-    return CheckIn(
-        row.id,
-        row.project,
-        row.user_id,
-        row.at,
-        row.mood,
-        row.words,
-        bool(row.wants_contact),
-        tuple(row.readers.split("|")),
-        row.seen_at,
-        row.seen_by,
-    )
+    return _ROWS.list(db, query.order_by(check_ins.c.id.desc()))

@@ -7,19 +7,20 @@ merged code stays as a pointer, so that old links and events still mean somethin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import Column, Connection, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from davy.core import UserError
 from davy.core.scheme import fold_spelling
 from davy.store import events
-from davy.store.columns import new_id, now
-from davy.store.tables import coded, codes, items, phases, posts
+from davy.store.columns import TextColumn, new_id, now
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
+from davy.store.tables import items, phases, posts
 
 LONGEST_NAME = 80
 LONGEST_DESCRIPTION = 2_000
@@ -53,6 +54,25 @@ class CodedPost:
     note: str | None = None
 
 
+_CODES = Rows(
+    Code,
+    "codes",
+    Column("merged_into", TextColumn),
+    table_index("ix_codes_project", "project", "id"),
+    references={"project": "projects.id"},
+    left_out=("posts", "coders", "shared"),
+)
+codes = _CODES.table
+_CODED = Rows(
+    CodedPost,
+    "coded",
+    table_index("ix_coded_post", "post"),
+    key=("code", "post", "by"),
+    references={"code": "codes.id", "post": "posts.id"},
+)
+coded = _CODED.table
+
+
 def create(
     db: Connection, project_id: str, name: str, *, by: str, description: str = "", parent: str | None = None
 ) -> Code:
@@ -64,30 +84,30 @@ def create(
         raise UserError(f"A project has at most {MOST} codes. Merge some first.", status=409)
     if parent is not None:
         _live(live, parent)
-    values = {"id": new_id(), "project": project_id, "name": name, "description": _clean_words(description)}
-    db.execute(insert(codes).values(**values, parent=parent, made_at=now(), made_by=by))
-    _record(db, by, "code made", project_id, values["id"])
-    return get(db, project_id, values["id"])
+    made = _CODES.insert(db, Code(new_id(), project_id, name, _clean_words(description), parent, now(), by))
+    _record(db, by, "code made", project_id, made.id)
+    return made
 
 
 def get(db: Connection, project_id: str, code_id: str) -> Code:
     """Return a code; one that was merged gives what it became."""
     for _ in range(MOST):
-        row = db.execute(select(codes).where(codes.c.id == code_id, codes.c.project == project_id)).one_or_none()
+        query = _CODES.select(codes.c.id == code_id, codes.c.project == project_id)
+        row = db.execute(query.add_columns(codes.c.merged_into)).one_or_none()
         if row is None:
             raise UserError("There is no such code in this project.", status=404)
         if row.merged_into is None:
-            return _code(row)
+            return _CODES.read(row[:-1])
         code_id = row.merged_into
     raise RuntimeError("codes were merged in a circle")
 
 
 def list_codes(db: Connection, project_id: str, *, counts: bool = True) -> list[Code]:
     """Return the codes of a project that were not merged, oldest first, with their counts."""
-    query = select(codes).where(codes.c.project == project_id, codes.c.merged_into.is_(None)).order_by(codes.c.id)
-    rows = db.execute(query).all()
-    figures = _counts(db, [row.id for row in rows]) if counts else {}
-    return [_code(row, *figures.get(row.id, (0, 0, 0))) for row in rows]
+    query = _CODES.select(codes.c.project == project_id, codes.c.merged_into.is_(None)).order_by(codes.c.id)
+    found = _CODES.list(db, query)
+    figures = _counts(db, [it.id for it in found]) if counts else {}
+    return [it if it.id not in figures else _counted(it, *figures[it.id]) for it in found]
 
 
 def change(
@@ -117,7 +137,7 @@ def change(
         if code.id in _line_up(live, parent):
             raise UserError(f"Code {code.name!r} can't go under itself or one of its own.", status=409)
     if values:
-        db.execute(update(codes).where(codes.c.id == code.id).values(**values))
+        _CODES.update(db, codes.c.id == code.id, **values)
         _record(db, by, "code changed", project_id, code.id, changed=sorted(values))
     return get(db, project_id, code.id)
 
@@ -150,7 +170,7 @@ def put(db: Connection, project_id: str, code_id: str, post: str, *, by: str, no
     if db.execute(select(coded.c.post).where(*key)).first():
         return False
     try:
-        db.execute(insert(coded).values(code=code.id, post=post, by=by, at=now(), note=note))
+        _CODED.insert(db, CodedPost(code.id, post, by, now(), note))
     except IntegrityError:
         raise UserError("This was just saved from another tab. Load the page again.", status=409) from None
     return True
@@ -167,9 +187,9 @@ def on_posts(db: Connection, project_id: str, keys: Sequence[str]) -> dict[str, 
     """Return who put which code on each of these posts."""
     found: dict[str, list[CodedPost]] = {key: [] for key in keys}
     joined = coded.join(codes, codes.c.id == coded.c.code)
-    query = select(coded).select_from(joined).where(codes.c.project == project_id, coded.c.post.in_(list(keys)))
-    for row in db.execute(query.order_by(coded.c.at)) if keys else ():
-        found[row.post].append(_coded(row))
+    query = _CODED.select(codes.c.project == project_id, coded.c.post.in_(list(keys))).select_from(joined)
+    for one in _CODED.list(db, query.order_by(coded.c.at)) if keys else ():
+        found[one.post].append(one)
     return found
 
 
@@ -271,9 +291,5 @@ def _record(db: Connection, by: str, what: str, project_id: str, code_id: str, *
     events.record(db, by=by, what=what, about=f"project {project_id}", code=code_id, **details)
 
 
-def _code(row: Row[Any], n: int = 0, people: int = 0, shared: int = 0) -> Code:
-    return Code(row.id, row.project, row.name, row.description, row.parent, row.made_at, row.made_by, n, people, shared)
-
-
-def _coded(row: Row[Any]) -> CodedPost:
-    return CodedPost(row.code, row.post, row.by, row.at, row.note)
+def _counted(code: Code, n: int, people: int, shared: int) -> Code:
+    return replace(code, posts=n, coders=people, shared=shared)

@@ -8,16 +8,16 @@ they are. A version's thresholds never change: other thresholds are added under 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import CheckConstraint, Connection, UniqueConstraint
 
 from davy.core.errors import UserError, nearest
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.tables import detectors
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 STATES: tuple[str, ...] = ("active", "shadow", "retired")
 LONGEST_NAME = 80
@@ -45,6 +45,18 @@ class RegisteredDetector:
         return f"{self.name}@{self.version}"
 
 
+_ROWS = Rows(
+    RegisteredDetector,
+    "detectors",
+    UniqueConstraint("name", "version", name="uq_detectors_version"),
+    CheckConstraint("state IN ('active', 'shadow', 'retired')", name="state"),
+    # One version of a name is active, and one detector at most is the default: the database holds both rules.
+    table_index("uq_detectors_active", "name", where="state = 'active'", unique=True),
+    table_index("uq_detectors_default", "is_default", where="is_default = 1", unique=True),
+)
+detectors = _ROWS.table
+
+
 def add(
     db: Connection,
     *,
@@ -69,7 +81,7 @@ def add(
     entry = RegisteredDetector(
         new_id(), name, version, source, state, False, tuple(questions), dict(thresholds or {}), data_hash, now(), by
     )
-    db.execute(insert(detectors).values(asdict(entry)))
+    _ROWS.insert(db, entry)
     _record(db, entry, "added", by=by, state=state, source=source)
     if any(other.is_default for other in earlier) and state == "active":
         return set_default(db, entry.id, by=by)
@@ -87,7 +99,7 @@ def set_state(db: Connection, detector_id: str, state: str, *, by: str) -> Regis
         return entry
     if state == "active":
         _retire_active(db, versions, by=by)
-    db.execute(update(detectors).where(detectors.c.id == entry.id).values(state=state, is_default=0))
+    _ROWS.update(db, detectors.c.id == entry.id, state=state, is_default=False)
     _record(db, entry, {"active": "activated", "shadow": "made a shadow", "retired": "retired"}[state], by=by)
     if was_default and state == "active":
         return set_default(db, entry.id, by=by)
@@ -99,18 +111,18 @@ def set_default(db: Connection, detector_id: str, *, by: str) -> RegisteredDetec
     entry = get(db, detector_id)
     if entry.state != "active":
         raise UserError(f"Detector {entry.full_name} is {entry.state}. Activate it first.", status=409)
-    db.execute(update(detectors).where(detectors.c.is_default == 1).values(is_default=0))
-    db.execute(update(detectors).where(detectors.c.id == entry.id).values(is_default=1))
+    _ROWS.update(db, detectors.c.is_default == 1, is_default=False)
+    _ROWS.update(db, detectors.c.id == entry.id, is_default=True)
     _record(db, entry, "made the default", by=by)
     return get(db, entry.id)
 
 
 def get(db: Connection, detector_id: str) -> RegisteredDetector:
     """Return one version by its id."""
-    row = db.execute(select(detectors).where(detectors.c.id == detector_id)).one_or_none()
-    if row is None:
+    entry = _ROWS.get(db, detectors.c.id == detector_id)
+    if entry is None:
         raise UserError("There is no such detector.", status=404)
-    return _entry(row)
+    return entry
 
 
 def find(db: Connection, wanted: str) -> RegisteredDetector:
@@ -127,19 +139,18 @@ def find(db: Connection, wanted: str) -> RegisteredDetector:
 
 def list_detectors(db: Connection) -> list[RegisteredDetector]:
     """Return every version, oldest first. One small read: servers ask every few seconds."""
-    return [_entry(row) for row in db.execute(select(detectors).order_by(detectors.c.id))]
+    return _ROWS.list(db, _ROWS.select().order_by(detectors.c.id))
 
 
 def _versions(db: Connection, name: str) -> list[RegisteredDetector]:
     """Return the versions of a name, locked until the transaction ends."""
-    query = select(detectors).where(detectors.c.name == name).order_by(detectors.c.id).with_for_update()
-    return [_entry(row) for row in db.execute(query)]
+    return _ROWS.list(db, _ROWS.select(detectors.c.name == name).order_by(detectors.c.id).with_for_update())
 
 
 def _retire_active(db: Connection, versions: Sequence[RegisteredDetector], *, by: str) -> None:
     for entry in versions:
         if entry.state == "active":
-            db.execute(update(detectors).where(detectors.c.id == entry.id).values(state="retired", is_default=0))
+            _ROWS.update(db, detectors.c.id == entry.id, state="retired", is_default=False)
             _record(db, entry, "retired", by=by)
 
 
@@ -150,20 +161,3 @@ def _check_name(name: str) -> None:
 
 def _record(db: Connection, entry: RegisteredDetector, what: str, *, by: str, **details: object) -> None:
     events.record(db, by=by, what=f"detector {what}", about=f"detector {entry.full_name}", **details)
-
-
-def _entry(row: Row[tuple[object, ...]]) -> RegisteredDetector:
-    got = row._mapping
-    return RegisteredDetector(
-        got["id"],
-        got["name"],
-        got["version"],
-        got["source"],
-        got["state"],
-        bool(got["is_default"]),
-        tuple(got["questions"]),
-        dict(got["thresholds"]),
-        got["data_hash"],
-        got["added_at"],
-        got["added_by"],
-    )

@@ -6,25 +6,71 @@ verdicts and cases of the phase, never kept twice.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, case, delete, func, insert, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Select,
+    Table,
+    UniqueConstraint,
+    and_,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import IntegrityError
 
-from davy.core import Annotation, Entry, Post, Round, Scheme, Source, TargetPrediction, UserError
+from davy.core import Annotation, Entry, Post, Round, Scheme, Source, UserError
 from davy.core.annotation import Answers
 from davy.core.round import ADVERSARIAL, PAIR_DROPPED, TAKEN_BACK
 from davy.store import annotations, events, phases, posts
 from davy.store import cases as case_store
-from davy.store.columns import new_id, now
-from davy.store.round_tables import entries, entry_bands, rounds
+from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.rounds import rounds
+from davy.store.rows import Rows
+from davy.store.table_base import metadata, table_index
 from davy.store.tables import cases, items, verdicts
 from davy.store.tables import posts as post_table
 
 WEEK = timedelta(days=7)
+
+_ROWS = Rows(
+    Entry,
+    "entries",
+    Column("post", TextColumn, ForeignKey("posts.id"), nullable=False, unique=True),  # the key of its post
+    Column("created_at", TimeColumn, nullable=False),
+    Column("project", TextColumn, nullable=False),
+    Column("key", TextColumn, nullable=False),  # the same for texts that differ only in case and white space
+    UniqueConstraint("project", "key", name="uq_entries_key"),
+    CheckConstraint("\"set\" IN ('original', 'contrast')", name="set"),
+    CheckConstraint("change IN ('emoji', 'text')", name="change"),
+    table_index("ix_entries_round", "round", "id"),
+    table_index("ix_entries_author", "author", "round", "id"),
+    table_index("uq_entries_parent", "parent", where="parent IS NOT NULL", unique=True),  # one contrast an original
+    references={"round": "rounds.id"},
+    left_out=("confirmed", "settled"),
+)
+entries = _ROWS.table
+"""`dropped` is one that no expert's case says: when its round was closed."""
+
+entry_bands = Table(
+    "entry_bands",
+    metadata,
+    Column("project", TextColumn, primary_key=True),
+    Column("band", TextColumn, primary_key=True),
+    Column("entry", TextColumn, ForeignKey("entries.id"), primary_key=True),
+    table_index("ix_entry_bands_entry", "entry"),
+)
+"""Texts that share a band are compared word by word before a new entry counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +133,8 @@ def add(
             phase=round_.phase,
         ),
     )
-    row = {name: getattr(entry, name) for name in _OWN}
-    row |= {"predictions": [asdict(it) for it in entry.predictions], "fooled": int(entry.fooled)}
-    row |= {"post": post_key, "project": round_.project, "key": key, "created_at": at}
     try:
-        db.execute(insert(entries).values(row))
+        _ROWS.insert(db, entry, post=post_key, project=round_.project, key=key, created_at=at)
     except IntegrityError:  # somebody sent the same at the same moment
         raise UserError("Somebody entered the same text a moment ago. Write another one.", status=409) from None
     distinct = dict.fromkeys(bands)
@@ -118,11 +161,6 @@ def _add_item(db: Connection, round_: Round, post_key: str) -> None:
         )
     )
     phases.grow(db, phase.id, 1)
-
-
-_OWN = (
-    "id round author label set change parent strategy support seconds".split()  # noqa: SIM905
-)
 
 
 def find(db: Connection, project_id: str, entry_id: str) -> Entry | None:
@@ -312,7 +350,7 @@ def _query() -> Select[Any]:
         .scalar_subquery()
     )
     return (
-        select(entries, post_table.c.text, post_table.c.lang, items.c.id.label("item"), items.c.state)
+        select(*_ROWS.columns, post_table.c.text, post_table.c.lang, items.c.id.label("item"), items.c.state)
         .add_columns(newest.label("verdict"), why.label("why"))
         .join(rounds, rounds.c.id == entries.c.round)
         .join(post_table, post_table.c.id == entries.c.post)
@@ -325,17 +363,10 @@ def _read(db: Connection, query: Select[Any]) -> list[EntryText]:
 
 
 def _entry(row: Row[Any]) -> EntryText:
-    got = row._mapping
-    settled = got["verdict"][0] if got["verdict"] and got["state"] == "settled" else None
-    dropped = got["dropped"] or (got["why"] or "dropped by the project's rules" if got["state"] == "dropped" else None)
-    entry = Entry(
-        **{name: got[name] for name in _OWN},
-        post=got["id"],
-        predictions=tuple(TargetPrediction(**it) for it in got["predictions"]),
-        fooled=bool(got["fooled"]),
-        confirmed=None if settled is None else settled == got["label"],
-        settled=settled,
-        dropped=dropped,
-        created_at=got["created_at"],
-    )
-    return EntryText(entry, got["post"], got["item"], got["text"] or "", got["lang"], got["state"])
+    text, lang, item, state, verdict, why = row[len(_ROWS.columns) :]
+    kept = _ROWS.read(row[: len(_ROWS.columns)])
+    settled = verdict[0] if verdict and state == "settled" else None
+    dropped = kept.dropped or (why or "dropped by the project's rules" if state == "dropped" else None)
+    confirmed = None if settled is None else settled == kept.label
+    entry = replace(kept, post=kept.id, confirmed=confirmed, settled=settled, dropped=dropped)
+    return EntryText(entry, kept.post, item, text or "", lang, state)

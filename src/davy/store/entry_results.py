@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, exists, select
 
 from davy.core import Round
 from davy.store import events
-from davy.store.round_tables import entries
+from davy.store.entries import entries
 from davy.store.tables import annotations, answers, cases, items, verdicts
 
 

@@ -14,13 +14,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import URL, Column, ColumnElement, Connection, func, select, update
 
 from davy.core import UserError
 from davy.store import events
-from davy.store.columns import new_id, now
+from davy.store.columns import TextColumn, TimeColumn, new_id, now
 from davy.store.picture_locks import picture_locks
-from davy.store.tables import images, posts
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
+from davy.store.tables import posts
 from davy.store.url import parse_url, sqlite_path
 
 CHUNK = 500
@@ -30,7 +32,7 @@ _FILES_LOCK = 0x64617679
 
 @dataclass(frozen=True, slots=True)
 class StoredImage:
-    """A picture of a project, or with `project` None of the shelf. `name` is what posts call it."""
+    """A picture of a project, or with `project` None of the shelf: `key` is its SHA-256, `name` what posts call it."""
 
     key: str
     name: str
@@ -45,7 +47,20 @@ class StoredImage:
     added_at: datetime | None = None
 
 
-_COLUMNS = [images.c[name] for name in StoredImage.__dataclass_fields__]
+_ROWS = Rows(
+    StoredImage,
+    "images",
+    Column("id", TextColumn, primary_key=True),
+    Column("added_at", TimeColumn, nullable=False),
+    Column("added_by", TextColumn, nullable=False),
+    Column("withdrawn_at", TimeColumn),
+    table_index("uq_images_project", "project", "key", where="project IS NOT NULL", unique=True),
+    table_index("uq_images_shelf", "key", where="project IS NULL", unique=True),
+    table_index("ix_images_key", "key"),
+    key=(),
+    references={"project": "projects.id"},
+)
+images = _ROWS.table
 _LOCKED = select(picture_locks.c.key)
 _AVAILABLE = images.c.withdrawn_at.is_(None) & images.c.key.not_in(_LOCKED)
 
@@ -89,9 +104,7 @@ def add(db: Connection, project: str | None, rows: Iterable[StoredImage], *, by:
         raise UserError("One of these pictures is locked, so it can't be added.", status=409)
     fresh = [row for key, row in wanted.items() if key not in known]
     for row in fresh:
-        values = {name: getattr(row, name) for name in StoredImage.__dataclass_fields__}
-        owned = {"id": new_id(), "project": project, "added_at": now(), "added_by": by}
-        db.execute(insert(images).values({**values, **owned}))
+        _ROWS.insert(db, row, id=new_id(), project=project, added_at=now(), added_by=by)
     if fresh:
         about = "images" if project is None else f"project {project}"
         events.record(db, by=by, what="pictures added", about=about, n=len(fresh))
@@ -100,22 +113,19 @@ def add(db: Connection, project: str | None, rows: Iterable[StoredImage], *, by:
 
 def find(db: Connection, project: str | None, key: str) -> StoredImage | None:
     """Return a picture that a project may show: its own or the shelf's; None where it has none or it was withdrawn."""
-    query = select(*_COLUMNS).where(images.c.key == key, _seen_by(project), _AVAILABLE).limit(1)
-    row = db.execute(query).first()
-    return None if row is None else StoredImage(*row)
+    query = _ROWS.select(images.c.key == key, _seen_by(project), _AVAILABLE).limit(1)
+    return next(iter(_ROWS.list(db, query)), None)
 
 
 def of_project(db: Connection, project: str | None) -> list[StoredImage]:
     """Return the pictures of a project, or of the shelf, in the order of their names."""
-    query = select(*_COLUMNS).where(_owner(project), _AVAILABLE)
-    return [StoredImage(*row) for row in db.execute(query.order_by(images.c.name, images.c.key))]
+    return _ROWS.list(db, _ROWS.select(_owner(project), _AVAILABLE).order_by(images.c.name, images.c.key))
 
 
 def of_posts(db: Connection, project: str, keys: Collection[str]) -> list[StoredImage]:
     """Return the pictures with these keys that a project may show, its own before the shelf's, each once."""
-    query = select(*_COLUMNS).where(_seen_by(project), _AVAILABLE)
-    rows = [row for part in _parts(sorted(keys)) for row in db.execute(query.where(images.c.key.in_(part)))]
-    found = [StoredImage(*row) for row in rows]
+    query = _ROWS.select(_seen_by(project), _AVAILABLE)
+    found = [it for part in _parts(sorted(keys)) for it in _ROWS.list(db, query.where(images.c.key.in_(part)))]
     return list({it.key: it for it in sorted(found, key=lambda it: (it.key, it.project is not None))}.values())
 
 

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import CheckConstraint, Column, Connection
 
 from davy.core.errors import UserError
 from davy.store import events, members, projects, users
-from davy.store.columns import new_id, new_token, now, token_hash
-from davy.store.tables import invitations
+from davy.store.columns import TextColumn, new_id, new_token, now, token_hash
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 LASTS = timedelta(days=7)
 
@@ -51,6 +51,19 @@ class Invitation:
         return "expired" if self.expires_at <= now() else "open"
 
 
+_ROWS = Rows(
+    Invitation,
+    "invitations",
+    Column("token_hash", TextColumn, nullable=False, unique=True),
+    Column("project_roles", TextColumn),
+    CheckConstraint("role IN ('admin', 'expert', 'annotator')", name="role"),
+    table_index("ix_invitations_used_by", "used_by"),
+    references={"used_by": "users.id"},
+    joined={"project_roles": "|"},
+)
+invitations = _ROWS.table
+
+
 def create(
     db: Connection,
     *,
@@ -80,21 +93,7 @@ def create(
     invitation = Invitation(
         new_id(), role, login, name, by, at, at + lasts, project=project, project_roles=roles, pool=pool
     )
-    db.execute(
-        insert(invitations).values(
-            id=invitation.id,
-            token_hash=token_hash(token),
-            login=login,
-            name=invitation.name,
-            role=role,
-            invited_by=by,
-            created_at=at,
-            expires_at=invitation.expires_at,
-            project=project,
-            project_roles="|".join(roles) or None,
-            pool=pool,
-        )
-    )
+    _ROWS.insert(db, invitation, token_hash=token_hash(token))
     events.record(db, by=by, what="invitation created", about=f"invitation {invitation.id}", role=role)
     if project is not None:
         events.record(db, by=by, what="invited", about=f"project {project}", roles=list(roles))
@@ -103,10 +102,9 @@ def create(
 
 def get_usable(db: Connection, token: str) -> Invitation:
     """Return the open invitation of a token; one that is unknown, used or expired is refused."""
-    row = db.execute(select(invitations).where(invitations.c.token_hash == token_hash(token))).one_or_none()
-    if row is None:
+    invitation = _ROWS.get(db, invitations.c.token_hash == token_hash(token))
+    if invitation is None:
         raise UserError("This invitation is not known. Ask for a new link.", status=404)
-    invitation = _invitation(row)
     if invitation.state != "open":
         state_words = {"used": "was used already", "revoked": "was taken back", "expired": "has expired"}[
             invitation.state
@@ -152,17 +150,13 @@ def join(db: Connection, token: str, user: users.User) -> Invitation:
 
 
 def _use_up(db: Connection, invitation: Invitation) -> None:
-    taken = db.execute(
-        update(invitations)
-        .where(invitations.c.id == invitation.id, invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
-        .values(used_at=now())
-    )
-    if taken.rowcount != 1:
+    mine = (invitations.c.id == invitation.id, invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
+    if _ROWS.update(db, *mine, used_at=now()) != 1:
         raise UserError("This invitation was used already. Ask for a new link.", status=410)
 
 
 def _used(db: Connection, invitation: Invitation, user: users.User) -> None:
-    db.execute(update(invitations).where(invitations.c.id == invitation.id).values(used_by=user.id))
+    _ROWS.update(db, invitations.c.id == invitation.id, used_by=user.id)
     events.record(db, by=user.id, what="invitation used", about=f"invitation {invitation.id}")
     if invitation.project is not None:
         by = f"invitation {invitation.id}"
@@ -175,36 +169,14 @@ def _other_login(login: str) -> UserError:
 
 def revoke(db: Connection, invitation_id: str, *, by: str) -> None:
     """Take an open invitation back."""
-    done = db.execute(
-        update(invitations)
-        .where(invitations.c.id == invitation_id, invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
-        .values(revoked_at=now())
-    )
-    if done.rowcount != 1:
+    mine = (invitations.c.id == invitation_id, invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
+    if _ROWS.update(db, *mine, revoked_at=now()) != 1:
         raise UserError(f"There is no open invitation {invitation_id!r}. List them: davy user list", status=404)
     events.record(db, by=by, what="invitation revoked", about=f"invitation {invitation_id}")
 
 
 def list_unused(db: Connection, *, project: str | None = None) -> list[Invitation]:
     """Return the invitations that nobody has used or taken back, oldest first; expired ones too."""
-    query = select(invitations).where(invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
+    query = _ROWS.select(invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
     query = query if project is None else query.where(invitations.c.project == project)
-    return [_invitation(row) for row in db.execute(query.order_by(invitations.c.id))]
-
-
-def _invitation(row: Row[tuple[object, ...]]) -> Invitation:
-    return Invitation(
-        row.id,
-        row.role,
-        row.login,
-        row.name,
-        row.invited_by,
-        row.created_at,
-        row.expires_at,
-        row.revoked_at,
-        row.used_at,
-        row.used_by,
-        row.project,
-        tuple(row.project_roles.split("|")) if row.project_roles else (),
-        row.pool,
-    )
+    return _ROWS.list(db, query.order_by(invitations.c.id))

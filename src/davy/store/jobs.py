@@ -13,14 +13,30 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, case, func, insert, select, text, update
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ColumnElement,
+    Connection,
+    ForeignKey,
+    Select,
+    Table,
+    case,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Row
 
 from davy.core.errors import UserError, nearest
 from davy.store import events
-from davy.store.columns import new_id, new_token, now
-from davy.store.tables import job_log, jobs, members
+from davy.store.columns import TextColumn, TimeColumn, new_id, new_token, now
+from davy.store.rows import Rows
+from davy.store.table_base import Serial, metadata, table_index
+from davy.store.tables import members
 
 STATES: tuple[str, ...] = ("waiting", "running", "done", "failed", "cancelled")
 LARGEST = 1_000_000
@@ -62,6 +78,31 @@ class Job:
     result: Any
     error: str | None
     project: str | None = None
+
+
+_ROWS = Rows(
+    Job,
+    "jobs",
+    Column("key", TextColumn, unique=True),
+    Column("done", BigInteger, nullable=False),
+    Column("total", BigInteger),
+    CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="state"),
+    table_index("ix_jobs_waiting", "run_after", "id", where="state = 'waiting'"),
+    table_index("ix_jobs_running", "leased_until", where="state = 'running'"),
+    table_index("ix_jobs_owner", "owner", "id"),
+    table_index("ix_jobs_project", "project", "id", where="project IS NOT NULL"),
+)
+jobs = _ROWS.table
+job_log = Table(
+    "job_log",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("job", TextColumn, ForeignKey("jobs.id"), nullable=False),
+    Column("at", TimeColumn, nullable=False),
+    Column("line", TextColumn, nullable=False),
+    table_index("ix_job_log_job", "job", "id"),
+    sqlite_autoincrement=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +148,11 @@ def enqueue(
     insert_or_skip = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
     db.execute(insert_or_skip(jobs).values(values).on_conflict_do_nothing(index_elements=["key"]))
     # How many rows were added is not told alike by the two drivers, so look.
-    row = db.execute(select(jobs).where(jobs.c.id == values["id"])).one_or_none()
-    if row is None:
-        return _job(db.execute(select(jobs).where(jobs.c.key == key)).one())
+    job = _ROWS.get(db, jobs.c.id == values["id"])
+    if job is None:
+        return _ROWS.list(db, _ROWS.select(jobs.c.key == key))[0]
     events.record(db, by=owner, what="job added", about=f"job {values['id']}", kind=kind)
-    return _job(row)
+    return job
 
 
 def lease(db: Connection, kinds: Sequence[str], *, worker: str, seconds: float) -> Job | None:
@@ -128,7 +169,7 @@ def lease(db: Connection, kinds: Sequence[str], *, worker: str, seconds: float) 
         row = next((row for query in queries if (row := db.execute(query).one_or_none())), None)
         if row is None:
             return None
-        job = _job(row)
+        job = _ROWS.read(row)
         if job.cancel_asked_at is not None:
             _end(db, job, "cancelled", by=events.SYSTEM)
         elif job.attempts >= job.max_attempts:
@@ -245,17 +286,15 @@ def has_key(db: Connection, key: str) -> bool:
 
 def get(db: Connection, job_id: str, *, lock: bool = False) -> Job:
     """Return the job with this id; `lock` holds its row until the transaction ends."""
-    query = select(jobs).where(jobs.c.id == job_id)
-    row = db.execute(query.with_for_update() if lock else query).one_or_none()
-    if row is None:
-        raise UserError(f"There is no job {job_id!r}. List them: davy job list", status=404)
-    return _job(row)
+    query = _ROWS.select(jobs.c.id == job_id)
+    for job in _ROWS.list(db, query.with_for_update() if lock else query):
+        return job
+    raise UserError(f"There is no job {job_id!r}. List them: davy job list", status=404)
 
 
 def find(db: Connection, job_id: str) -> Job | None:
     """Return the job with this id, or None where it is gone: a retention rule removes old ones."""
-    row = db.execute(select(jobs).where(jobs.c.id == job_id)).one_or_none()
-    return None if row is None else _job(row)
+    return _ROWS.get(db, jobs.c.id == job_id)
 
 
 def latest(
@@ -275,14 +314,14 @@ def latest(
     if state is not None and state not in STATES:
         hint = nearest(state, list(STATES))
         raise UserError(f"There is no state {state!r}; choose {', '.join(STATES)}.{hint}")
-    query = select(jobs).order_by(jobs.c.id.desc()).limit(limit)
+    query = _ROWS.select().order_by(jobs.c.id.desc()).limit(limit)
     for column, wanted in ((jobs.c.state, state), (jobs.c.kind, kind), (jobs.c.project, project)):
         query = query if wanted is None else query.where(column == wanted)
     query = query if before is None else query.where(jobs.c.id < before)
     if visible_to is None:
-        return [_job(row) for row in db.execute(query)]
+        return _ROWS.list(db, query)
     # A query for each, since each then reads its own index in order; one for all would sort.
-    found = {row.id: _job(row) for seen in _visible_to(db, visible_to) for row in db.execute(query.where(seen))}
+    found = {job.id: job for seen in _visible_to(db, visible_to) for job in _ROWS.list(db, query.where(seen))}
     return [found[key] for key in sorted(found, reverse=True)[:limit]]
 
 
@@ -294,7 +333,7 @@ def log_lines(db: Connection, job_id: str, *, after: int = 0, limit: int = 1000)
 
 def list_leased(db: Connection, kinds: Sequence[str]) -> list[Job]:
     """Return the jobs that a worker holds."""
-    return [_job(row) for row in db.execute(select(jobs).where(_RUNNING, jobs.c.kind.in_(kinds)))]
+    return _ROWS.list(db, _ROWS.select(_RUNNING, jobs.c.kind.in_(kinds)))
 
 
 def expire(db: Connection, seen: Job) -> bool:
@@ -320,12 +359,12 @@ def _due(kinds: Sequence[str]) -> Select[Any]:
         earlier.c.project == jobs.c.project, earlier.c.kind.in_(kinds)
     )
     turn = case((jobs.c.project.is_(None), jobs.c.created_at), else_=served.scalar_subquery())
-    query = select(jobs).where(_WAITING, jobs.c.run_after <= now(), jobs.c.kind.in_(kinds), ~busy.exists())
+    query = _ROWS.select(_WAITING, jobs.c.run_after <= now(), jobs.c.kind.in_(kinds), ~busy.exists())
     return query.order_by(turn.asc().nulls_first(), jobs.c.run_after, jobs.c.id).limit(1)
 
 
 def _expired(kinds: Sequence[str]) -> Select[Any]:
-    query = select(jobs).where(_RUNNING, jobs.c.leased_until <= now(), jobs.c.kind.in_(kinds))
+    query = _ROWS.select(_RUNNING, jobs.c.leased_until <= now(), jobs.c.kind.in_(kinds))
     return query.order_by(jobs.c.leased_until).limit(1)
 
 
@@ -361,7 +400,3 @@ def _check_size(what: str, value: Any) -> None:
         raise UserError(f"A job's {what} can't be kept as JSON: {error}.") from None
     if size > LARGEST:
         raise UserError(f"A job's {what} takes {size:,} characters; the most is {LARGEST:,}. Put it in a file.")
-
-
-def _job(row: Row[Any]) -> Job:
-    return Job(**row._mapping)

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import Column, Connection, select
 
 from davy.core.errors import UserError, nearest
 from davy.store import events, members, projects, users
-from davy.store.columns import new_id, new_token, now, token_hash
-from davy.store.tables import api_keys
+from davy.store.columns import TextColumn, new_id, new_token, now, token_hash
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 from davy.store.tables import users as users_table
 
 SCOPES: tuple[str, ...] = ("score", "read", "annotate", "submit", "admin")
@@ -51,7 +51,7 @@ class ApiKey:
     per_day: int | None = None
     """Posts a day; None is without a quota."""
     project: str | None = None
-    """The one project that it opens; None is whatever its owner may."""
+    """The one project that it opens; None is whatever its owner may. No reference: `create` looks whether it exists."""
 
     @property
     def state(self) -> str:
@@ -63,6 +63,18 @@ class ApiKey:
     def allows(self, scope: str) -> bool:
         """Whether the key may do what `scope` names."""
         return scope in self.scopes or "admin" in self.scopes
+
+
+_ROWS = Rows(
+    ApiKey,
+    "api_keys",
+    Column("secret_hash", TextColumn, nullable=False, unique=True),
+    table_index("ix_api_keys_owner", "owner"),
+    table_index("ix_api_keys_project", "project", where="project IS NOT NULL"),
+    references={"owner": "users.id"},
+    joined={"scopes": " "},
+)
+api_keys = _ROWS.table
 
 
 def create(
@@ -101,21 +113,7 @@ def create(
         per_day=per_day,
         project=project,
     )
-    db.execute(
-        insert(api_keys).values(
-            id=key.id,
-            secret_hash=token_hash(secret),
-            prefix=prefix,
-            name=key.name,
-            owner=owner,
-            scopes=" ".join(chosen),
-            created_at=at,
-            expires_at=key.expires_at,
-            project=project,
-            per_minute=per_minute,
-            per_day=per_day,
-        )
-    )
+    _ROWS.insert(db, key, secret_hash=token_hash(secret))
     bound = {} if project is None else {"project": project}
     events.record(db, by=by, what="key created", about=f"key {key.id}", owner=owner, scopes=list(chosen), **bound)
     return key, secret
@@ -143,15 +141,15 @@ def check(db: Connection, secret: str, scope: str) -> tuple[ApiKey, users.User]:
 
 def find(db: Connection, secret: str) -> tuple[ApiKey, users.User]:
     """Return the key with this secret and its owner, whatever it may do."""
-    columns = [column.label(f"key_{column.name}") for column in api_keys.columns]
     row = db.execute(
-        select(users_table, *columns)
+        select(*_ROWS.columns, *users.COLUMNS)
         .select_from(api_keys.join(users_table, api_keys.c.owner == users_table.c.id))
         .where(api_keys.c.secret_hash == token_hash(secret))
     ).one_or_none()
     if row is None:
         raise UserError("This API key is not known. Make one: davy key create", status=401)
-    return _key(row, "key_"), users.user_of(row)
+    n = len(_ROWS.columns)
+    return _ROWS.read(row[:n]), users.User(*row[n:])
 
 
 def check_allowed(key: ApiKey, user: users.User, scope: str) -> None:
@@ -174,30 +172,31 @@ def needs_touch(key: ApiKey) -> bool:
 
 def touch(db: Connection, key_id: str) -> None:
     """Note that a key was used just now."""
-    db.execute(update(api_keys).where(api_keys.c.id == key_id).values(used_at=now()))
+    _ROWS.update(db, api_keys.c.id == key_id, used_at=now())
 
 
 def revoke(db: Connection, id_or_prefix: str, *, by: str) -> ApiKey:
     """Stop a key for good; return it. It is named by its id or by the eight characters that lists show."""
     wanted = id_or_prefix.removeprefix("davy_")[:20]
-    rows = db.execute(select(api_keys).where((api_keys.c.id == wanted) | (api_keys.c.prefix == wanted[:8]))).all()
-    if len(rows) != 1:
+    matches = _ROWS.list(db, _ROWS.select((api_keys.c.id == wanted) | (api_keys.c.prefix == wanted[:8])))
+    if len(matches) != 1:
         raise UserError(f"There is no one key {wanted[:8]!r}. List them: davy key list", status=404)
-    key = _key(rows[0])
+    key = matches[0]
     if key.revoked_at is None:
-        db.execute(update(api_keys).where(api_keys.c.id == key.id).values(revoked_at=now()))
+        key = replace(key, revoked_at=now())
+        _ROWS.update(db, api_keys.c.id == key.id, revoked_at=key.revoked_at)
         events.record(db, by=by, what="key revoked", about=f"key {key.id}")
-    return _key(db.execute(select(api_keys).where(api_keys.c.id == key.id)).one())
+    return key
 
 
 def list_keys(db: Connection, *, owner: str | None = None, project: str | None = None) -> list[ApiKey]:
     """Return the keys, or one owner's, or those bound to a project, oldest first."""
-    query = select(api_keys).order_by(api_keys.c.id)
+    query = _ROWS.select().order_by(api_keys.c.id)
     if project is not None:
         query = query.where(api_keys.c.project == project)
     if owner is not None:
         query = query.where(api_keys.c.owner == owner)
-    return [_key(row) for row in db.execute(query)]
+    return _ROWS.list(db, query)
 
 
 def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
@@ -209,21 +208,3 @@ def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     if not scopes:
         raise UserError(f"A key needs a scope; choose from {', '.join(SCOPES)}.")
     return tuple(scope for scope in SCOPES if scope in scopes)
-
-
-def _key(row: Row[tuple[object, ...]], prefix: str = "") -> ApiKey:
-    got = row._mapping
-    return ApiKey(
-        got[f"{prefix}id"],
-        got[f"{prefix}prefix"],
-        got[f"{prefix}name"],
-        got[f"{prefix}owner"],
-        tuple(got[f"{prefix}scopes"].split()),
-        got[f"{prefix}created_at"],
-        got[f"{prefix}expires_at"],
-        got[f"{prefix}revoked_at"],
-        got[f"{prefix}used_at"],
-        got[f"{prefix}per_minute"],
-        got[f"{prefix}per_day"],
-        got[f"{prefix}project"],
-    )

@@ -6,17 +6,16 @@ nobody can tell from it who joined first.
 """
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import Connection, bindparam, select
 
 from davy.core import PROJECT_ROLES, Member, UserError
 from davy.store import events
 from davy.store.columns import now
-from davy.store.tables import members, projects, users
+from davy.store.tables import MEMBERS, members, projects, users
 
 
 def add(
@@ -32,42 +31,32 @@ def add(
     if known is not None and known.left_at is None:
         raise UserError("This person is in the project already. Change their roles instead.", status=409)
     if known is not None:
-        values = {"roles": "|".join(wanted), "left_at": None, "pool": pool if pool is not None else known.pool}
-        db.execute(update(members).where(*_key(project_id, user_id)).values(**values))
+        pool = pool if pool is not None else known.pool
+        MEMBERS.update(db, *_key(project_id, user_id), roles=wanted, left_at=None, pool=pool)
     else:
-        db.execute(
-            insert(members).values(
-                project=project_id,
-                user_id=user_id,
-                roles="|".join(wanted),
-                pool=pool,
-                pseudonym=_pseudonym(db, project_id),
-                choices={},
-                added_at=now(),
-                added_by=by,
-            )
-        )
+        made = Member(project_id, user_id, wanted, _pseudonym(db, project_id), pool, added_at=now())
+        MEMBERS.insert(db, made, added_by=by)
     _record(db, by, "member added", project_id, user_id, roles=list(wanted))
     return _require_member(db, project_id, user_id)
 
 
-_ONE = select(members).where(members.c.project == bindparam("project"), members.c.user_id == bindparam("user"))
+_ONE = MEMBERS.select(members.c.project == bindparam("project"), members.c.user_id == bindparam("user"))
 
 
 def get(db: Connection, project_id: str, user_id: str) -> Member | None:
     """Return a person's membership, also one that ended, or None."""
     row = db.execute(_ONE, {"project": project_id, "user": user_id}).one_or_none()
-    return None if row is None else member_of(row)
+    return None if row is None else MEMBERS.read(row)
 
 
 def of_project(
     db: Connection, project_id: str, *, role: str | None = None, left: bool = False, lock: bool = False
 ) -> list[Member]:
     """Return a project's members by pseudonym; `left` adds those who left, `lock` lets nobody change them meanwhile."""
-    query = select(members).where(members.c.project == project_id)
+    query = MEMBERS.select(members.c.project == project_id)
     query = query.with_for_update() if lock else query
     query = query if left else query.where(members.c.left_at.is_(None))
-    found = [member_of(row) for row in db.execute(query.order_by(members.c.pseudonym))]
+    found = MEMBERS.list(db, query.order_by(members.c.pseudonym))
     return found if role is None else [member for member in found if role in member.roles]
 
 
@@ -76,7 +65,7 @@ def set_roles(db: Connection, project_id: str, user_id: str, roles: Iterable[str
     wanted = check_roles(roles)
     was = _require_member(db, project_id, user_id)
     if was.roles != wanted:
-        db.execute(update(members).where(*_key(project_id, user_id)).values(roles="|".join(wanted)))
+        MEMBERS.update(db, *_key(project_id, user_id), roles=wanted)
         _record(db, by, "member roles changed", project_id, user_id, was=list(was.roles), roles=list(wanted))
     return _require_member(db, project_id, user_id)
 
@@ -84,7 +73,7 @@ def set_roles(db: Connection, project_id: str, user_id: str, roles: Iterable[str
 def set_pool(db: Connection, project_id: str, user_id: str, pool: str | None, *, by: str) -> Member:
     """Say which pool a person is of, such as `trained`."""
     _require_member(db, project_id, user_id)
-    db.execute(update(members).where(*_key(project_id, user_id)).values(pool=pool or None))
+    MEMBERS.update(db, *_key(project_id, user_id), pool=pool or None)
     _record(db, by, "member pool changed", project_id, user_id, pool=pool)
     return _require_member(db, project_id, user_id)
 
@@ -93,7 +82,7 @@ def leave(db: Connection, project_id: str, user_id: str, *, by: str) -> Member:
     """End a membership. What they hold goes back to the others: see `assignments`."""
     was = _require_member(db, project_id, user_id)
     if was.left_at is None:
-        db.execute(update(members).where(*_key(project_id, user_id)).values(left_at=now()))
+        MEMBERS.update(db, *_key(project_id, user_id), left_at=now())
         _record(db, by, "member left", project_id, user_id)
     return _require_member(db, project_id, user_id)
 
@@ -102,7 +91,7 @@ def rejoin(db: Connection, project_id: str, user_id: str, *, by: str) -> Member:
     """Bring back a person who left, with the roles they had."""
     was = _require_member(db, project_id, user_id)
     if was.left_at is not None:
-        db.execute(update(members).where(*_key(project_id, user_id)).values(left_at=None))
+        MEMBERS.update(db, *_key(project_id, user_id), left_at=None)
         _record(db, by, "member added", project_id, user_id, roles=list(was.roles))
     return _require_member(db, project_id, user_id)
 
@@ -110,7 +99,7 @@ def rejoin(db: Connection, project_id: str, user_id: str, *, by: str) -> Member:
 def consent(db: Connection, project_id: str, user_id: str) -> Member:
     """Note that a person read what the work is like and agreed to it."""
     if _require_member(db, project_id, user_id).consented_at is None:
-        db.execute(update(members).where(*_key(project_id, user_id)).values(consented_at=now()))
+        MEMBERS.update(db, *_key(project_id, user_id), consented_at=now())
         _record(db, user_id, "member consented", project_id, user_id)
     return _require_member(db, project_id, user_id)
 
@@ -119,38 +108,18 @@ def choose(db: Connection, project_id: str, user_id: str, **choices: Any) -> Mem
     """Keep how a person wants to work; None takes a choice back."""
     kept = {**_require_member(db, project_id, user_id).choices, **choices}
     kept = {name: value for name, value in kept.items() if value is not None}
-    db.execute(update(members).where(*_key(project_id, user_id)).values(choices=kept))
+    MEMBERS.update(db, *_key(project_id, user_id), choices=kept)
     return _require_member(db, project_id, user_id)
 
 
 def read_until(db: Connection, project_id: str, user_id: str, at: datetime) -> None:
     """Note up to when a person has read the project's messages."""
-    db.execute(update(members).where(*_key(project_id, user_id)).values(read_until=at))
+    MEMBERS.update(db, *_key(project_id, user_id), read_until=at)
 
 
-COLUMNS = [members.c[{"user": "user_id"}.get(name, name)] for name in Member.__dataclass_fields__]
-
-
-def member_from(values: Sequence[Any]) -> Member:
-    """Return the membership of a row that has the columns of `COLUMNS`."""
-    project, user, roles, *rest = values
-    return Member(project, user, tuple(roles.split("|")), *rest)
-
-
-def member_of(row: Row[Any]) -> Member:
-    """Return the membership of a row."""
-    return Member(
-        project=row.project,
-        user=row.user_id,
-        roles=tuple(row.roles.split("|")),
-        pseudonym=row.pseudonym,
-        pool=row.pool,
-        choices=row.choices,
-        added_at=row.added_at,
-        consented_at=row.consented_at,
-        read_until=row.read_until,
-        left_at=row.left_at,
-    )
+COLUMNS = MEMBERS.columns
+member_from = MEMBERS.read
+"""Returns the membership of a row that has the columns of `COLUMNS`."""
 
 
 def check_roles(roles: Iterable[str]) -> tuple[str, ...]:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import CheckConstraint, Connection, func, select
 
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.tables import messages, posts
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
+from davy.store.tables import posts
 
 LONGEST = 4_000
 
@@ -36,6 +36,17 @@ class ChannelMessage:
     replies_to: str | None = None
     guideline_version: int | None = None
     settled_at: datetime | None = None
+
+
+_ROWS = Rows(
+    ChannelMessage,
+    "messages",
+    CheckConstraint("kind IN ('announcement', 'question', 'answer', 'note')", name="kind"),
+    table_index("ix_messages_project", "project", "id"),
+    table_index("ix_messages_post", "post", where="post IS NOT NULL"),
+    references={"project": "projects.id", "post": "posts.id"},
+)
+messages = _ROWS.table
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,7 @@ def answer(db: Connection, project_id: str, question_id: str, text: str, *, by: 
         raise UserError("Only a question or an announcement can be answered.", status=409)
     made = _add(db, project_id, "answer", text, by=by, post=asked.post, replies_to=asked.id)
     if asked.kind == "question" and asked.settled_at is None and by != asked.by:
-        db.execute(update(messages).where(messages.c.id == asked.id).values(settled_at=made.at))
+        _ROWS.update(db, messages.c.id == asked.id, settled_at=made.at)
     return made
 
 
@@ -74,11 +85,10 @@ def note(db: Connection, project_id: str, text: str, *, by: str, post: str | Non
 
 def get(db: Connection, project_id: str, message_id: str) -> ChannelMessage:
     """Return a message of a project; another project's is not found."""
-    query = select(messages).where(messages.c.id == message_id, messages.c.project == project_id)
-    row = db.execute(query).one_or_none()
-    if row is None:
+    message = _ROWS.get(db, messages.c.id == message_id, messages.c.project == project_id)
+    if message is None:
         raise UserError("There is no such message.", status=404)
-    return _message(row)
+    return message
 
 
 def threads(
@@ -93,22 +103,22 @@ def threads(
 ) -> list[ChannelThread]:
     """Return announcements and questions with their answers, newest first; page on with the last one's id."""
     kinds = ("announcement", "question") if kind is None else (kind,)
-    query = select(messages).where(messages.c.project == project_id, messages.c.kind.in_(kinds))
+    query = _ROWS.select(messages.c.project == project_id, messages.c.kind.in_(kinds))
     if before is not None:
         query = query.where(messages.c.id < before)
     if post is not None:
         query = query.where(messages.c.post == post)
     if open_only:
         query = query.where(messages.c.settled_at.is_(None))
-    first = [_message(row) for row in db.execute(query.order_by(messages.c.id.desc()).limit(limit))]
+    first = _ROWS.list(db, query.order_by(messages.c.id.desc()).limit(limit))
     given = _answers(db, project_id, [it.id for it in first])
     return [ChannelThread(it, tuple(given.get(it.id, ()))) for it in first]
 
 
 def notes_of(db: Connection, project_id: str, post: str) -> list[ChannelMessage]:
     """Return the notes about a post, oldest first."""
-    query = select(messages).where(messages.c.post == post, messages.c.project == project_id, messages.c.kind == "note")
-    return [_message(row) for row in db.execute(query.order_by(messages.c.id))]
+    query = _ROWS.select(messages.c.post == post, messages.c.project == project_id, messages.c.kind == "note")
+    return _ROWS.list(db, query.order_by(messages.c.id))
 
 
 def unread(db: Connection, project_id: str, user_id: str, since: datetime | None) -> int:
@@ -121,7 +131,7 @@ def unread(db: Connection, project_id: str, user_id: str, since: datetime | None
 def into_guideline(db: Connection, project_id: str, message_id: str, version: int, *, by: str) -> None:
     """Note which version of the guideline took an answer up."""
     get(db, project_id, message_id)
-    db.execute(update(messages).where(messages.c.id == message_id).values(guideline_version=version))
+    _ROWS.update(db, messages.c.id == message_id, guideline_version=version)
     events.record(
         db, by=by, what="answer put into the guideline", about=f"project {project_id}", message=message_id,
         guideline=version,
@@ -147,8 +157,7 @@ def _add(
     if post is not None and not db.execute(select(posts.c.id).where(*own)).first():
         raise UserError("The post that the question is about is not in this project.", status=404)
     made = ChannelMessage(new_id(), project_id, kind, by, now(), text, post, replies_to)
-    values = {name: getattr(made, name) for name in _OWN}
-    db.execute(insert(messages).values(**values))
+    _ROWS.insert(db, made)
     events.record(db, by=by, what=f"{kind} written", about=f"project {project_id}", message=made.id)
     return made
 
@@ -157,14 +166,7 @@ def _answers(db: Connection, project_id: str, ids: Sequence[str]) -> dict[str, l
     found: dict[str, list[ChannelMessage]] = {}
     if not ids:
         return found
-    query = select(messages).where(messages.c.project == project_id, messages.c.replies_to.in_(ids))
-    for row in db.execute(query.order_by(messages.c.id)):
-        found.setdefault(row.replies_to, []).append(_message(row))
+    query = _ROWS.select(messages.c.project == project_id, messages.c.replies_to.in_(ids))
+    for message in _ROWS.list(db, query.order_by(messages.c.id)):
+        found.setdefault(message.replies_to or "", []).append(message)
     return found
-
-
-_OWN = "id project kind by at post replies_to text guideline_version settled_at".split()  # noqa: SIM905
-
-
-def _message(row: Row[Any]) -> ChannelMessage:
-    return ChannelMessage(**{name: getattr(row, name) for name in _OWN})

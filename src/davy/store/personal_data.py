@@ -18,30 +18,29 @@ from davy.store import annotations as annotations_store
 from davy.store import assignments as assignments_store
 from davy.store import cases as cases_store
 from davy.store import events, members, posts, teams, users
-from davy.store.challenge_tables import challenge_people, submissions
+from davy.store.check_ins import check_ins
+from davy.store.codes import coded, codes
 from davy.store.columns import now
+from davy.store.entries import entries
+from davy.store.invitations import invitations
 from davy.store.key_usage import api_usage
+from davy.store.keys import api_keys
 from davy.store.meme_steps import meme_steps
-from davy.store.round_tables import entries
+from davy.store.messages import messages
+from davy.store.responses import responses
+from davy.store.scheme_drafts import scheme_drafts
+from davy.store.sittings import sittings
+from davy.store.submissions import submissions
 from davy.store.suggestions import suggestions
 from davy.store.tables import (
     annotations,
     answers,
-    api_keys,
     assignments,
     cases,
-    check_ins,
-    coded,
-    codes,
-    invitations,
     items,
-    messages,
     phases,
     projects,
-    responses,
-    scheme_drafts,
     sessions,
-    sittings,
     tallies,
     verdict_annotations,
     verdicts,
@@ -49,6 +48,7 @@ from davy.store.tables import (
 from davy.store.tables import events as events_table
 from davy.store.tables import members as members_table
 from davy.store.tables import users as users_table
+from davy.store.teams import challenge_people
 
 GONE = "–"
 """What stands in the name of an account whose data was deleted."""

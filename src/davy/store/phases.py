@@ -4,17 +4,18 @@ Whether a phase may open or close is a rule of the work (`annotate.phase_gates`)
 here it is only written down, with its event.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from davy.core import PHASE_KINDS, Phase, UserError
 from davy.core.errors import nearest
 from davy.store import events
+from davy.store.agreements import agreements
 from davy.store.columns import new_id, now
 from davy.store.statements import PreparedStatement
-from davy.store.tables import agreements, assignments, items, phases, projects, tallies
+from davy.store.tables import PHASES, assignments, items, phases, projects, tallies
 
 
 def add(
@@ -43,31 +44,19 @@ def add(
     existing = of_project(db, project_id)
     if name in {phase.name for phase in existing}:
         raise UserError(f"The project has a phase {name!r} already. Choose another name.", status=409)
-    phase_id = new_id()
-    db.execute(
-        insert(phases).values(
-            id=phase_id,
-            project=project_id,
-            name=name,
-            kind=kind,
-            position=1 + max((phase.position for phase in existing), default=0),
-            answers=answers,
-            in_corpus=int(in_corpus),
-            settings=dict(settings),
-            state="waiting",
-            size=0,
-        )
-    )
+    position = 1 + max((phase.position for phase in existing), default=0)
+    made = Phase(new_id(), project_id, name, kind, position, answers, in_corpus, settings, "waiting")
+    PHASES.insert(db, made)
     events.record(db, by=by, what="phase added", about=f"project {project_id}", phase=name, kind=kind)
-    return get(db, phase_id)
+    return get(db, made.id)
 
 
 def get(db: Connection, phase_id: str) -> Phase:
     """Return the phase with this id."""
-    row = db.execute(select(*COLUMNS).where(phases.c.id == phase_id)).one_or_none()
-    if row is None:
+    found = PHASES.get(db, phases.c.id == phase_id)
+    if found is None:
         raise UserError(f"There is no phase {phase_id[:60]!r}.", status=404)
-    return phase_from(row)
+    return found
 
 
 def lock(db: Connection, phase_id: str) -> Phase:
@@ -76,9 +65,10 @@ def lock(db: Connection, phase_id: str) -> Phase:
     return get(db, phase_id)
 
 
-COLUMNS = [phases.c[name] for name in Phase.__dataclass_fields__]
-_FLAG = list(Phase.__dataclass_fields__).index("in_corpus")
-_ALL = PreparedStatement(select(*COLUMNS).where(phases.c.project == bindparam("project")).order_by(phases.c.position))
+COLUMNS = PHASES.columns
+phase_from = PHASES.read
+"""Returns the phase of a row that has the columns of `COLUMNS`."""
+_ALL = PreparedStatement(PHASES.select(phases.c.project == bindparam("project")).order_by(phases.c.position))
 
 
 def of_project(db: Connection, project_id: str) -> list[Phase]:
@@ -112,7 +102,7 @@ def change_settings(db: Connection, phase_id: str, settings: Mapping[str, Any], 
     was = get(db, phase_id)
     changed = sorted(key for key in {*was.settings, *settings} if was.settings.get(key) != settings.get(key))
     if changed:
-        db.execute(update(phases).where(phases.c.id == phase_id).values(settings=dict(settings)))
+        PHASES.update(db, phases.c.id == phase_id, settings=settings)
         about = f"project {was.project}"
         events.record(db, by=by, what="phase settings changed", about=about, phase=was.name, sections=changed)
     return get(db, phase_id)
@@ -125,7 +115,7 @@ def set_answers(db: Connection, phase_id: str, answers: int | None, *, by: str) 
         return was
     if has_begun(db, phase_id):
         raise UserError(f"People work in phase {was.name!r} already, so its answers a post stay.", status=409)
-    db.execute(update(phases).where(phases.c.id == phase_id).values(answers=answers))
+    PHASES.update(db, phases.c.id == phase_id, answers=answers)
     db.execute(update(items).where(items.c.phase == phase_id).values(room=answers or 1))
     about = f"project {was.project}"
     events.record(db, by=by, what="phase settings changed", about=about, phase=was.name, sections=["answers"])
@@ -153,13 +143,13 @@ def move_after(db: Connection, phase_id: str, after_id: str) -> Phase:
     phase, after = get(db, phase_id), get(db, after_id)
     behind = (phases.c.project == phase.project, phases.c.position > after.position, phases.c.id != phase_id)
     db.execute(update(phases).where(*behind).values(position=phases.c.position + 1))
-    db.execute(update(phases).where(phases.c.id == phase_id).values(position=after.position + 1))
+    PHASES.update(db, phases.c.id == phase_id, position=after.position + 1)
     return get(db, phase_id)
 
 
 def grow(db: Connection, phase_id: str, by_posts: int) -> None:
     """Note that so many items were added to a phase; items call this in the transaction that adds them."""
-    db.execute(update(phases).where(phases.c.id == phase_id).values(size=phases.c.size + by_posts))
+    PHASES.update(db, phases.c.id == phase_id, size=phases.c.size + by_posts)
 
 
 def has_kind(db: Connection, project_id: str, kinds: Collection[str]) -> bool:
@@ -175,12 +165,7 @@ def _set_state(db: Connection, phase_id: str, state: str, *, by: str) -> Phase:
     values: dict[str, Any] = {"state": state, "closed_at": now() if state == "closed" else None}
     if state == "open" and was.opened_at is None:
         values["opened_at"] = now()
-    db.execute(update(phases).where(phases.c.id == phase_id).values(**values))
+    PHASES.update(db, phases.c.id == phase_id, **values)
     what = {"open": "phase opened", "closed": "phase closed"}[state]
     events.record(db, by=by, what=what, about=f"project {was.project}", phase=was.name)
     return get(db, phase_id)
-
-
-def phase_from(values: Sequence[Any]) -> Phase:
-    """Return the phase of a row that has the columns of `COLUMNS`."""
-    return Phase(*[*values[:_FLAG], bool(values[_FLAG]), *values[_FLAG + 1 :]])

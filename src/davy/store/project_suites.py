@@ -5,17 +5,16 @@ A suite belongs to its project; another project's is not found.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import Column, Connection, func, select
 
 from davy.core.errors import UserError
 from davy.store import events
-from davy.store.columns import new_id, now
-from davy.store.tables import project_suites
+from davy.store.columns import TimeColumn, new_id, now
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,17 @@ class ProjectSuite:
     content: str
     saved_at: datetime
     saved_by: str
+
+
+_ROWS = Rows(
+    ProjectSuite,
+    "project_suites",
+    Column("removed_at", TimeColumn),
+    table_index("ix_project_suites_project", "project", "id"),
+    key=("id", "version"),
+    references={"project": "projects.id"},
+)
+project_suites = _ROWS.table
 
 
 def create(db: Connection, project: str, name: str, content: str, *, by: str) -> ProjectSuite:
@@ -46,15 +56,14 @@ def save(db: Connection, project: str, suite_id: str, name: str, content: str, *
 
 def get(db: Connection, project: str, suite_id: str, version: int | None = None) -> ProjectSuite:
     """Return a suite of a project, its newest version unless another is asked for."""
-    query = select(project_suites).where(project_suites.c.id == suite_id, project_suites.c.project == project)
+    query = _ROWS.select(project_suites.c.id == suite_id, project_suites.c.project == project)
     if version is None:
         query = query.where(project_suites.c.removed_at.is_(None)).order_by(project_suites.c.version.desc()).limit(1)
     else:
         query = query.where(project_suites.c.version == version)
-    row = db.execute(query).one_or_none()
-    if row is None:
-        raise UserError("There is no such suite.", status=404)
-    return _suite(row)
+    for suite in _ROWS.list(db, query):
+        return suite
+    raise UserError("There is no such suite.", status=404)
 
 
 def list_suites(db: Connection, project: str) -> list[ProjectSuite]:
@@ -66,23 +75,19 @@ def list_suites(db: Connection, project: str) -> list[ProjectSuite]:
         .subquery()
     )
     same = (project_suites.c.id == newest.c.id) & (project_suites.c.version == newest.c.version)
-    query = select(project_suites).join(newest, same).order_by(project_suites.c.id)
-    return [_suite(row) for row in db.execute(query)]
+    query = _ROWS.select().join(newest, same).order_by(project_suites.c.id)
+    return _ROWS.list(db, query)
 
 
 def remove(db: Connection, project: str, suite_id: str, *, by: str) -> None:
     """Take a suite out of the lists. Its versions stay, since checks name them."""
     found = get(db, project, suite_id)
-    db.execute(update(project_suites).where(project_suites.c.id == found.id).values(removed_at=now()))
+    _ROWS.update(db, project_suites.c.id == found.id, removed_at=now())
     events.record(db, by=by, what="suite removed", about=f"project {project}", suite=found.name)
 
 
 def _insert(db: Connection, made: ProjectSuite) -> ProjectSuite:
-    db.execute(insert(project_suites).values(asdict(made)))
+    _ROWS.insert(db, made)
     about = f"project {made.project}"
     events.record(db, by=made.saved_by, what="suite saved", about=about, suite=made.name, version=made.version)
     return made
-
-
-def _suite(row: Row[Any]) -> ProjectSuite:
-    return ProjectSuite(**{name: value for name, value in row._mapping.items() if name != "removed_at"})

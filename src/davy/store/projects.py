@@ -8,16 +8,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import Connection, bindparam, select
 
 from davy.core import Member, Project, UserError
 from davy.core.errors import nearest
 from davy.store import events, guidelines
 from davy.store.columns import now
-from davy.store.members import member_of
-from davy.store.tables import members, projects, schemes
+from davy.store.tables import MEMBERS, PROJECTS, members, projects, schemes
 
+_ONE = PROJECTS.select(projects.c.id == bindparam("project"))
+_NEWEST = (projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
+"""Open ones first, newest first."""
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 
@@ -44,18 +45,7 @@ def create(
         raise UserError(
             f"Scheme {scheme!r} version {scheme_version} is not in this database. Add it first.", status=404
         )
-    db.execute(
-        insert(projects).values(
-            id=id,
-            title=title,
-            scheme=scheme,
-            scheme_version=scheme_version,
-            settings=dict(settings),
-            state="open",
-            created_at=now(),
-            created_by=by,
-        )
-    )
+    PROJECTS.insert(db, Project(id, title, scheme, scheme_version, settings, "open", now(), by))
     events.record(
         db, by=by, what="project created", about=f"project {id}", scheme=scheme, scheme_version=scheme_version
     )
@@ -76,28 +66,23 @@ def get(db: Connection, project_id: str) -> Project:
 def find(db: Connection, project_id: str) -> Project | None:
     """Return the project with this id, or None."""
     row = db.execute(_ONE, {"project": project_id}).one_or_none()
-    return None if row is None else _project(row)
+    return None if row is None else PROJECTS.read(row)
 
 
 def list_projects(db: Connection) -> list[Project]:
     """Return all projects, open ones first, newest first."""
-    query = select(projects).order_by(projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
-    return [_project(row) for row in db.execute(query)]
+    return PROJECTS.list(db, PROJECTS.select().order_by(*_NEWEST))
 
 
 def of_user(db: Connection, user_id: str, *, left: bool = False) -> list[tuple[Project, Member]]:
     """Return the projects that a person is in, open ones first, each with their membership; `left` adds those left."""
-    query = select(members).where(members.c.user_id == user_id)
+    query = MEMBERS.select(members.c.user_id == user_id)
     query = query if left else query.where(members.c.left_at.is_(None))
-    mine = {row.project: member_of(row) for row in db.execute(query)}
+    mine = {member.project: member for member in MEMBERS.list(db, query)}
     if not mine:
         return []
-    rows = db.execute(
-        select(projects)
-        .where(projects.c.id.in_(list(mine)))
-        .order_by(projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
-    )
-    return [(_project(row), mine[row.id]) for row in rows]
+    found = PROJECTS.list(db, PROJECTS.select(projects.c.id.in_(list(mine))).order_by(*_NEWEST))
+    return [(project, mine[project.id]) for project in found]
 
 
 def change_settings(db: Connection, project_id: str, settings: Mapping[str, Any], *, by: str) -> Project:
@@ -105,7 +90,7 @@ def change_settings(db: Connection, project_id: str, settings: Mapping[str, Any]
     before = get(db, project_id).settings
     changed = sorted(key for key in {*before, *settings} if before.get(key) != settings.get(key))
     if changed:
-        db.execute(update(projects).where(projects.c.id == project_id).values(settings=dict(settings)))
+        PROJECTS.update(db, projects.c.id == project_id, settings=settings)
         events.record(db, by=by, what="project settings changed", about=f"project {project_id}", sections=changed)
     return get(db, project_id)
 
@@ -123,24 +108,7 @@ def reopen(db: Connection, project_id: str, *, by: str) -> Project:
 def _set_state(db: Connection, project_id: str, state: str, *, by: str) -> Project:
     if get(db, project_id).state != state:
         closed_at = now() if state == "closed" else None
-        db.execute(update(projects).where(projects.c.id == project_id).values(state=state, closed_at=closed_at))
+        PROJECTS.update(db, projects.c.id == project_id, state=state, closed_at=closed_at)
         what = "project closed" if state == "closed" else "project reopened"
         events.record(db, by=by, what=what, about=f"project {project_id}")
     return get(db, project_id)
-
-
-_ONE = select(projects).where(projects.c.id == bindparam("project"))
-
-
-def _project(row: Row[Any]) -> Project:
-    return Project(
-        row.id,
-        row.title,
-        row.scheme,
-        row.scheme_version,
-        row.settings,
-        row.state,
-        row.created_at,
-        row.created_by,
-        row.closed_at,
-    )

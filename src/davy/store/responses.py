@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
-from sqlalchemy.engine import Row
+from sqlalchemy import CheckConstraint, Connection, UniqueConstraint, delete, select
 from sqlalchemy.exc import IntegrityError
 
 from davy.core import UserError
 from davy.store.columns import new_id, now
-from davy.store.tables import members, responses
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
+from davy.store.tables import members
 
 KINDS = ("survey", "about me")
 
@@ -35,23 +36,33 @@ class SurveyResponse:
     content: Mapping[str, Any]
 
 
+_ROWS = Rows(
+    SurveyResponse,
+    "responses",
+    CheckConstraint("kind IN ('survey', 'about me')", name="kind"),
+    UniqueConstraint("project", "user_id", "kind", name="uq_responses_kind"),
+    table_index("ix_responses_user_id", "user_id"),
+    references={"project": "projects.id", "user": "users.id"},
+    names={"user": "user_id"},
+)
+responses = _ROWS.table
+
+
 def put(db: Connection, project_id: str, user_id: str, kind: str, content: Mapping[str, Any]) -> None:
     """Keep a person's answers in place of earlier ones; empty content takes them back."""
     if kind not in KINDS:
         raise UserError(f"{kind!r} is no kind of response; there are {', '.join(KINDS)}.")
     db.execute(delete(responses).where(*_key(project_id, user_id, kind)))
     if content:
-        values = {"id": new_id(), "project": project_id, "user_id": user_id, "kind": kind}
         try:
-            db.execute(insert(responses).values(**values, at=now(), content=dict(content)))
+            _ROWS.insert(db, SurveyResponse(new_id(), project_id, user_id, kind, now(), content))
         except IntegrityError:  # the same form from a second tab, at the same moment
             raise UserError("This was just saved from another tab. Load the page again.", status=409) from None
 
 
 def get(db: Connection, project_id: str, user_id: str, kind: str) -> SurveyResponse | None:
     """Return a person's own answers, or None."""
-    row = db.execute(select(responses).where(*_key(project_id, user_id, kind))).one_or_none()
-    return None if row is None else _response(row)
+    return _ROWS.get(db, *_key(project_id, user_id, kind))
 
 
 def of_project(db: Connection, project_id: str, kind: str, *, roles: tuple[str, ...] = ()) -> list[Mapping[str, Any]]:
@@ -66,7 +77,3 @@ def of_project(db: Connection, project_id: str, kind: str, *, roles: tuple[str, 
 
 def _key(project_id: str, user_id: str, kind: str) -> tuple[Any, ...]:
     return responses.c.project == project_id, responses.c.user_id == user_id, responses.c.kind == kind
-
-
-def _response(row: Row[Any]) -> SurveyResponse:
-    return SurveyResponse(row.id, row.project, row.user_id, row.kind, row.at, row.content)

@@ -15,14 +15,16 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, t
 
 from davy.core.errors import UserError, nearest
 from davy.store import events, projects
-from davy.store.challenge_tables import submissions
+from davy.store.check_ins import check_ins
 from davy.store.columns import now
 from davy.store.decisions import decisions
+from davy.store.jobs import job_log, jobs
 from davy.store.rows import Rows
 from davy.store.shadows import shadow_differences
+from davy.store.submissions import submissions
 from davy.store.suggestions import suggestions
-from davy.store.tables import check_ins, job_log, jobs, posts, sessions
 from davy.store.tables import events as event_rows
+from davy.store.tables import posts, sessions
 from davy.store.tables import projects as project_rows
 
 MOST_DAYS = 36_500
@@ -79,7 +81,7 @@ EXPORTS = "exports"
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """After how many days a kind of record goes. `project` is empty for a rule of the server, as a key can't be NULL."""
+    """After how many days a kind of record goes. `project` is empty for the server, as a key can't be NULL."""
 
     project: str
     what: str

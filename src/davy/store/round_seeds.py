@@ -7,13 +7,14 @@ them. Each person gets the one that was used least, and none twice.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, func, insert, select
 
 from davy.core import Round, TargetPrediction, UserError
 from davy.core.round import SUPPORTS
 from davy.store import events, posts
-from davy.store.columns import now
-from davy.store.round_tables import entries, round_seeds
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, now
+from davy.store.entries import entries
+from davy.store.table_base import metadata, table_index
 from davy.store.tables import posts as post_table
 
 SeedRow = tuple[str, Sequence[TargetPrediction]]
@@ -29,6 +30,20 @@ class RoundSeed:
     text: str
     lang: str | None
     predictions: tuple[TargetPrediction, ...] = ()
+
+
+round_seeds = Table(
+    "round_seeds",
+    metadata,
+    Column("round", TextColumn, ForeignKey("rounds.id"), primary_key=True),
+    Column("post", TextColumn, ForeignKey("posts.id"), primary_key=True),
+    Column("support", TextColumn, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("predictions", JsonColumn, nullable=False),
+    Column("added_at", TimeColumn, nullable=False),
+    Column("added_by", TextColumn, nullable=False),
+    table_index("ix_round_seeds_post", "post"),
+)
 
 
 def add(db: Connection, round_: Round, support: str, rows: Sequence[SeedRow], *, by: str) -> int:

@@ -4,18 +4,30 @@ A round's phase is a phase of its project; whether it may open is `annotate`'s t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import CheckConstraint, Column, Connection, UniqueConstraint, func, select
 from sqlalchemy.exc import IntegrityError
 
 from davy.core import EntryRules, Round, UserError
 from davy.store import events, phases
-from davy.store.columns import new_id, now
-from davy.store.round_tables import rounds
+from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 from davy.store.tables import annotations
+
+_ROWS = Rows(
+    Round,
+    "rounds",
+    Column("opened_at", TimeColumn, nullable=False),
+    Column("opened_by", TextColumn, nullable=False),
+    UniqueConstraint("project", "number", name="uq_rounds_number"),
+    CheckConstraint("state IN ('open', 'closing', 'closed')", name="state"),
+    # The next round needs the target that this one makes: one at a time.
+    table_index("uq_rounds_open", "project", where="state <> 'closed'", unique=True),
+    references={"project": "projects.id", "phase": "phases.id"},
+)
+rounds = _ROWS.table
 
 
 def add(
@@ -49,12 +61,10 @@ def add(
         opened_by=by,
         question=question,
     )
-    row = {slot: getattr(made, slot) for slot in Round.__dataclass_fields__}
-    row |= {"targets": list(made.targets), "rules": asdict(made.rules), "outcome": {}}
     if current(db, project_id) is not None:
         raise _still_open(project_id)
     try:
-        db.execute(insert(rounds).values(row))
+        _ROWS.insert(db, made)
     except IntegrityError:  # somebody else opened one between the look and the insert
         raise _still_open(project_id) from None
     about = f"project {project_id}"
@@ -64,40 +74,35 @@ def add(
 
 def get(db: Connection, round_id: str) -> Round:
     """Return the round with this id."""
-    row = db.execute(select(rounds).where(rounds.c.id == round_id)).one_or_none()
-    if row is None:
+    found = _ROWS.get(db, rounds.c.id == round_id)
+    if found is None:
         raise UserError("There is no such round.", status=404)
-    return _round(row)
+    return found
 
 
 def by_number(db: Connection, project_id: str, number: int) -> Round:
     """Return a project's round by its number."""
-    query = select(rounds).where(rounds.c.project == project_id, rounds.c.number == number)
-    row = db.execute(query).one_or_none()
-    if row is None:
+    found = _ROWS.get(db, rounds.c.project == project_id, rounds.c.number == number)
+    if found is None:
         numbers = ", ".join(str(it.number) for it in of_project(db, project_id))
         hint = f"It has {numbers}." if numbers else "It has none yet: davy round open"
         raise UserError(f"Project {project_id!r} has no round {number}. {hint}", status=404)
-    return _round(row)
+    return found
 
 
 def by_phase(db: Connection, phase_id: str) -> Round | None:
     """Return the round whose entries a phase validates, or None."""
-    row = db.execute(select(rounds).where(rounds.c.phase == phase_id)).one_or_none()
-    return None if row is None else _round(row)
+    return _ROWS.get(db, rounds.c.phase == phase_id)
 
 
 def of_project(db: Connection, project_id: str) -> list[Round]:
     """Return a project's rounds, the first one first."""
-    query = select(rounds).where(rounds.c.project == project_id).order_by(rounds.c.number)
-    return [_round(row) for row in db.execute(query)]
+    return _ROWS.list(db, _ROWS.select(rounds.c.project == project_id).order_by(rounds.c.number))
 
 
 def current(db: Connection, project_id: str) -> Round | None:
     """Return the round of a project that is not closed, or None."""
-    query = select(rounds).where(rounds.c.project == project_id, rounds.c.state != "closed")
-    row = db.execute(query).one_or_none()
-    return None if row is None else _round(row)
+    return _ROWS.get(db, rounds.c.project == project_id, rounds.c.state != "closed")
 
 
 def set_state(db: Connection, round_id: str, state: str, *, by: str, outcome: Mapping[str, Any] | None = None) -> Round:
@@ -109,7 +114,7 @@ def set_state(db: Connection, round_id: str, state: str, *, by: str, outcome: Ma
         values["outcome"] = {**was.outcome, **outcome}
     if was.state == state:
         values.pop("closed_at")
-    db.execute(update(rounds).where(rounds.c.id == round_id).values(**values))
+    _ROWS.update(db, rounds.c.id == round_id, **values)
     if was.state != state:
         what = {"open": "round opened again", "closing": "round is closing", "closed": "round closed"}[state]
         events.record(db, by=by, what=what, about=f"project {was.project}", round=was.number)
@@ -127,9 +132,3 @@ def _still_open(project_id: str) -> UserError:
         f"Project {project_id!r} has a round that is not closed yet. Close it first: davy round close {project_id}",
         status=409,
     )
-
-
-def _round(row: Row[Any]) -> Round:
-    got = dict(row._mapping)
-    rules = {**got["rules"], "languages": tuple(got["rules"].get("languages", ()))}
-    return Round(**{**got, "targets": tuple(got["targets"]), "rules": EntryRules(**rules)})

@@ -16,7 +16,19 @@ from types import NoneType
 from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Connection, Float, ForeignKey, Integer, Select, Table, insert, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Float,
+    ForeignKey,
+    Integer,
+    Select,
+    Table,
+    TextClause,
+    insert,
+    select,
+)
 from sqlalchemy import update as update_table
 from sqlalchemy.schema import SchemaItem
 
@@ -25,6 +37,7 @@ from davy.store.table_base import metadata
 
 T = TypeVar("T")
 Change = Callable[[Any], Any]
+Condition = ColumnElement[bool] | TextClause
 _PLAIN: dict[Any, Any] = {str: TextColumn, int: Integer, float: Float, datetime: TimeColumn}
 
 
@@ -32,9 +45,9 @@ class Rows(Generic[T]):
     """The rows of one table as objects.
 
     `key` names the primary key's fields in their order, `references` what fields point at (`users.id`), `joined` the
-    separator of tuples that are kept as text, `names` the columns of fields that are called otherwise, `left_out` the
-    last fields, where they are no columns. `more` are constraints, indexes and columns: one of a field's name takes
-    the place of what the field's type says.
+    separator of tuples that are kept as text, `names` the columns of fields that are called otherwise, `left_out`
+    fields that are no columns. `more` are constraints, indexes and columns: one of a field's name takes the place of
+    what the field's type says, and one of the primary key comes before the fields of `key`.
     """
 
     def __init__(
@@ -75,29 +88,30 @@ class Rows(Generic[T]):
                 self._write[column] = write
             if read is not None:
                 self._read.append((place, read))
-        first = [made.pop(self._fields[it]) for it in keys]
+        first = [given.pop(it.name) for it in list(given.values()) if it.primary_key]
+        first += [made.pop(self._fields[it]) for it in keys]
         others = [it for it in more if not isinstance(it, Column)]
         self.table = Table(name, metadata, *first, *made.values(), *given.values(), *others)
         self.columns = [self.table.c[it] for it in self._fields.values()]
         """The columns of the fields, in the order of the fields: what `read` takes."""
 
-    def read(self, row: Sequence[Any]) -> T:
-        """Return the object of a row of `columns`."""
+    def read(self, row: Sequence[Any], **more: Any) -> T:
+        """Return the object of a row of `columns`, with values of fields that are no columns."""
         values = list(row)
         for place, change in self._read:
             if values[place] is not None:
                 values[place] = change(values[place])
-        return self._kind(*values)
+        return self._kind(**dict(zip(self._fields, values, strict=True)), **more)
 
     def values(self, row: T) -> dict[str, Any]:
         """Return what is stored of an object, by column."""
         return self._stored({column: getattr(row, field) for field, column in self._fields.items()})
 
-    def select(self, *where: ColumnElement[bool]) -> Select[Any]:
+    def select(self, *where: Condition) -> Select[Any]:
         """Return a query for the rows that meet all conditions."""
         return select(*self.columns).where(*where)
 
-    def get(self, db: Connection, *where: ColumnElement[bool]) -> T | None:
+    def get(self, db: Connection, *where: Condition) -> T | None:
         """Return the one object that meets the conditions, or None."""
         row = db.execute(self.select(*where)).one_or_none()
         return None if row is None else self.read(row)
@@ -116,11 +130,11 @@ class Rows(Generic[T]):
         if rows:
             db.execute(insert(self.table), [self.values(row) for row in rows])
 
-    def update(self, db: Connection, *where: ColumnElement[bool], **values: Any) -> int:
+    def update(self, db: Connection, *where: Condition, **values: Any) -> int:
         """Change columns of the rows that meet all conditions; return how many there were."""
         return db.execute(update_table(self.table).where(*where).values(self._stored(values))).rowcount
 
-    def replace(self, db: Connection, row: T, *where: ColumnElement[bool]) -> None:
+    def replace(self, db: Connection, row: T, *where: Condition) -> None:
         """Give the rows that meet all conditions the values of an object."""
         db.execute(update_table(self.table).where(*where).values(self.values(row)))
 
@@ -131,6 +145,8 @@ class Rows(Generic[T]):
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
     """Return a type without None, and whether it had it."""
+    if hint is Any:
+        return hint, True
     parts = [it for it in get_args(hint) if it is not NoneType]
     return (parts[0], True) if NoneType in get_args(hint) else (hint, False)
 
@@ -141,6 +157,8 @@ def _codec(hint: Any, separator: str | None) -> tuple[Any, Change | None, Change
         return TextColumn, separator.join, lambda text: tuple(text.split(separator)) if text else ()
     if hint is bool:
         return Integer, int, bool
+    if hint is Any:
+        return JsonColumn, None, None
     if hint in _PLAIN:
         return _PLAIN[hint], None, None
     parts = [it for it in (hint, *get_args(hint)) if is_dataclass(it)]

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Column, Connection, Select, delete, func, select
 
 from davy.core import Scheme, UserError
 from davy.store import events, schemes
-from davy.store.columns import new_id, now
-from davy.store.tables import scheme_drafts
+from davy.store.columns import TimeColumn, new_id, now
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -27,7 +28,7 @@ MOST_EDITS = 100
 
 @dataclass(frozen=True, slots=True)
 class SchemeDraft:
-    """A draft as it was saved for the `edit`th time."""
+    """A draft as it was saved for the `edit`th time. Every save is a row, so that an earlier state can come back."""
 
     id: str
     edit: int
@@ -41,10 +42,21 @@ class SchemeDraft:
         return str(self.content.get("name", ""))
 
 
+_ROWS = Rows(
+    SchemeDraft,
+    "scheme_drafts",
+    Column("removed_at", TimeColumn),
+    table_index("ix_scheme_drafts_owner", "owner", "id"),
+    key=("id", "edit"),
+    references={"owner": "users.id"},
+)
+scheme_drafts = _ROWS.table
+
+
 def create(db: Connection, owner: str, content: Mapping[str, Any]) -> SchemeDraft:
     """Add a draft and return it."""
     made = SchemeDraft(new_id(), 1, owner, dict(content), now())
-    _insert(db, made)
+    _ROWS.insert(db, made)
     events.record(db, by=owner, what="scheme draft made", about=f"scheme draft {made.id}")
     return made
 
@@ -53,10 +65,9 @@ def get(db: Connection, owner: str, draft_id: str, edit: int | None = None) -> S
     """Return somebody's own draft, as it is or as it was; another's is not found."""
     query = _own(owner, draft_id).where(scheme_drafts.c.removed_at.is_(None))
     query = query if edit is None else query.where(scheme_drafts.c.edit == edit)
-    row = db.execute(query.limit(1)).one_or_none()
-    if row is None:
-        raise UserError("There is no such scheme.", status=404)
-    return _draft(row)
+    for draft in _ROWS.list(db, query.limit(1)):
+        return draft
+    raise UserError("There is no such scheme.", status=404)
 
 
 def save(db: Connection, draft: SchemeDraft, content: Mapping[str, Any]) -> SchemeDraft:
@@ -65,7 +76,7 @@ def save(db: Connection, draft: SchemeDraft, content: Mapping[str, Any]) -> Sche
     if newest.content == content:
         return newest
     made = replace(newest, edit=newest.edit + 1, content=dict(content), saved_at=now())
-    _insert(db, made)
+    _ROWS.insert(db, made)
     old = (scheme_drafts.c.id == draft.id, scheme_drafts.c.edit <= made.edit - MOST_EDITS)
     db.execute(delete(scheme_drafts).where(*old))
     return made
@@ -76,20 +87,19 @@ def of_owner(db: Connection, owner: str) -> list[SchemeDraft]:
     newest = select(scheme_drafts.c.id, func.max(scheme_drafts.c.edit).label("edit"))
     mine = (scheme_drafts.c.owner == owner, scheme_drafts.c.removed_at.is_(None))
     last = newest.where(*mine).group_by(scheme_drafts.c.id).subquery()
-    query = select(scheme_drafts).join(last, (scheme_drafts.c.id == last.c.id) & (scheme_drafts.c.edit == last.c.edit))
-    return [_draft(row) for row in db.execute(query.order_by(scheme_drafts.c.saved_at.desc()))]
+    query = _ROWS.select().join(last, (scheme_drafts.c.id == last.c.id) & (scheme_drafts.c.edit == last.c.edit))
+    return _ROWS.list(db, query.order_by(scheme_drafts.c.saved_at.desc()))
 
 
 def edits(db: Connection, owner: str, draft_id: str) -> list[SchemeDraft]:
     """Return every save of a draft that is kept, newest first."""
-    return [_draft(row) for row in db.execute(_own(owner, draft_id))]
+    return _ROWS.list(db, _own(owner, draft_id))
 
 
 def set_removed(db: Connection, owner: str, draft_id: str, *, removed: bool) -> None:
     """Remove a draft, or bring it back; projects that were made from it are not touched."""
     mine = (scheme_drafts.c.owner == owner, scheme_drafts.c.id == draft_id)
-    done = db.execute(update(scheme_drafts).where(*mine).values(removed_at=now() if removed else None))
-    if not done.rowcount:
+    if not _ROWS.update(db, *mine, removed_at=now() if removed else None):
         raise UserError("There is no such scheme.", status=404)
     what = "scheme draft removed" if removed else "scheme draft brought back"
     events.record(db, by=owner, what=what, about=f"scheme draft {draft_id}")
@@ -117,15 +127,6 @@ def add_own(
     return made
 
 
-def _own(owner: str, draft_id: str) -> Any:
+def _own(owner: str, draft_id: str) -> Select[Any]:
     mine = (scheme_drafts.c.owner == owner, scheme_drafts.c.id == draft_id)
-    return select(scheme_drafts).where(*mine).order_by(scheme_drafts.c.edit.desc())
-
-
-def _insert(db: Connection, draft: SchemeDraft) -> None:
-    values = {name: getattr(draft, name) for name in SchemeDraft.__dataclass_fields__}
-    db.execute(insert(scheme_drafts).values(**values))
-
-
-def _draft(row: Any) -> SchemeDraft:
-    return SchemeDraft(row.id, row.edit, row.owner, row.content, row.saved_at)
+    return _ROWS.select(*mine).order_by(scheme_drafts.c.edit.desc())

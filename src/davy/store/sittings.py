@@ -7,17 +7,17 @@ jumps takes nobody's hours away. When to rest is decided in `annotate.care`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from davy.store.columns import new_id
+from davy.store.rows import Rows
 from davy.store.statements import PreparedStatement
-from davy.store.tables import sittings
+from davy.store.table_base import table_index
 
 LONGEST_DAY = timedelta(hours=50)
 """How far back `recent` looks: a person's day in any time zone, and the night before."""
@@ -56,11 +56,19 @@ class Hours:
     last_at: datetime
 
 
+_ROWS = Rows(
+    WorkSitting,
+    "sittings",
+    table_index("ix_sittings_user_id", "user_id", "started_at"),
+    table_index("ix_sittings_project", "project", "user_id"),
+    references={"project": "projects.id", "user": "users.id"},
+    names={"user": "user_id"},
+)
+sittings = _ROWS.table
+
 # Built once: they run with every answer.
-_RECENT = (
-    select(*(sittings.c[{"user": "user_id"}.get(name, name)] for name in WorkSitting.__dataclass_fields__))
-    .where(sittings.c.user_id == bindparam("user"), sittings.c.started_at > bindparam("after"))
-    .order_by(sittings.c.started_at.desc(), sittings.c.id.desc())
+_RECENT = _ROWS.select(sittings.c.user_id == bindparam("user"), sittings.c.started_at > bindparam("after")).order_by(
+    sittings.c.started_at.desc(), sittings.c.id.desc()
 )
 _LOOK, _LOOK_LOCKED = PreparedStatement(_RECENT), PreparedStatement(_RECENT.with_for_update())
 _ADD_WORK = PreparedStatement(
@@ -80,8 +88,7 @@ _ADD_WORK = PreparedStatement(
 def recent(db: Connection, user_id: str, at: datetime, *, lock: bool = False) -> list[WorkSitting]:
     """Return a person's sittings of the last two days in all projects, the one that was used last first."""
     rows = (_LOOK_LOCKED if lock else _LOOK).rows(db, {"user": user_id, "after": at - LONGEST_DAY})
-    found = [replace(it, postponed=bool(it.postponed)) for it in (WorkSitting(*row) for row in rows)]
-    return sort_sittings(found)
+    return sort_sittings(map(_ROWS.read, rows))
 
 
 def sort_sittings(found: Iterable[WorkSitting]) -> list[WorkSitting]:
@@ -92,8 +99,7 @@ def sort_sittings(found: Iterable[WorkSitting]) -> list[WorkSitting]:
 
 def begin(db: Connection, sitting: WorkSitting) -> None:
     """Add a sitting."""
-    values = {name: getattr(sitting, name) for name in _PLAIN}
-    db.execute(insert(sittings).values(**values, user_id=sitting.user, postponed=int(sitting.postponed)))
+    _ROWS.insert(db, sitting)
 
 
 def new_sitting(project: str, user: str, *, started_at: datetime, at: datetime, **values: Any) -> WorkSitting:
@@ -120,15 +126,13 @@ def add_work(
 
 def change(db: Connection, sitting_id: str, **values: Any) -> None:
     """Change a sitting's rest: `ended_at`, `rest_until`, `rest_reason`, `postponed`, `unrested_…`."""
-    if "postponed" in values:
-        values["postponed"] = int(values["postponed"])
-    db.execute(update(sittings).where(sittings.c.id == sitting_id).values(**values))
+    _ROWS.update(db, sittings.c.id == sitting_id, **values)
 
 
 def of_person(db: Connection, project_id: str, user_id: str) -> list[WorkSitting]:
     """Return a person's sittings in a project, newest first."""
-    query = select(sittings).where(sittings.c.project == project_id, sittings.c.user_id == user_id)
-    return [_sitting(row) for row in db.execute(query.order_by(sittings.c.started_at.desc(), sittings.c.id.desc()))]
+    query = _ROWS.select(sittings.c.project == project_id, sittings.c.user_id == user_id)
+    return _ROWS.list(db, query.order_by(sittings.c.started_at.desc(), sittings.c.id.desc()))
 
 
 def hours(db: Connection, project_id: str) -> dict[str, Hours]:
@@ -150,14 +154,3 @@ def hours(db: Connection, project_id: str) -> dict[str, Hours]:
         user: Hours(user, float(seconds), int(items), int(hard), int(n), first, last)
         for user, seconds, items, hard, n, first, last in db.execute(query)
     }
-
-
-_PLAIN = (
-    "id", "project", "started_at", "last_at", "seconds", "items", "hard", "ended_at", "unrested_seconds",
-    "unrested_hard", "rest_until", "rest_reason",
-)  # fmt: skip
-
-
-def _sitting(row: Row[Any]) -> WorkSitting:
-    values: Mapping[str, Any] = {name: getattr(row, name) for name in _PLAIN}
-    return WorkSitting(user=row.user_id, postponed=bool(row.postponed), **values)

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, select, update
+from sqlalchemy import Column, Connection, Select, func, select
 from sqlalchemy.engine import Row
 
 from davy.core.challenge import Submission
 from davy.core.errors import UserError
 from davy.store import events
-from davy.store.challenge_tables import challenge_phases, submissions
-from davy.store.columns import new_id, now
-from davy.store.tables import jobs
+from davy.store.challenges import challenge_phases
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, new_id, now
+from davy.store.jobs import jobs
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +51,31 @@ class SharedTrace:
     submissions: int
 
 
+_ROWS = Rows(
+    Submission,
+    "submissions",
+    Column("address", TextColumn),  # HMAC of the address that it came from, under the server's secret
+    # Places of the labels, or scores, in the order of the task's entries.
+    Column("predictions", JsonColumn, nullable=False),
+    Column("scored_at", TimeColumn),
+    table_index("ix_submissions_phase", "phase", "task", "id"),
+    table_index("ix_submissions_team", "team", "id"),
+    table_index("ix_submissions_by", "by"),
+    references={"phase": "challenge_phases.id", "team": "challenge_teams.id"},
+    left_out=("state",),
+)
+submissions = _ROWS.table
+
+
 def add(db: Connection, new: NewSubmission, *, challenge_id: str, at: datetime) -> str:
     """Add a submission and return its id; its job comes after it, by `set_job`."""
     key = new_id()
-    db.execute(
-        insert(submissions).values(
-            id=key,
-            phase=new.phase,
-            task=new.task,
-            team=new.team,
-            by=new.by,
-            at=at,
-            file=new.file,
-            rows=len(new.predictions),
-            digest=new.digest,
-            address=new.address,
-            predictions=list(new.predictions),
-            survey=None if new.survey is None else dict(new.survey),
-            note=new.note,
-        )
+    made = Submission(
+        *(key, new.phase, new.task, new.team, new.by, at, new.file, len(new.predictions), new.digest, "waiting"),
+        survey=new.survey,
+        note=new.note,
     )
+    _ROWS.insert(db, made, address=new.address, predictions=list(new.predictions))
     about = {"submission": key, "team": new.team, "task": new.task}
     events.record(db, by=new.by or events.SHELL, what="submission made", about=f"challenge {challenge_id}", **about)
     return key
@@ -76,7 +83,7 @@ def add(db: Connection, new: NewSubmission, *, challenge_id: str, at: datetime) 
 
 def set_job(db: Connection, submission_id: str, job_id: str) -> None:
     """Name the job that scores a submission."""
-    db.execute(update(submissions).where(submissions.c.id == submission_id).values(job=job_id))
+    _ROWS.update(db, submissions.c.id == submission_id, job=job_id)
 
 
 def get(db: Connection, submission_id: str) -> Submission:
@@ -124,13 +131,12 @@ def predictions(db: Connection, submission_ids: Sequence[str]) -> dict[str, list
 
 def save_figure(db: Connection, submission_id: str, figure: Mapping[str, Any]) -> None:
     """Keep what a submission scored."""
-    values = {"figure": dict(figure), "scored_at": now()}
-    db.execute(update(submissions).where(submissions.c.id == submission_id).values(**values))
+    _ROWS.update(db, submissions.c.id == submission_id, figure=figure, scored_at=now())
 
 
 def save_survey(db: Connection, submission_id: str, survey: Mapping[str, Any], *, by: str, challenge_id: str) -> None:
     """Keep what a team says of the system behind a submission."""
-    db.execute(update(submissions).where(submissions.c.id == submission_id).values(survey=dict(survey)))
+    _ROWS.update(db, submissions.c.id == submission_id, survey=survey)
     about = f"challenge {challenge_id}"
     events.record(db, by=by, what="submission survey answered", about=about, submission=submission_id)
 
@@ -156,29 +162,11 @@ def shared_traces(db: Connection, challenge_id: str) -> list[SharedTrace]:
     ]
 
 
-_SHOWN = tuple(column for column in submissions.columns if column.name not in ("predictions", "address"))
-
-
 def _query() -> Select[Any]:
     joined = submissions.outerjoin(jobs, jobs.c.id == submissions.c.job)
-    return select(*_SHOWN, jobs.c.state.label("job_state")).select_from(joined)
+    return _ROWS.select().add_columns(jobs.c.state.label("job_state")).select_from(joined)
 
 
 def _submission(row: Row[Any]) -> Submission:
     state = "scored" if row.figure is not None else (row.job_state or "waiting")
-    return Submission(
-        row.id,
-        row.phase,
-        row.task,
-        row.team,
-        row.by,
-        row.at,
-        row.file,
-        row.rows,
-        row.digest,
-        "waiting" if state == "done" else state,
-        row.job,
-        row.figure,
-        row.survey,
-        row.note,
-    )
+    return _ROWS.read(row[:-1], state="waiting" if state == "done" else state)

@@ -6,18 +6,19 @@ like. Two names that could be taken for each other have one key, and the databas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
-from sqlalchemy.engine import Row
+from sqlalchemy import CheckConstraint, Column, Connection, UniqueConstraint, delete, func, select, update
 
 from davy.core.challenge import ChallengePerson, Team
 from davy.core.errors import UserError
 from davy.store import events, users
-from davy.store.challenge_tables import challenge_people, challenge_teams, submissions, team_invitations
-from davy.store.columns import new_id, now
+from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.rows import Rows
+from davy.store.submissions import submissions
+from davy.store.table_base import table_index
 from davy.store.tables import users as users_table
 
 
@@ -27,34 +28,65 @@ class TeamInvitation:
 
     team: str
     login: str
+    """Kept as it was typed: whether there is such an account is nobody's business but its owner's."""
     at: datetime
+
+
+_TEAMS = Rows(
+    Team,
+    "challenge_teams",
+    Column("name_key", TextColumn, nullable=False),
+    UniqueConstraint("challenge", "name_key", name="uq_challenge_teams_name"),
+    CheckConstraint("kind IN ('team', 'baseline', 'human')", name="kind"),
+    table_index("ix_challenge_teams_captain", "captain"),
+    references={"challenge": "challenges.id", "captain": "users.id"},
+)
+challenge_teams = _TEAMS.table
+_PEOPLE = Rows(
+    ChallengePerson,
+    "challenge_people",
+    Column("added_at", TimeColumn, nullable=False),
+    table_index("ix_challenge_people_user_id", "user_id"),
+    table_index("ix_challenge_people_team", "team"),
+    key=("challenge", "user"),
+    references={"challenge": "challenges.id", "user": "users.id", "team": "challenge_teams.id"},
+    names={"user": "user_id"},
+)
+challenge_people = _PEOPLE.table
+_INVITATIONS = Rows(
+    TeamInvitation,
+    "team_invitations",
+    Column("invited_by", TextColumn, nullable=False),
+    table_index("ix_team_invitations_login", "login"),
+    key=("team", "login"),
+    references={"team": "challenge_teams.id"},
+)
+team_invitations = _INVITATIONS.table
 
 
 def find_person(db: Connection, challenge_id: str, user_id: str) -> ChallengePerson | None:
     """Return an account's place in a challenge, or None."""
-    row = db.execute(select(challenge_people).where(*_person(challenge_id, user_id))).one_or_none()
-    return None if row is None else _as_person(row)
+    return _PEOPLE.get(db, *_person(challenge_id, user_id))
 
 
 def add_person(db: Connection, challenge_id: str, user_id: str, *, by: str, organiser: bool = False) -> ChallengePerson:
     """Let an account into a challenge; an organiser runs it. Doing it twice changes nothing but the right."""
     known = find_person(db, challenge_id, user_id)
     if known is None:
-        values = {"challenge": challenge_id, "user_id": user_id, "organiser": int(organiser), "added_at": now()}
-        db.execute(insert(challenge_people).values(**values))
+        known = _PEOPLE.insert(db, ChallengePerson(challenge_id, user_id, organiser), added_at=now())
     elif organiser and known.team is not None:
         raise UserError("A person in a team can't organise the challenge: they would see the board first.", status=409)
     elif organiser:
-        db.execute(update(challenge_people).where(*_person(challenge_id, user_id)).values(organiser=1))
+        _PEOPLE.update(db, *_person(challenge_id, user_id), organiser=True)
+        known = replace(known, organiser=True)
     _record(db, by, "challenge person added", challenge_id, user=user_id, organiser=organiser)
-    return _as_person(db.execute(select(challenge_people).where(*_person(challenge_id, user_id))).one())
+    return known
 
 
 def accept_rules(db: Connection, challenge_id: str, user_id: str) -> None:
     """Note that an account accepted the rules."""
     add_person(db, challenge_id, user_id, by=user_id)
-    own = _person(challenge_id, user_id)
-    db.execute(update(challenge_people).where(*own).values(accepted_at=now()))
+    _PEOPLE.update(db, *_person(challenge_id, user_id), accepted_at=now())
     _record(db, user_id, "challenge rules accepted", challenge_id)
 
 
@@ -73,9 +105,7 @@ def create(
     _refuse_taken(db, challenge_id, name, name_key)
     if captain is not None:
         _check_free(db, challenge_id, captain)
-    team = Team(new_id(), challenge_id, name, kind, captain, now())
-    kept = {"id": team.id, "challenge": challenge_id, "name": name, "name_key": name_key, "kind": kind}
-    db.execute(insert(challenge_teams).values(**kept, captain=captain, created_at=team.created_at))
+    team = _TEAMS.insert(db, Team(new_id(), challenge_id, name, kind, captain, now()), name_key=name_key)
     if captain is not None:
         _join(db, team, captain)
     _record(db, by, "team created", challenge_id, team=team.id, kind=kind)
@@ -86,7 +116,7 @@ def rename(db: Connection, team: Team, name: str, name_key: str, *, by: str) -> 
     """Give a team another name; one that could be taken for another team's is refused."""
     name = clean_name(name)
     _refuse_taken(db, team.challenge, name, name_key, but=team.id)
-    db.execute(update(challenge_teams).where(challenge_teams.c.id == team.id).values(name=name, name_key=name_key))
+    _TEAMS.update(db, challenge_teams.c.id == team.id, name=name, name_key=name_key)
     _record(db, by, "team renamed", team.challenge, team=team.id, was=team.name, name=name)
 
 
@@ -106,7 +136,7 @@ def invite(db: Connection, team: Team, login: str, *, by: str) -> None:
         raise UserError("This team has 50 open invitations already. Take one back first.", status=409)
     own = (team_invitations.c.team == team.id, team_invitations.c.login == folded)
     if not db.execute(select(team_invitations.c.team).where(*own)).first():
-        db.execute(insert(team_invitations).values(team=team.id, login=folded, invited_by=by, at=now()))
+        _INVITATIONS.insert(db, TeamInvitation(team.id, folded, now()), invited_by=by)
         _record(db, by, "team invitation made", team.challenge, team=team.id)
 
 
@@ -119,15 +149,15 @@ def take_back(db: Connection, team: Team, login: str, *, by: str) -> None:
 
 def invitations(db: Connection, team_id: str) -> list[TeamInvitation]:
     """Return a team's open invitations."""
-    query = select(team_invitations).where(team_invitations.c.team == team_id).order_by(team_invitations.c.login)
-    return [TeamInvitation(row.team, row.login, row.at) for row in db.execute(query)]
+    query = _INVITATIONS.select(team_invitations.c.team == team_id)
+    return _INVITATIONS.list(db, query.order_by(team_invitations.c.login))
 
 
 def invited_to(db: Connection, challenge_id: str, login: str) -> list[Team]:
     """Return the teams of a challenge that a login is invited to."""
-    query = select(challenge_teams).join(team_invitations, team_invitations.c.team == challenge_teams.c.id)
+    query = _TEAMS.select().join(team_invitations, team_invitations.c.team == challenge_teams.c.id)
     query = query.where(challenge_teams.c.challenge == challenge_id, team_invitations.c.login == login)
-    return [_team(row) for row in db.execute(query.order_by(challenge_teams.c.name))]
+    return _TEAMS.list(db, query.order_by(challenge_teams.c.name))
 
 
 def join(db: Connection, team: Team, user: users.User) -> None:
@@ -145,7 +175,7 @@ def leave(db: Connection, team: Team, user_id: str, *, by: str) -> None:
     if team.captain == user_id:
         raise UserError("You send for this team. Hand that over to another member first.", status=409)
     own = (*_person(team.challenge, user_id), challenge_people.c.team == team.id)
-    if db.execute(update(challenge_people).where(*own).values(team=None)).rowcount:
+    if _PEOPLE.update(db, *own, team=None):
         _record(db, by, "team left", team.challenge, team=team.id, user=user_id)
 
 
@@ -154,38 +184,34 @@ def hand_over(db: Connection, team: Team, user_id: str, *, by: str) -> None:
     person = find_person(db, team.challenge, user_id)
     if person is None or person.team != team.id:
         raise UserError("That person is not in the team.", status=404)
-    db.execute(update(challenge_teams).where(challenge_teams.c.id == team.id).values(captain=user_id))
+    _TEAMS.update(db, challenge_teams.c.id == team.id, captain=user_id)
     _record(db, by, "team handed over", team.challenge, team=team.id, user=user_id)
 
 
 def set_withdrawn(db: Connection, team: Team, *, withdrawn: bool, by: str) -> None:
     """Leave a team out of the boards, or take it in again."""
-    at = now() if withdrawn else None
-    db.execute(update(challenge_teams).where(challenge_teams.c.id == team.id).values(withdrawn_at=at))
+    _TEAMS.update(db, challenge_teams.c.id == team.id, withdrawn_at=now() if withdrawn else None)
     _record(db, by, "team left out" if withdrawn else "team taken in", team.challenge, team=team.id)
 
 
 def get(db: Connection, challenge_id: str, team_id: str, *, lock: bool = False) -> Team:
     """Return a team of a challenge; `lock` holds its row until the transaction ends."""
     own = (challenge_teams.c.id == team_id, challenge_teams.c.challenge == challenge_id)
-    query = select(challenge_teams).where(*own)
-    row = db.execute(query.with_for_update() if lock else query).one_or_none()
-    if row is None:
-        raise UserError("There is no such team in this challenge.", status=404)
-    return _team(row)
+    query = _TEAMS.select(*own)
+    for team in _TEAMS.list(db, query.with_for_update() if lock else query):
+        return team
+    raise UserError("There is no such team in this challenge.", status=404)
 
 
 def find_by_key(db: Connection, challenge_id: str, name_key: str) -> Team | None:
     """Return the team whose name looks like this, or None."""
-    own = (challenge_teams.c.challenge == challenge_id, challenge_teams.c.name_key == name_key)
-    row = db.execute(select(challenge_teams).where(*own)).one_or_none()
-    return None if row is None else _team(row)
+    return _TEAMS.get(db, challenge_teams.c.challenge == challenge_id, challenge_teams.c.name_key == name_key)
 
 
 def of_challenge(db: Connection, challenge_id: str) -> dict[str, Team]:
     """Return the teams of a challenge by id, in the order of their names."""
-    query = select(challenge_teams).where(challenge_teams.c.challenge == challenge_id)
-    return {row.id: _team(row) for row in db.execute(query.order_by(challenge_teams.c.name_key))}
+    query = _TEAMS.select(challenge_teams.c.challenge == challenge_id)
+    return {team.id: team for team in _TEAMS.list(db, query.order_by(challenge_teams.c.name_key))}
 
 
 def members(db: Connection, team_id: str) -> list[users.User]:
@@ -197,14 +223,14 @@ def members(db: Connection, team_id: str) -> list[users.User]:
 
 def forget_person(db: Connection, user_id: str, login: str) -> None:
     """Take an account that is deleted out of every challenge; what its team sent stays the team's."""
-    db.execute(update(challenge_teams).where(challenge_teams.c.captain == user_id).values(captain=None))
+    _TEAMS.update(db, challenge_teams.c.captain == user_id, captain=None)
     db.execute(delete(challenge_people).where(challenge_people.c.user_id == user_id))
     db.execute(delete(team_invitations).where(team_invitations.c.login == login))
     db.execute(update(submissions).where(submissions.c.by == user_id).values(by=None, address=None))
 
 
 def _join(db: Connection, team: Team, user_id: str) -> None:
-    db.execute(update(challenge_people).where(*_person(team.challenge, user_id)).values(team=team.id))
+    _PEOPLE.update(db, *_person(team.challenge, user_id), team=team.id)
 
 
 def _check_free(db: Connection, challenge_id: str, user_id: str) -> None:
@@ -228,14 +254,6 @@ def _refuse_taken(db: Connection, challenge_id: str, name: str, name_key: str, *
 
 def _person(challenge_id: str, user_id: str) -> tuple[Any, Any]:
     return challenge_people.c.challenge == challenge_id, challenge_people.c.user_id == user_id
-
-
-def _as_person(row: Row[Any]) -> ChallengePerson:
-    return ChallengePerson(row.challenge, row.user_id, bool(row.organiser), row.team, row.accepted_at)
-
-
-def _team(row: Row[Any]) -> Team:
-    return Team(row.id, row.challenge, row.name, row.kind, row.captain, row.created_at, row.withdrawn_at)
 
 
 def _record(db: Connection, by: str, what: str, challenge_id: str, **details: Any) -> None:

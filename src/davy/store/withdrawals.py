@@ -18,7 +18,7 @@ from itertools import islice
 from sqlalchemy import Column, Connection, Table, delete, func, select, text, update
 
 from davy.store import events, images, phases
-from davy.store.challenge_tables import challenge_entries
+from davy.store.challenges import challenge_entries
 from davy.store.meme_steps import meme_steps
 from davy.store.posts import keys_of, owned_by
 from davy.store.schema import metadata
