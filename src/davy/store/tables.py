@@ -1,8 +1,8 @@
-"""The tables. The migrations must make exactly these; a test compares the two on both databases.
+"""Tables of what runs with every answer, and of what most of the store joins with; other modules declare their own.
 
 What was collected, answered or decided is only ever added to. Names of
 constraints follow one rule, so that a later migration can name what it changes.
-An index is here because a query needs it: docs/serve/store.md says which.
+An index is here because a query needs it: docs/serve/store.md says which. `davy.store.schema` has all tables.
 """
 
 from sqlalchemy import (
@@ -19,8 +19,7 @@ from sqlalchemy import (
 from davy.core import Member, Phase, Project
 from davy.store.columns import JsonColumn, TextColumn, TimeColumn
 from davy.store.rows import Rows
-from davy.store.table_base import Serial, table_index
-from davy.store.table_base import metadata as metadata
+from davy.store.table_base import Serial, metadata, table_index
 
 users = Table(
     "users",
