@@ -62,7 +62,7 @@ def answer_columns(
 
 def _labels_only(scheme: Scheme, columns: Mapping[str, str], reporter: Reporter) -> dict[str, str]:
     """Return the columns without those of marked words, which are no labels to learn or to measure by."""
-    marks = [name for name in columns if scheme.question(name).kind == "spans"]
+    marks = [name for name in columns if scheme.question(name).marks_text]
     if marks:
         reporter.note(f"Left out, words that people marked: {', '.join(marks)}. davy explain compares with them.")
     return {name: column for name, column in columns.items() if name not in marks}

@@ -60,7 +60,7 @@ def check_rules(scheme: Scheme, given: Mapping[str, AdjudicationRule]) -> None:
         if name not in names:
             hint = nearest(name, names)
             raise UserError(f"Adjudication names {name!r}, which scheme {scheme.name!r} does not ask.{hint}")
-        if rule.rule == "severe" and scheme.question(name).kind != "scale":
+        if rule.rule == "severe" and not scheme.question(name).ordered:
             raise UserError(f"The rule 'severe' is for a scale; {name!r} is none. Use majority, unanimous or share.")
         if rule.rule == "share" and Fraction(rule.share) <= Fraction(1, 2):
             raise UserError(f"The share of {name!r} is {rule.share}; it has to be more than a half, such as 2/3.")
@@ -149,7 +149,7 @@ def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, HasL
 
 
 def _allowed(question: Question, label: str, above: set[str]) -> bool:
-    if question.kind == "spans":
+    if question.marks_text:
         label = question.span(label).label
         return not label or question.label(label).fits_under(above)
     if label not in question.label_names:
@@ -185,11 +185,11 @@ def _settled(
         return "nobody"
     if len(given) == 1 and len(panel) > 1 and rule.rule != "single":
         return "one voice"
-    if rule.rule == "severe" and question.kind == "scale":
+    if rule.rule == "severe" and question.ordered:
         found = _scale(scheme, question, rule, [labels[0] for labels in given])
-    elif question.kind == "spans":
+    elif question.marks_text:
         found = _spans(question, rule, given, text)
-    elif question.kind == "many":
+    elif question.multilabel:
         found = _many(question, rule, given)
     else:
         found = _settle_labels(rule, given)

@@ -33,7 +33,7 @@ class UnknownLabel(ValueError):
 
     def __init__(self, spelling: str, question: Question, row: int = 0) -> None:
         names = list(question.label_names)
-        if question.kind == "spans":
+        if question.marks_text:
             names = ["spans such as 12-17" + (f":{names[0]}" if names else "")]
         listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
         super().__init__(
@@ -62,7 +62,7 @@ def parse_cell(cell: str | None, question: Question, *, keep_unlisted: bool = Fa
     labels = []
     for part in parts:
         try:
-            labels.append(str(question.span(part)) if question.kind == "spans" else question.label(part).name)
+            labels.append(question.read(part))
         except (KeyError, ValueError):
             if question.is_absent(part) or parts == (NONE,):
                 continue

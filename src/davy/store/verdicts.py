@@ -219,14 +219,14 @@ def _check(verdict: Verdict, scheme: Scheme) -> None:
     if verdict.question not in names:
         raise UserError(f"Scheme {scheme.name!r} has no question {verdict.question!r}; it asks {', '.join(names)}.")
     question = scheme.question(verdict.question)
-    if question.kind == "spans":
+    if question.marks_text:
         _check_spans(question, verdict.labels)
         return
     unknown = [label for label in verdict.labels if label not in question.label_names]
     if unknown and not question.open:
         known = ", ".join(question.label_names)
         raise UserError(f"{unknown[0]!r} is not a label of {question.name!r}; it has {known}.")
-    if question.kind != "many" and len(verdict.labels) != 1:
+    if not question.multilabel and len(verdict.labels) != 1:
         raise UserError(f"{question.name!r} takes one label, got {len(verdict.labels)}.")
 
 

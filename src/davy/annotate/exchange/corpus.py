@@ -46,7 +46,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
     questions = [about.scheme.question(name) for name in about.questions]
     parts = [f"{question.name}.{part}" for question in questions for part in ("gold", "basis", "votes")]
-    parts += [f"{question.name}.gold.words" for question in questions if question.kind == "spans"]
+    parts += [f"{question.name}.gold.words" for question in questions if question.marks_text]
     schema: dict[str, Any] = dict.fromkeys((*_POST, *parts), pl.String)
     settled = (row for row in rows if any(question.name in row.settled for question in questions))
     return spreadsheet_tables.in_chunks(([_cells(row, questions)] for row in settled), schema)
@@ -61,7 +61,7 @@ def _cells(row: AnsweredPost, questions: list[Question]) -> tuple[str | None, ..
         answer = (None, None) if settled is None else (cell_of(question, settled.labels), settled.basis)
         cells += [*answer, _votes(row, question)]
     for question in questions:
-        if question.kind == "spans":
+        if question.marks_text:
             settled = row.settled.get(question.name)
             cells.append(words_cell(question, row.text, settled.labels if settled else None))
     return tuple(cells)

@@ -65,7 +65,7 @@ def _questions(about: ExchangeContext) -> str:
     for name in about.questions:
         question = about.scheme.question(name)
         labels = ", ".join(f"`{label.name}`" for label in question.labels)
-        if question.kind == "spans":
+        if question.marks_text:
             labels = "words of the text, as `start-end`" + (f" marked as {labels}" if labels else "")
         kind = {"spans": "any number of", "many": "any number of", "scale": "one, low to high, of"}.get(
             question.kind, "one of"

@@ -166,7 +166,7 @@ def _words_schema(question: Question) -> dict[str, Any]:
     """Return the column with the words that an answer marks, for a question about words."""
     import polars as pl
 
-    return {f"{question.name}_words": pl.List(pl.String)} if question.kind == "spans" else {}
+    return {f"{question.name}_words": pl.List(pl.String)} if question.marks_text else {}
 
 
 def _cell(question: Question, labels: tuple[str, ...] | None) -> Any:
@@ -178,7 +178,7 @@ def _cell(question: Question, labels: tuple[str, ...] | None) -> Any:
 def _cells(question: Question, labels: tuple[str, ...] | None, text: str | None) -> list[Any]:
     """Return an answer's cell, and for a question about words the words beside it."""
     cell = _cell(question, labels)
-    if question.kind != "spans":
+    if not question.marks_text:
         return [cell]
     return [cell, None if labels is None or text is None else span_texts(text, labels)]
 

@@ -54,7 +54,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
     questions = [about.scheme.question(name) for name in about.questions]
     settled = [f"{question.name}.{part}" for question in questions for part in ("gold", "basis", "reason")]
-    marks = [question for question in questions if question.kind == "spans"]
+    marks = [question for question in questions if question.marks_text]
     words = [f"{question.name}{part}.words" for question in marks for part in ("", ".gold")]
     columns = [*_BEFORE, *(question.name for question in questions), *_AFTER, *_POST, *settled, *words]
     if len(set(columns)) < len(columns):

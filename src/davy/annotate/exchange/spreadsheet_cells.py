@@ -42,7 +42,7 @@ def cell_of(question: Question, labels: tuple[str, ...] | None) -> str | None:
 
 def words_cell(question: Question, text: str | None, labels: tuple[str, ...] | None) -> str | None:
     """Return the words that an answer marks, as a JSON list beside its offsets; nothing for other questions."""
-    if question.kind != "spans" or text is None or labels is None:
+    if not question.marks_text or text is None or labels is None:
         return None
     return json.dumps(span_texts(text, labels), ensure_ascii=False)
 

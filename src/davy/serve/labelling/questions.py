@@ -16,6 +16,7 @@ from starlette.datastructures import FormData
 
 from davy.core import FLAGS, Guideline, Question, Scheme, Wording
 from davy.core.annotation import Answers
+from davy.core.question_kind import HasKind
 from davy.serve.errors import LocalizedError
 from davy.serve.translations import translated_label, translated_title
 from davy.text.words import snap_answer
@@ -52,7 +53,7 @@ class OptionView:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionView:
+class QuestionView(HasKind):
     """One question. `under` is its condition on an earlier one; `groups` are its options by heading."""
 
     id: str
@@ -206,7 +207,7 @@ def read_answers(scheme: Scheme, form: FormData, text: str = "") -> AnswerForm:
             continue
         given = _given(question, form)
         above = scheme.completed(answers).get(question.under[0], ()) if question.under else ()
-        if question.kind == "spans":
+        if question.marks_text:
             marks = read_marks(question, given, text, above)
             if marks or not text.strip() or (not question.required and question.name in seen):
                 answers[question.name] = marks
