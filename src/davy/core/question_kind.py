@@ -20,19 +20,16 @@ class QuestionKind:
     marks_text: bool = False
     """An answer is stretches of the post's text, each with a label where there are any."""
     fewest_labels: int = 0
-    answers: str = "labels"
-    """What an answer is made of, in a sentence."""
+    of_labels: bool = True
+    """An answer is labels: detectors learn and give them, and other questions may hang on them."""
     refuses: tuple[str, ...] = ()
     """Fields of a scheme's file that it can't have."""
     widget: str = "labels"
     """What people answer it with: the template `parts/answer_WIDGET.html`."""
+    request: str = "choose_one"
+    """What a page says where an answer is missing: `label.request.REQUEST` in `serve/locale`."""
     summary: str = ""
     """An answer in a few English words."""
-
-    @property
-    def of_labels(self) -> bool:
-        """Whether an answer is labels: detectors learn and give them, and other questions may hang on them."""
-        return self.answers == "labels"
 
     @property
     def multilabel(self) -> bool:
@@ -50,14 +47,15 @@ DEFAULT_KIND = "one"
 
 QUESTION_KINDS: Mapping[str, QuestionKind] = {
     "one": QuestionKind(fewest_labels=2, summary="one label"),
-    "many": QuestionKind(several=True, fewest_labels=1, summary="several labels"),
+    "many": QuestionKind(several=True, fewest_labels=1, request="choose_some", summary="several labels"),
     "scale": QuestionKind(ordered=True, fewest_labels=2, summary="a scale"),
     "spans": QuestionKind(
         several=True,
         marks_text=True,
-        answers="marked words",
+        of_labels=False,
         refuses=("open", "absent", "derived"),
         widget="words",
+        request="mark_some",
         summary="words of the text",
     ),
 }
@@ -104,3 +102,13 @@ class HasKind:
     def of_labels(self) -> bool:
         """Whether an answer is labels, which detectors learn and give."""
         return QUESTION_KINDS[self.kind].of_labels
+
+    @property
+    def widget(self) -> str:
+        """What people answer it with."""
+        return QUESTION_KINDS[self.kind].widget
+
+    @property
+    def request(self) -> str:
+        """Which words a page shows where an answer is missing."""
+        return QUESTION_KINDS[self.kind].request

@@ -147,6 +147,12 @@ class Question(HasKind):
             return self.label(str(self.positive if wanted in YES else self.no))
         raise KeyError(spelling)
 
+    @property
+    def possible_answers(self) -> list[str]:
+        """What may be answered, for a sentence: the labels, or what an answer looks like."""
+        names = list(self.label_names)
+        return ["spans such as 12-17" + (f":{names[0]}" if names else "")] if self.marks_text else names
+
     def span(self, answer: str) -> TextSpan:
         """Return what an answer to a `spans` question marks, its label by name; ValueError says what is wrong."""
         span = parse_span(answer)
@@ -162,6 +168,10 @@ class Question(HasKind):
         except KeyError:
             hint = nearest(span.label, list(self.label_names))
             raise ValueError(f"{span.label[:40]!r} is no label of {self.name!r}; it has {known}.{hint}") from None
+
+    def label_in(self, answer: str) -> str:
+        """Return the label that a part of an answer has, nothing where it has none; ValueError says what is wrong."""
+        return self.span(answer).label if self.marks_text else answer
 
     def read(self, part: str) -> str:
         """Return the part of an answer that a spelling stands for; KeyError or ValueError where it is none."""
@@ -343,9 +353,9 @@ def _beyond(question: Question, answers: Iterable[str], text: str) -> list[str]:
 
 def _faults_of_label(question: Question, name: str, above: tuple[str, ...]) -> list[str]:
     known = list(question.label_names)
-    if question.marks_text:
+    if not question.of_labels:
         try:
-            name = question.span(name).label
+            name = question.label_in(name)
         except ValueError as error:
             return [f"{question.name!r}: {error}"]
         if not name:

@@ -165,9 +165,8 @@ def _check_parent(question: YamlMap, seen: dict[str, YamlMap], everything: list[
     if parent not in seen or parent == name:
         problems.add(line, _missing("parent", name, parent, seen, everything))
         return
-    above = kind_called(seen[parent].get("kind"))
-    if not above.of_labels:
-        problems.add(line, f"question {name!r} can't hang on {parent!r}: {above.answers} lead to no question.")
+    if not kind_called(seen[parent].get("kind")).of_labels:
+        problems.add(line, f"question {name!r} can't hang on {parent!r}: marked words lead to no question.")
         return
     known = label_names(seen[parent])
     for answer in needed:
@@ -214,7 +213,7 @@ def _check_derived(question: YamlMap, seen: dict[str, YamlMap], everything: list
     theirs, mine = label_names(seen[origin]), label_names(question)
     source = kind_called(seen[origin].get("kind"))
     if not source.of_labels:
-        problems.add(line, f"{name!r} can't follow from {str(origin)!r}: nothing follows from {source.answers}.")
+        problems.add(line, f"{name!r} can't follow from {str(origin)!r}: nothing follows from marked words.")
         return
     if source.multilabel and not kind_called(question.get("kind")).multilabel:
         problems.add(line, f"{name!r} takes one label, so it can't follow from {str(origin)!r}, which takes several.")

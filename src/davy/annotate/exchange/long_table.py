@@ -26,7 +26,7 @@ from davy.annotate.exchange.rows import (
     number,
     version,
 )
-from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of, words_cell
+from davy.annotate.exchange.spreadsheet_cells import cell_of, column_types, labels_of, words_cell
 from davy.core import Scheme, UserError
 from davy.core.answers import SEPARATOR
 from davy.measure import answer_columns
@@ -62,6 +62,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
         raise UserError(f"Question {twice!r} has the name of another column of the table. Write label-studio instead.")
     kinds = {"seconds": pl.Float64, "guideline_version": pl.Int64}
     schema: dict[str, Any] = {name: kinds.get(name, pl.String) for name in columns}
+    schema |= {f"{q.name}{part}": column_types(q)[0] for q in questions for part in ("", ".gold")}
 
     def answers() -> Iterator[list[tuple[Any, ...]]]:
         for row in rows:
