@@ -20,8 +20,10 @@ class QuestionKind:
     marks_text: bool = False
     """An answer is stretches of the post's text, each with a label where there are any."""
     fewest_labels: int = 0
-    of_labels: bool = True
-    """An answer is labels: detectors learn and give them, and other questions may hang on them."""
+    answers: str = "labels"
+    """What answers are, in a sentence."""
+    amount: str = "one of"
+    """How many of the labels an answer has, in a sentence before them."""
     refuses: tuple[str, ...] = ()
     """Fields of a scheme's file that it can't have."""
     widget: str = "labels"
@@ -30,6 +32,11 @@ class QuestionKind:
     """What a page says where an answer is missing: `label.request.REQUEST` in `serve/locale`."""
     summary: str = ""
     """An answer in a few English words."""
+
+    @property
+    def of_labels(self) -> bool:
+        """Whether an answer is labels: detectors learn and give them, and other questions may hang on them."""
+        return self.answers == "labels"
 
     @property
     def multilabel(self) -> bool:
@@ -47,12 +54,15 @@ DEFAULT_KIND = "one"
 
 QUESTION_KINDS: Mapping[str, QuestionKind] = {
     "one": QuestionKind(fewest_labels=2, summary="one label"),
-    "many": QuestionKind(several=True, fewest_labels=1, request="choose_some", summary="several labels"),
-    "scale": QuestionKind(ordered=True, fewest_labels=2, summary="a scale"),
+    "many": QuestionKind(
+        several=True, fewest_labels=1, amount="any number of", request="choose_some", summary="several labels"
+    ),
+    "scale": QuestionKind(ordered=True, fewest_labels=2, amount="one, low to high, of", summary="a scale"),
     "spans": QuestionKind(
         several=True,
         marks_text=True,
-        of_labels=False,
+        answers="words that people marked",
+        amount="any number of",
         refuses=("open", "absent", "derived"),
         widget="words",
         request="mark_some",

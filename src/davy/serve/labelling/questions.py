@@ -57,15 +57,32 @@ class QuestionView(HasKind):
     """One question. `under` is its condition on an earlier one; `groups` are its options by heading."""
 
     id: str
-    name: str
+    question: Question
     title: str
     definition: str
-    kind: str
-    open: bool
-    required: bool
     under: Condition | None
     groups: tuple[tuple[str, tuple[OptionView, ...]], ...]
     notes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the scheme calls it."""
+        return self.question.name
+
+    @property
+    def kind(self) -> str:
+        """Its kind in the scheme."""
+        return self.question.kind
+
+    @property
+    def open(self) -> bool:
+        """Whether people may write labels of their own."""
+        return self.question.open
+
+    @property
+    def required(self) -> bool:
+        """Whether it can't be left without an answer."""
+        return self.question.is_required
 
     @property
     def options(self) -> tuple[OptionView, ...]:
@@ -148,12 +165,9 @@ def _view(
         grouped.setdefault(label.group or "", []).append(option)
     return QuestionView(
         id=id,
-        name=question.name,
+        question=question,
         title=translated_title(question.title, question.name, lang),
         definition=question.definition.said_in(lang),
-        kind=question.kind,
-        open=question.open,
-        required=question.is_required,
         under=_origin(scheme, question.under) if question.under else None,
         groups=tuple((translated_title(Wording(), group, lang), tuple(options)) for group, options in grouped.items()),
         notes=tuple((name, words) for belongs, name, words in notes if belongs == question.name),
