@@ -35,7 +35,9 @@ def test_every_kind_has_a_rule_columns_a_widget_and_words(name):
 
 def test_nothing_asks_for_a_kind_by_its_name():
     names = "|".join(QUESTION_KINDS)
-    by_name = re.compile(rf"""kind(?:["'](?:,[^)]*)?\))?\s*(?:==|!=|in|not in)[\s(\[{{]*["'](?:{names})["']""")
+    asker = r"""\b(?:\w*question\w*(?:\(\w+\))?|q|asked|view|head|given|it|before\[\w+\]|seen\[\w+\])"""
+    kind = r"""\.(?:kind|get\(["']kind["'][^)]*\))"""
+    by_name = re.compile(rf"""{asker}{kind}\s*(?:==|!=|in|not in)[\s(\[{{]*["'](?:{names})["']""")
     files = [it for ending in ("*.py", "*.html") for it in SOURCE.rglob(ending)]
     found = {it.relative_to(SOURCE).as_posix() for it in files if by_name.search(it.read_text(encoding="utf-8"))}
     assert found == SURVEYS

@@ -58,6 +58,7 @@ class QuestionView(HasKind):
 
     id: str
     question: Question
+    kind: str
     title: str
     definition: str
     under: Condition | None
@@ -68,11 +69,6 @@ class QuestionView(HasKind):
     def name(self) -> str:
         """What the scheme calls it."""
         return self.question.name
-
-    @property
-    def kind(self) -> str:
-        """Its kind in the scheme."""
-        return self.question.kind
 
     @property
     def open(self) -> bool:
@@ -166,6 +162,7 @@ def _view(
     return QuestionView(
         id=id,
         question=question,
+        kind=question.kind,
         title=translated_title(question.title, question.name, lang),
         definition=question.definition.said_in(lang),
         under=_origin(scheme, question.under) if question.under else None,
