@@ -5,7 +5,7 @@ import re
 import pytest
 
 from davy import schemes
-from davy.core.scheme import KINDS
+from davy.core.question_kind import QUESTION_KINDS
 
 NAMES = schemes.names()
 SHIPPED = pytest.mark.parametrize("name", NAMES)
@@ -192,7 +192,7 @@ def test_a_scheme_that_people_answer_has_a_guideline(name):
 @SHIPPED
 def test_kinds_positives_and_names_are_plain(name):
     for question in schemes.load(name).questions:
-        assert question.kind in KINDS
+        assert question.kind in QUESTION_KINDS
         if len(question.labels) == 2:
             assert question.positive == question.labels[1].name, "the yes comes last"
         for label in question.labels:

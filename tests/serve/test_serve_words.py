@@ -28,7 +28,7 @@ SERVE = Path(str(resources.files("davy.serve")))
 TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
 DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
-    "posts.kind.", "keys.revoked", "keys.expired", "scheme.problem.", "scheme.kind.",
+    "posts.kind.", "keys.revoked", "keys.expired", "scheme.problem.", "scheme.kind.", "label.request.",
     "account.letter.", "account.switch.", "settings.section.", "settings.figure.", "settings.rule.", "settings.answer.",
     "settings.otherwise.", "settings.middle.", "settings.deletion.",
     "bring.encoding.", "jobs.does.", "language.",

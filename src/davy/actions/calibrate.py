@@ -116,7 +116,7 @@ def calibrate(
     settled = [
         (question, *_judged(scores, question, rows, table.argmax(axis=1)))
         for question, rows, table in targets(tuple(scorer.questions), posts)
-        if question.kind != "many"
+        if not question.multilabel
     ]
     settled = [(question, rows, answers) for question, rows, answers in settled if len(rows)]
     if not settled:

@@ -17,6 +17,7 @@ from davy.compare.gold import ROW
 from davy.core.answers import GOLD, UnknownLabel, parse_cell, parse_column, split_cell
 from davy.core.errors import UserError
 from davy.core.gold import gold_columns, suggest_gold
+from davy.core.question_kind import QUESTION_KINDS
 from davy.core.scheme import NO, YES, Label, Question, Scheme, fold_spelling
 
 PLAIN = ("label", "labels", "gold", "class")
@@ -61,11 +62,13 @@ def answer_columns(
 
 
 def _labels_only(scheme: Scheme, columns: Mapping[str, str], reporter: Reporter) -> dict[str, str]:
-    """Return the columns without those of marked words, which are no labels to learn or to measure by."""
-    marks = [name for name in columns if scheme.question(name).kind == "spans"]
-    if marks:
-        reporter.note(f"Left out, words that people marked: {', '.join(marks)}. davy explain compares with them.")
-    return {name: column for name, column in columns.items() if name not in marks}
+    """Return the columns of labels; others, such as marked words, are nothing to learn or to measure by."""
+    for name, kind in QUESTION_KINDS.items():
+        others = [column for column in columns if scheme.question(column).kind == name]
+        if others and not kind.of_labels:
+            use = " davy explain compares with them." if kind.marks_text else ""
+            reporter.note(f"Left out, {kind.answers}: {', '.join(others)}.{use}")
+    return {name: column for name, column in columns.items() if scheme.question(name).of_labels}
 
 
 def plain_column(posts: pl.DataFrame) -> str | None:

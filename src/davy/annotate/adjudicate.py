@@ -66,7 +66,7 @@ def answers_of(db: Connection, item: Item, scheme: Scheme) -> list[Annotation]:
 
 def marked_text(db: Connection, item: Item, scheme: Scheme) -> str:
     """Return the text of an item's post where a question of the scheme asks for words of it, else nothing."""
-    return posts.get(db, item.post).text if any(it.kind == "spans" for it in scheme.questions) else ""
+    return posts.get(db, item.post).text if any(it.marks_text for it in scheme.questions) else ""
 
 
 def expert_decisions(known: Sequence[AdjudicationCase]) -> dict[str, ExpertDecision]:

@@ -97,7 +97,7 @@ def studies_of(
     for question, ratings in ratings_of(db, project, phase, scheme, every=every):
         if len(ratings.labels) > MOST_LABELS:  # sets of labels without end; each label alone is in the export
             continue
-        asked = StudyQuestion(question.name, question.name, ratings.labels, question.kind == "scale")
+        asked = StudyQuestion(question.name, question.name, ratings.labels, question.ordered)
         found.append(study_question(asked, phase.name, ratings, bootstrap=bootstrap))
     for question, posts in marked_posts(db, project, phase, scheme, every=every):
         asked = StudyQuestion(question.name, question.name, question.label_names)
@@ -112,7 +112,7 @@ def marked_posts(
     """Yield each question about words that has answers in the phase, with the posts and what people marked in them."""
     from davy.measure.span_agreement import MarkedPost
 
-    asked = [question for question in scheme.questions if question.kind == "spans"]
+    asked = [question for question in scheme.questions if question.marks_text]
     if not asked:
         return
     names = pseudonyms(db, project)
@@ -159,7 +159,7 @@ def ratings_of(
         posts, people, labels = columns[question.name]
         if not labels:
             continue
-        joined = question.kind == "many" or question.open
+        joined = question.multilabel or question.open
         ratings = Ratings.from_rows(posts, people, labels, among=() if joined else question.label_names)
         yield question, ratings.by(order_labels(ratings.annotators))
 
@@ -181,7 +181,7 @@ def answer_labels(scheme: Scheme, answers: Answers) -> dict[str, str]:
         return {}
     full = scheme.implied(answers)
     return {
-        q.name: "|".join(sorted(full[q.name])) or NONE for q in scheme.questions if q.name in full and q.kind != "spans"
+        q.name: "|".join(sorted(full[q.name])) or NONE for q in scheme.questions if q.name in full and not q.marks_text
     }
 
 

@@ -64,7 +64,7 @@ def doubts_of_detector(
 ) -> Iterator[Doubt]:
     """Yield what a detector thinks of each settled answer to the questions that it shares with the scheme."""
     shared = [asked for asked in scorer.questions if asked.name in {question.name for question in scheme.questions}]
-    shared = [question for question in shared if question.kind != "many"]
+    shared = [question for question in shared if not question.multilabel]
     if not shared:
         theirs, ours = (
             ", ".join(question.name for question in questions) for questions in (scorer.questions, scheme.questions)

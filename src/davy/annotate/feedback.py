@@ -39,6 +39,6 @@ def feedback_on(phase: Phase, item: Item, scheme: Scheme | None, answers: Answer
 
 def _is_right(scheme: Scheme | None, name: str, given: tuple[str, ...], gold: tuple[str, ...]) -> bool:
     """Return whether two answers are the same; marked words are, where half of what either marks is in both."""
-    if scheme is not None and name in {q.name for q in scheme.questions} and scheme.question(name).kind == "spans":
+    if scheme is not None and name in {q.name for q in scheme.questions} and scheme.question(name).marks_text:
         return overlap(given, gold) >= SAME_MARKS
     return set(given) == set(gold)

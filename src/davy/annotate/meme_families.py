@@ -68,7 +68,7 @@ def meme_phases(db: Connection, project: Project) -> MemePhases:
     found: dict[str, Phase] = {}
     for phase in phases.of_project(db, project.id):
         kind = phase.behaviour
-        name = kind.task or ("rating" if kind.grows and kind.gives_verdicts and not kind.from_round else None)
+        name = kind.task or ("rating" if kind.rates_memes else None)
         if name is not None:
             found.setdefault(name, phase)
     return MemePhases(**found)

@@ -43,7 +43,7 @@ def rating_agreement(db: Connection, project: Project) -> list[RatingAgreement]:
     binary = deciding_question(scheme).name
     found = []
     for question, ratings in ratings_of(db, project, rating, scheme):
-        if question.name == binary or question.kind == "scale":
+        if question.name == binary or question.ordered:
             measured = pairwise(ratings, bootstrap=Bootstrap(resamples=RESAMPLES))
             found.append(RatingAgreement(question, measured.mean, len(measured.pairs)))
     return sorted(found, key=lambda it: it.question.name != binary)

@@ -6,7 +6,7 @@ The one thing to know: where several people labelled a post, one lone voice on a
 agreement, so that 2/3 means at least two people who say the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
@@ -60,7 +60,7 @@ def check_rules(scheme: Scheme, given: Mapping[str, AdjudicationRule]) -> None:
         if name not in names:
             hint = nearest(name, names)
             raise UserError(f"Adjudication names {name!r}, which scheme {scheme.name!r} does not ask.{hint}")
-        if rule.rule == "severe" and scheme.question(name).kind != "scale":
+        if rule.rule == "severe" and not scheme.question(name).ordered:
             raise UserError(f"The rule 'severe' is for a scale; {name!r} is none. Use majority, unanimous or share.")
         if rule.rule == "share" and Fraction(rule.share) <= Fraction(1, 2):
             raise UserError(f"The share of {name!r} is {rule.share}; it has to be more than a half, such as 2/3.")
@@ -149,8 +149,8 @@ def _fits(question: Question, labels: Sequence[str], verdicts: Mapping[str, HasL
 
 
 def _allowed(question: Question, label: str, above: set[str]) -> bool:
-    if question.kind == "spans":
-        label = question.span(label).label
+    if not question.of_labels:
+        label = question.label_in(label)
         return not label or question.label(label).fits_under(above)
     if label not in question.label_names:
         return question.open
@@ -185,14 +185,7 @@ def _settled(
         return "nobody"
     if len(given) == 1 and len(panel) > 1 and rule.rule != "single":
         return "one voice"
-    if rule.rule == "severe" and question.kind == "scale":
-        found = _scale(scheme, question, rule, [labels[0] for labels in given])
-    elif question.kind == "spans":
-        found = _spans(question, rule, given, text)
-    elif question.kind == "many":
-        found = _many(question, rule, given)
-    else:
-        found = _settle_labels(rule, given)
+    found = SETTLED_BY[question.kind](_Ballot(scheme, question, rule, given, text))
     if isinstance(found, str):
         return found
     # Who answered beneath another parent has no vote here, but is no part of a unanimous answer either.
@@ -214,15 +207,29 @@ def _passes(rule: AdjudicationRule, n: int, voters: int) -> bool:
     return 2 * n > voters
 
 
-def _settle_labels(rule: AdjudicationRule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
+@dataclass(frozen=True, slots=True)
+class _Ballot:
+    """What one question of one post is settled from."""
+
+    scheme: Scheme
+    question: Question
+    rule: AdjudicationRule
+    given: Sequence[tuple[str, ...]]
+    text: str
+
+
+def _one(ballot: _Ballot) -> tuple[str, ...] | str:
+    """Return the most frequent answer, if it passes."""
+    rule, given = ballot.rule, ballot.given
     counts = {labels: given.count(labels) for labels in given}
     best = max(counts, key=lambda labels: counts[labels])
     alone = list(counts.values()).count(counts[best]) == 1
     return best if alone and _passes(rule, counts[best], len(given)) else "split"
 
 
-def _many(question: Question, rule: AdjudicationRule, given: Sequence[tuple[str, ...]]) -> tuple[str, ...] | str:
+def _many(ballot: _Ballot) -> tuple[str, ...] | str:
     """Return the labels that are in; each label has to be settled as in or out."""
+    question, rule, given = ballot.question, ballot.rule, ballot.given
     chosen = []
     for label in dict.fromkeys((*question.label_names, *(label for labels in given for label in labels))):
         n = sum(label in labels for labels in given)
@@ -233,14 +240,13 @@ def _many(question: Question, rule: AdjudicationRule, given: Sequence[tuple[str,
     return "split" if question.required and not chosen else tuple(chosen)
 
 
-def _spans(
-    question: Question, rule: AdjudicationRule, given: Sequence[tuple[str, ...]], text: str
-) -> tuple[str, ...] | str:
+def _spans(ballot: _Ballot) -> tuple[str, ...] | str:
     """Return the words that are in, word by word and label by label.
 
     By majority a word that half of the people marked is out, as is usual for rationales; by the other rules it is a
     split. Most people marked something, but no two the same: that is a split by any rule.
     """
+    question, rule, given, text = ballot.question, ballot.rule, ballot.given, ballot.text
     chosen = []
     for label in question.label_names or ("",):
         marks = [marked_words(text, (span for span in parse_spans(spans) if span.label == label)) for spans in given]
@@ -258,10 +264,16 @@ def _spans(
     return snap_answer(question, text, [str(span) for span in chosen])
 
 
-def _scale(scheme: Scheme, question: Question, rule: AdjudicationRule, given: Sequence[str]) -> tuple[str, ...] | str:
-    """Return the middle answer, unless both ends of the scale have many voices or the middle decides nothing."""
+def _scale(ballot: _Ballot) -> tuple[str, ...] | str:
+    """Return the middle answer, unless both ends of the scale have many voices or the middle decides nothing.
+
+    Only the rule `severe` minds the order; by the others a scale is settled like any other label.
+    """
+    scheme, question, rule = ballot.scheme, ballot.question, ballot.rule
+    if rule.rule != "severe":
+        return _one(ballot)
     order = question.label_names
-    places = sorted(order.index(label) for label in given)
+    places = sorted(order.index(labels[0]) for labels in ballot.given)
     smaller = min(places.count(0), places.count(len(order) - 1))
     if smaller and smaller >= (rule.least or SEVERE * len(places)):
         return "severe"
@@ -274,6 +286,15 @@ def _scale(scheme: Scheme, question: Question, rule: AdjudicationRule, given: Se
         return "split"
     tables = [it.derived[1] for it in scheme.questions if it.derived and it.derived[0] == question.name]
     return "undecided" if any(order[low] not in table for table in tables) else (order[low],)
+
+
+SETTLED_BY: Mapping[str, Callable[[_Ballot], tuple[str, ...] | str]] = {
+    "one": _one,
+    "many": _many,
+    "scale": _scale,
+    "spans": _spans,
+}
+"""Kind of question → how its answers are settled; a text says why they are not."""
 
 
 def _basis(rule: AdjudicationRule, found: tuple[str, ...], given: Sequence[tuple[str, ...]]) -> str:

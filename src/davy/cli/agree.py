@@ -226,7 +226,7 @@ def _read(
 
 
 def _asks_words(scheme: Scheme, name: str) -> bool:
-    return any(question.name == name and question.kind == "spans" for question in scheme.questions)
+    return any(question.name == name and question.marks_text for question in scheme.questions)
 
 
 def _collect_rows(table: FileTable) -> pl.DataFrame:
@@ -282,7 +282,7 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
             f"Name it: --label {asked.column}=QUESTION"
         )
     question = scheme.question(asked.name)
-    if question.kind == "spans" and asked.text is None:
+    if question.marks_text and asked.text is None:
         raise UserError(
             f"{question.name!r} asks for words of the text. Give a row an answer, without --wide, and the text's column"
         )
@@ -292,18 +292,18 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
         try:
             labels = parse_cell(cell, question, keep_unlisted=True)
         except UnknownLabel as error:
-            if question.kind == "spans":
+            if question.marks_text:
                 raise UserError(f"Column {asked.column!r} has {error}") from None
             raise UserError(
                 f"{quote_label(error.spelling)} in column {asked.column!r} is not a label of {question.name!r}; "
                 f"it has {', '.join(question.label_names)}"
             ) from None
-        names[cell] = SEPARATOR.join(sorted(labels or ())) or (NONE if question.kind == "spans" else None)
+        names[cell] = SEPARATOR.join(sorted(labels or ())) or (NONE if question.marks_text else None)
     rows = rows.with_columns(cells.replace_strict(names, return_dtype=pl.String).alias(asked.column))
     joined = question.takes_several or question.open
-    if question.kind == "spans":
+    if question.marks_text:
         return rows, replace(asked, labels=question.label_names)
-    return rows, replace(asked, labels=() if joined else question.label_names, ordered=question.kind == "scale")
+    return rows, replace(asked, labels=() if joined else question.label_names, ordered=question.ordered)
 
 
 def _fill_implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import typer
 from davy import schemes
 from davy.cli import console
 from davy.core.errors import UserError
+from davy.core.question_kind import QUESTION_KINDS
 from davy.files.atomic import write_text
 
 if TYPE_CHECKING:
@@ -230,8 +231,7 @@ def _splits(question: Question) -> bool:
 
 def _how(question: Question, above: Label | None) -> str:
     """Return in a few words how the question is answered."""
-    kinds = {"one": "one label", "many": "several labels", "scale": "a scale", "spans": "words of the text"}
-    parts = [kinds[question.kind]]
+    parts = [QUESTION_KINDS[question.kind].summary]
     if question.open:
         parts.append("open list")
     if question.derived:

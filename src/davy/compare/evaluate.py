@@ -171,7 +171,7 @@ def _model_metrics(
     roc: Curve = ()
     recalls: Curve = ()
     bins: tuple[Bin, ...] = ()
-    if question.kind == "many":
+    if question.multilabel:
         labels = question.label_names
         answered = np.array([answer is not None for answer in answers], dtype=bool)
         tables = indicator(gold.cells, labels), indicator(answers, labels)
@@ -262,7 +262,7 @@ def _pairs(gold: Gold, detectors: Sequence[Predictions], bootstrap: Bootstrap) -
     answers = {predictions.name: _counted_predictions(gold, predictions) for predictions in detectors}
     right = {predictions.name: _is_right(gold, predictions) for predictions in detectors}
     for first, second in combinations(answers, 2):
-        if gold.question.kind != "many":
+        if not gold.question.multilabel:
             names = gold.question.label_names
             sides = [confusion_with_gaps(gold.cells, answers[name], names) for name in (first, second)]
             wider = max(sides, key=lambda table: len(table.labels))

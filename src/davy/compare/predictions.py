@@ -111,7 +111,7 @@ def _labels(scored: pl.DataFrame, question: Question, file: str) -> list[Answer]
     """Return the labels a post; where a detector wrote `none` for a `many` question, it gave none of its labels."""
     column = f"{question.name}.label"
     parsed = parse_column(scored, question, column, file)
-    if question.kind != "many":
+    if not question.multilabel:
         return parsed
     has_cell = scored[column].is_not_null().to_list()
     return [() if labels is None and is_given else labels for labels, is_given in zip(parsed, has_cell, strict=True)]

@@ -77,7 +77,7 @@ def scheme_matrices(
     `every` are the ids of the whole gold file: predictions for a split of it may cover more than that.
     """
     ids = posts["id"].to_list()
-    golds = [gold for gold in golds if gold.question.kind == "one"]
+    golds = [gold for gold in golds if gold.question.nominal]
     read: dict[str, Predictions] = {}
     for name, frame in systems.items():
         aligned = align_predictions(frame, ids, every, file=name, posts=source)
@@ -159,7 +159,7 @@ def item_groups(posts: pl.DataFrame, matrix: PredictionMatrix, scheme: Scheme) -
     found = {}
     for question in scheme.questions:
         column = f"{question.name}.gold"
-        if question.kind == "one" and question.name != matrix.task.question and column in posts.columns:
+        if question.nominal and question.name != matrix.task.question and column in posts.columns:
             answers = parse_column(posts, question, column, "The gold file")
             labels = [(answers[row] or (None,))[0] for row in rows]
             if len({label for label in labels if label is not None}) > 1:

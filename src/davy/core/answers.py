@@ -32,9 +32,7 @@ class UnknownLabel(ValueError):
     """A cell that spells no label of its question. `row` counts from 0; the text says which labels there are."""
 
     def __init__(self, spelling: str, question: Question, row: int = 0) -> None:
-        names = list(question.label_names)
-        if question.kind == "spans":
-            names = ["spans such as 12-17" + (f":{names[0]}" if names else "")]
+        names = question.possible_answers
         listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
         super().__init__(
             f"{spelling[:80]!r}, which is no label of {question.name!r}; it has {listed}.{nearest(spelling, names)}"
@@ -62,7 +60,7 @@ def parse_cell(cell: str | None, question: Question, *, keep_unlisted: bool = Fa
     labels = []
     for part in parts:
         try:
-            labels.append(str(question.span(part)) if question.kind == "spans" else question.label(part).name)
+            labels.append(question.read(part))
         except (KeyError, ValueError):
             if question.is_absent(part) or parts == (NONE,):
                 continue

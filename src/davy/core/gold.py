@@ -29,7 +29,7 @@ def has_gold(question: Question, posts: pl.DataFrame) -> bool:
 
 def gold_questions(questions: Sequence[Question], posts: pl.DataFrame) -> list[Question]:
     """Return the questions that the posts have settled answers to; none is an error. Spans are no labels to learn."""
-    questions = [question for question in questions if question.kind != "spans"]
+    questions = [question for question in questions if question.of_labels]
     found = [question for question in questions if has_gold(question, posts)]
     if not found:
         wanted = ", ".join(f"{question.name}{GOLD}" for question in questions)

@@ -62,6 +62,8 @@ class PhaseKind:
     """Only a round adds it, and its posts are the round's entries."""
     task: str | None = None
     """Where its work is done on a page of its own instead of by answers to the scheme: one of `TASKS`."""
+    rates_memes: bool = False
+    """Its posts are the memes that the tasks of the phases before it made, and their verdicts are the memes' labels."""
     flags: tuple[str, ...] = ("unsure", "other target", "unrealistic")
     """What people may flag about a post."""
 
@@ -115,7 +117,13 @@ PHASE_KINDS: MutableMapping[str, PhaseKind] = {
     ),
     # A meme's builder is its author, and nobody rates what they built.
     "rating": PhaseKind(
-        closes_by="posts settled", gives_verdicts=True, answers=5, fewest_people=None, next_opens="beside", grows=True
+        closes_by="posts settled",
+        gives_verdicts=True,
+        answers=5,
+        fewest_people=None,
+        next_opens="beside",
+        grows=True,
+        rates_memes=True,
     ),
     "confounders": PhaseKind(
         closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", grows=True, task="confounders"

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from davy.core.annotation import Answers
 from davy.core.errors import nearest
+from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS, HasKind
 from davy.core.spans import TextSpan, parse_span
 
-KINDS: tuple[str, ...] = ("one", "many", "scale", "spans")
 YES: tuple[str, ...] = ("1", "yes", "true", "1.0")
 NO: tuple[str, ...] = ("0", "no", "false", "0.0")
 """What tables write for yes and no; pandas makes 1.0 of a 1 where cells are empty."""
@@ -90,12 +90,12 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(HasKind):
     """One question. `positive` is the yes of a yes/no question; an `open` one also takes labels it does not list."""
 
     name: str
     labels: tuple[Label, ...]
-    kind: str = "one"
+    kind: str = DEFAULT_KIND
     title: Wording = field(default_factory=Wording)
     definition: Wording = field(default_factory=Wording)
     positive: str | None = None
@@ -109,8 +109,9 @@ class Question:
     """(question, its label → this question's label): the answer follows from another and is never asked."""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"question {self.name!r} has unknown kind {self.kind!r}; known: {', '.join(KINDS)}")
+        if self.kind not in QUESTION_KINDS:
+            known = ", ".join(QUESTION_KINDS)
+            raise ValueError(f"question {self.name!r} has unknown kind {self.kind!r}; known: {known}")
         if len(set(self.label_names)) != len(self.labels):
             raise ValueError(f"question {self.name!r} has two labels of one name")
         if self.positive is not None and self.positive not in self.label_names:
@@ -122,11 +123,6 @@ class Question:
         return tuple(label.name for label in self.labels)
 
     @property
-    def takes_several(self) -> bool:
-        """Whether an answer is any number of labels (`many`) or of marked stretches of the text (`spans`)."""
-        return self.kind in ("many", "spans")
-
-    @property
     def is_required(self) -> bool:
         """Whether an answer that says nothing is no answer."""
         return self.required or not self.takes_several
@@ -134,7 +130,7 @@ class Question:
     @property
     def no(self) -> str | None:
         """The other label of a question that is answered with yes (`positive`) or no; None for other questions."""
-        if self.kind != "one" or self.open or len(self.labels) != 2 or self.positive is None:
+        if not self.nominal or self.open or len(self.labels) != 2 or self.positive is None:
             return None
         return next(name for name in self.label_names if name != self.positive)
 
@@ -151,6 +147,12 @@ class Question:
             return self.label(str(self.positive if wanted in YES else self.no))
         raise KeyError(spelling)
 
+    @property
+    def possible_answers(self) -> list[str]:
+        """What may be answered, for a sentence: the labels, or what an answer looks like."""
+        names = list(self.label_names)
+        return ["spans such as 12-17" + (f":{names[0]}" if names else "")] if self.marks_text else names
+
     def span(self, answer: str) -> TextSpan:
         """Return what an answer to a `spans` question marks, its label by name; ValueError says what is wrong."""
         span = parse_span(answer)
@@ -166,6 +168,14 @@ class Question:
         except KeyError:
             hint = nearest(span.label, list(self.label_names))
             raise ValueError(f"{span.label[:40]!r} is no label of {self.name!r}; it has {known}.{hint}") from None
+
+    def label_in(self, answer: str) -> str:
+        """Return the label that a part of an answer has, nothing where it has none; ValueError says what is wrong."""
+        return self.span(answer).label if self.marks_text else answer
+
+    def read(self, part: str) -> str:
+        """Return the part of an answer that a spelling stands for; KeyError or ValueError where it is none."""
+        return str(self.span(part)) if self.marks_text else self.label(part).name
 
     def applies_under(self, above: Collection[str]) -> bool:
         """Return whether the question applies where its parent has these labels; a root always applies.
@@ -290,7 +300,7 @@ class Scheme:
             found = [line for name, labels in answers.items() for line in _beyond(self.question(name), labels, text)]
         if complete:
             wordless = text is not None and not text.strip()
-            needed = [q.name for q in self.asked(answers) if q.is_required and not (q.kind == "spans" and wordless)]
+            needed = [q.name for q in self.asked(answers) if q.is_required and not (q.marks_text and wordless)]
             found += [f"{name!r} is not answered" for name in needed if not full.get(name)]
         return found
 
@@ -333,7 +343,7 @@ def applicable_questions(questions: Iterable[Question], answers: Mapping[str, Co
 
 def _beyond(question: Question, answers: Iterable[str], text: str) -> list[str]:
     """Return a line for each span that ends after the text."""
-    spans = [parse_span(answer) for answer in answers] if question.kind == "spans" else []
+    spans = [parse_span(answer) for answer in answers] if question.marks_text else []
     return [
         f"{question.name!r} marks {span.start}-{span.end}, but the text has {len(text)} characters"
         for span in spans
@@ -343,9 +353,9 @@ def _beyond(question: Question, answers: Iterable[str], text: str) -> list[str]:
 
 def _faults_of_label(question: Question, name: str, above: tuple[str, ...]) -> list[str]:
     known = list(question.label_names)
-    if question.kind == "spans":
+    if not question.of_labels:
         try:
-            name = question.span(name).label
+            name = question.label_in(name)
         except ValueError as error:
             return [f"{question.name!r}: {error}"]
         if not name:

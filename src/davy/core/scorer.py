@@ -358,7 +358,7 @@ def _choose(question: Question, block: Array, threshold: float | Array) -> Picks
     import numpy as np
 
     names = question.label_names
-    if question.kind == "many":
+    if question.multilabel:
         distinct, codes = _distinct(block >= np.reshape(threshold, (-1, 1)))
         answers = [tuple(name for name, on in zip(names, row, strict=True) if on) for row in distinct.tolist()]
         return codes, answers

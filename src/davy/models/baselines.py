@@ -113,7 +113,7 @@ class Uniform:
             steps = np.arange(drawn + 1, drawn + 1 + len(question.labels), dtype=np.uint64)
             drawn += len(question.labels)
             even = _even(states, steps)
-            if question.kind != "many":
+            if not question.multilabel:
                 # Exponential waits, normalised, fall evenly on all mixtures of the labels.
                 waits = -np.log(even)
                 even = waits / waits.sum(axis=1, keepdims=True)
@@ -146,7 +146,7 @@ def content_hash(questions: tuple[Question, ...], content: Mapping[str, Any]) ->
 
 
 def _default(question: Question) -> str:
-    if question.kind == "many":
+    if question.multilabel:
         return ""
     return next(name for name in question.label_names if name != question.positive)
 

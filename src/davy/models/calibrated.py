@@ -151,7 +151,7 @@ def temper(block: Array, temperature: float, question: Question) -> Array:
     if temperature == 1.0:
         return block
     clipped = np.clip(block.astype(np.float64), 1e-12, 1 - 1e-12)
-    if question.kind == "many":
+    if question.multilabel:
         return np.asarray(1 / (1 + np.exp(-(np.log(clipped) - np.log1p(-clipped)) / temperature)))
     powers = np.exp((np.log(clipped) - np.log(clipped).max(axis=1, keepdims=True)) / temperature)
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))

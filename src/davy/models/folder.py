@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError
-from davy.core.scheme import KINDS, Label, Question
+from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS
+from davy.core.scheme import Label, Question
 from davy.core.scorer import Abilities
 from davy.files.atomic import write_json
 from davy.files.data_hash import file_hash
@@ -131,8 +132,8 @@ def question_from_json(record: Mapping[str, Any]) -> Question:
     labels = tuple(
         Label(it) if isinstance(it, str) else Label(it["name"], under=tuple(it["under"])) for it in record["labels"]
     )
-    kind = record.get("kind", "one")
-    if kind not in KINDS or not labels:
+    kind = record.get("kind", DEFAULT_KIND)
+    if kind not in QUESTION_KINDS or not labels:
         raise ValueError(f"question {record['name']!r} has kind {kind!r} and {len(labels)} labels")
     positive = record.get("positive")
     if positive is not None and positive not in {label.name for label in labels}:

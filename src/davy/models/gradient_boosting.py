@@ -119,14 +119,14 @@ class GradientBoosting:
         import numpy as np
         import xgboost
 
-        labels = gold if question.kind == "many" else gold.argmax(axis=1)
+        labels = gold if question.multilabel else gold.argmax(axis=1)
         settings: dict[str, Any] = {"max_depth": self.depth, "eta": 0.3, "seed": seed, "tree_method": "hist"}
-        if question.kind == "many" or _binary(question):
+        if question.multilabel or _binary(question):
             settings["objective"] = "binary:logistic"
         else:
             settings |= {"objective": "multi:softprob", "num_class": len(question.labels)}
         weights = None
-        if question.kind != "many" and self.balanced:
+        if not question.multilabel and self.balanced:
             counts = np.bincount(labels, minlength=len(question.labels))
             weights = (len(labels) / (np.maximum(counts, 1) * (counts > 0).sum()))[labels]
         return xgboost.train(settings, xgboost.DMatrix(table, labels, weight=weights), num_boost_round=self.trees)
@@ -141,4 +141,4 @@ def load_boosted(asked: ModelName) -> GradientBoosting:
 
 
 def _binary(question: Question) -> bool:
-    return question.kind != "many" and len(question.labels) == 2
+    return not question.multilabel and len(question.labels) == 2

@@ -102,7 +102,7 @@ class HubClassifier:
             ids, mask = (torch.from_numpy(block) for block in rows.padded(batch, self.reading.pad))
             with torch.inference_mode():
                 logits = self.model(input_ids=ids, attention_mask=mask.long()).logits
-            out[batch] = (logits.sigmoid() if question.kind == "many" else logits.softmax(1)).numpy()
+            out[batch] = (logits.sigmoid() if question.multilabel else logits.softmax(1)).numpy()
         return Scores(self.questions, {question.name: out})
 
 

@@ -66,7 +66,7 @@ def _model(scorer: Any) -> Any:
     from davy.models.huggingface_model import DavyConfig, DavyForSequenceClassification
 
     weight, bias, labels = _head(scorer)
-    many = len(scorer.questions) > 1 or scorer.questions[0].kind == "many"
+    many = len(scorer.questions) > 1 or scorer.questions[0].multilabel
     config = DavyConfig(
         encoder=scorer.network.encoder.config.to_dict(),
         pooling=scorer.network.pooling,
@@ -112,7 +112,7 @@ def _head(scorer: Any) -> tuple[Any, Any, list[str]]:
 
 
 def _yes_or_no(question: Question) -> bool:
-    return question.kind == "one" and question.positive is not None and len(question.labels) == 2
+    return question.nominal and question.positive is not None and len(question.labels) == 2
 
 
 def _labels(question: Question, *, alone: bool) -> list[str]:
@@ -127,7 +127,7 @@ def _notes(scorer: Any, labels: list[str]) -> Mapping[str, Any]:
     questions = {}
     for question in scorer.questions:
         columns = [labels.index(label) for label in _labels(question, alone=alone)]
-        sigmoid = question.kind == "many" or (not alone and _yes_or_no(question))
+        sigmoid = question.multilabel or (not alone and _yes_or_no(question))
         questions[question.name] = {
             "columns": columns,
             "by": "sigmoid" if sigmoid else "softmax",

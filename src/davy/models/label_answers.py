@@ -62,7 +62,7 @@ class LabelAnswers:
             source, labels = self.sources[question.name]
             given = scores.question(source)
             columns = scores.probabilities[source][:, [given.label_names.index(label) for label in labels]]
-            chance = columns.max(axis=1) if given.kind == "many" else np.minimum(columns.sum(axis=1), 1.0)
+            chance = columns.max(axis=1) if given.multilabel else np.minimum(columns.sum(axis=1), 1.0)
             yes = question.label_names.index(str(question.positive))
             blocks[question.name] = np.zeros((len(posts), 2))
             blocks[question.name][:, yes], blocks[question.name][:, 1 - yes] = chance, 1 - chance

@@ -152,7 +152,7 @@ class ChatShape:
     def _chosen(self, question: Question, value: Any) -> tuple[str, ...]:
         """Return the labels that a value names by letter, name or another spelling; KeyError where it names none."""
         by_letter = {letter: name for name, letter in self._letters[question.name].items()}
-        if question.kind == "many":
+        if question.multilabel:
             given = value if isinstance(value, list) else [value] if value else []
             return tuple(dict.fromkeys(_label_name(question, str(item), by_letter) for item in given))
         [single] = value if isinstance(value, list) else [value]
@@ -160,7 +160,7 @@ class ChatShape:
 
     def _probabilities(self, question: Question, chosen: tuple[str, ...], answer: Any) -> list[float]:
         names = question.label_names
-        if question.kind == "many":
+        if question.multilabel:
             return [SURE if name in chosen else 1 - SURE for name in names]
         found = distribution(answer, question.name, self._letters[question.name])
         # Where the likeliest letter is not what was said, the text counts.
@@ -200,7 +200,7 @@ def parse_name(asked: ModelName) -> tuple[str, str, str]:
 def letters(question: Question) -> dict[str, str]:
     """Return a letter for each label; where there are more labels than letters, or several answers, their names."""
     names = question.label_names
-    if question.kind == "many" or len(names) > len(ascii_uppercase):
+    if question.multilabel or len(names) > len(ascii_uppercase):
         return {name: name for name in names}
     return dict(zip(names, ascii_uppercase, strict=False))
 
@@ -225,7 +225,7 @@ def instructions(scheme: Scheme, questions: Sequence[Question], codes: Mapping[s
             lines.append(
                 f"It belongs to posts whose {parent!r} is {' or '.join(needed)}; for others, choose the nearest."
             )
-        many = question.kind == "many"
+        many = question.multilabel
         lines.append("Value: a list of any of these, or an empty list." if many else "Value: one of these letters.")
         for label in question.labels:
             code = codes[question.name][label.name]
@@ -240,7 +240,7 @@ def json_schema(questions: Sequence[Question], codes: Mapping[str, Mapping[str, 
     properties: dict[str, Any] = {}
     for question in questions:
         one = {"type": "string", "enum": list(codes[question.name].values())}
-        properties[question.name] = {"type": "array", "items": one} if question.kind == "many" else one
+        properties[question.name] = {"type": "array", "items": one} if question.multilabel else one
     return {
         "type": "object",
         "properties": properties,

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from davy.core.question_kind import HasKind
+
 POOLINGS: tuple[str, ...] = ("mean", "first")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class Head(HasKind):
     """A question as the network sees it: its name, its kind and how many labels it has."""
 
     name: str
@@ -75,5 +77,5 @@ def probabilities(logits: Tensor, heads: tuple[Head, ...], temperatures: Mapping
     parts = []
     for head, columns in zip(heads, columns_of(heads).values(), strict=True):
         block = logits[:, columns].float() / (temperatures or {}).get(head.name, 1.0)
-        parts.append(block.sigmoid() if head.kind == "many" else block.softmax(dim=1))
+        parts.append(block.sigmoid() if head.multilabel else block.softmax(dim=1))
     return torch.cat(parts, dim=1)

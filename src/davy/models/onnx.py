@@ -283,7 +283,7 @@ class OnnxScorer:
         import numpy as np
 
         scaled = logits.astype(np.float32) / self.manifest.temperatures.get(question.name, 1.0)
-        if question.kind == "many":
+        if question.multilabel:
             return np.asarray(1 / (1 + np.exp(-np.clip(scaled, -60, 60))))
         odds = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))

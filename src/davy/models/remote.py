@@ -327,7 +327,7 @@ def _nothing(questions: Sequence[Question]) -> Numbers:
     found: Numbers = {}
     for question in questions:
         first = next((name for name in question.label_names if name != question.positive), "")
-        found[question.name] = [float(name == first and question.kind != "many") for name in question.label_names]
+        found[question.name] = [float(name == first and not question.multilabel) for name in question.label_names]
     return found
 
 

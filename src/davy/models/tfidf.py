@@ -155,7 +155,7 @@ def _regressed(question: Question, table: Any, gold: Array, strength: float, see
     """Return weights (bucket × column) and offsets; two labels share one column, the log-odds of the second."""
     import numpy as np
 
-    if question.kind == "many":
+    if question.multilabel:
         columns = [_binary(table, gold[:, i], strength, seed) for i in range(gold.shape[1])]
         return np.stack([c[0] for c in columns], axis=1), np.array([c[1] for c in columns])
     labels = gold.argmax(axis=1)
@@ -211,8 +211,8 @@ def _fitted(table: Any, labels: Array, strength: float, seed: int) -> tuple[Arra
 def _probabilities(question: Question, logits: Array) -> Array:
     import numpy as np
 
-    if question.kind == "many" or len(question.labels) == 2:
+    if question.multilabel or len(question.labels) == 2:
         yes = 1 / (1 + np.exp(-np.clip(logits, -60, 60)))
-        return yes if question.kind == "many" else np.concatenate([1 - yes, yes], axis=1)
+        return yes if question.multilabel else np.concatenate([1 - yes, yes], axis=1)
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))

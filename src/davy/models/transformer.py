@@ -36,7 +36,7 @@ def parent_gates(questions: Sequence[Question]) -> dict[int, tuple[int, int]]:
     places = {question.name: place for place, question in enumerate(questions)}
     found = {}
     for place, question in enumerate(questions):
-        parent = places.get(question.under[0]) if question.under and question.kind == "many" else None
+        parent = places.get(question.under[0]) if question.under and question.multilabel else None
         if parent is not None and len(leads := question.places_in(questions[parent])) == 1:
             found[place] = (parent, leads[0])
     return found

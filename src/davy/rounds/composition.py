@@ -53,7 +53,7 @@ def _compose(number: int, part: pl.DataFrame, questions: Sequence[Question]) -> 
         counts["split"] = _counted(part["split"].to_list(), SPLITS)
     for question in questions:
         column = f"{question.name}{GOLD}"
-        if question.kind == "many" or column not in part.columns:
+        if question.multilabel or column not in part.columns:
             continue
         values = part[column].to_list()
         labels = question.label_names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from davy.core.question_kind import DEFAULT_KIND
 from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
 from davy.files.yaml_nodes import YamlList, YamlMap, YamlNode
 from davy.schemes.rules import parent_of, parts, words
@@ -35,7 +36,7 @@ def _question(question: YamlMap, known: dict[str, YamlMap]) -> Question:
     return Question(
         name=str(question["name"]),
         labels=tuple(_label(label) for label in parts(question, "labels")),
-        kind=str(question.get("kind") or "one"),
+        kind=str(question.get("kind") or DEFAULT_KIND),
         title=_wording(question.get("title")),
         definition=_wording(question.get("definition")),
         positive=_text(question.get("positive")),

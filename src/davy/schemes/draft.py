@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from davy.core.errors import UserError
-from davy.core.scheme import KINDS, Scheme, fold_spelling
+from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS, kind_called
+from davy.core.scheme import Scheme, fold_spelling
 from davy.schemes.read import from_dict, names
 from davy.schemes.rules import LONGEST, NAME, TAKEN
 from davy.schemes.write import to_dict
@@ -143,14 +144,14 @@ def _name_problems(question: Values, at: int, before: dict[str, Values]) -> Iter
         yield DraftProblem("question_taken", at, values={"name": name})
     elif name in before:
         yield DraftProblem("question_twice", at, values={"name": name})
-    if question.get("kind", "one") not in KINDS:
+    if question.get("kind", DEFAULT_KIND) not in QUESTION_KINDS:
         yield DraftProblem("question_kind", at)
 
 
 def _label_problems(question: Values, at: int, _: dict[str, Values]) -> Iterator[DraftProblem]:
     labels = question["labels"]
-    kind = question.get("kind")
-    least = 0 if kind == "spans" else 1 if kind == "many" or question.get("open") else 2
+    fewest = kind_called(question.get("kind")).fewest_labels
+    least = min(fewest, 1) if question.get("open") else fewest
     if len(labels) < least:
         yield DraftProblem("too_few_labels", at, values={"least": least, "got": len(labels)})
     spelt: dict[str, int] = {}
@@ -174,7 +175,7 @@ def _parent_problems(question: Values, at: int, before: dict[str, Values]) -> It
     if parent not in before:
         yield DraftProblem("parent_after", at, values={"parent": parent})
         return
-    if before[parent].get("kind") == "spans":
+    if not kind_called(before[parent].get("kind")).of_labels:
         yield DraftProblem("parent_spans", at, values={"parent": parent})
         return
     known = [label["name"] for label in before[parent]["labels"]]

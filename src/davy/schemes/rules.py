@@ -12,7 +12,8 @@ from typing import cast
 
 from davy.core.errors import nearest
 from davy.core.post import POST_COLUMNS
-from davy.core.scheme import KINDS, fold_spelling
+from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS, kind_called
+from davy.core.scheme import fold_spelling
 from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlText, line_at
 
 NAME = re.compile(r"[a-z][a-z0-9]*([ _-][a-z0-9]+)*")
@@ -87,10 +88,9 @@ def _check_question(question: YamlMap, seen: dict[str, YamlMap], everything: lis
         where = _where(seen[name])
         problems.add(name.line, f"Two questions are called {str(name)!r}; the first is {where}. Rename one.")
     kind = question.get("kind")
-    if isinstance(kind, YamlText) and kind not in KINDS:
-        hint = nearest(kind, list(KINDS))
-        line = question.line_of("kind")
-        problems.add(line, f"question {str(name)!r} has kind {str(kind)!r}; known: {', '.join(KINDS)}.{hint}")
+    if isinstance(kind, YamlText) and kind not in QUESTION_KINDS:
+        known, hint = ", ".join(QUESTION_KINDS), nearest(kind, list(QUESTION_KINDS))
+        problems.add(question.line_of("kind"), f"question {str(name)!r} has kind {str(kind)!r}; known: {known}.{hint}")
     _check_labels(question, problems)
     _check_parent(question, seen, everything, problems)
     _check_derived(question, seen, everything, problems)
@@ -126,15 +126,18 @@ def _check_labels(question: YamlMap, problems: Problems) -> None:
 
 
 def _check_kind(question: YamlMap, known: list[str], problems: Problems) -> None:
-    name, kind = str(question["name"]), str(question.get("kind", "one"))
-    if kind == "spans":
-        _check_spans(question, problems)
-    elif "labels" not in question:
+    name, kind = str(question["name"]), kind_called(question.get("kind"))
+    called = str(question.get("kind", DEFAULT_KIND))
+    for key in kind.refuses:
+        if key in question:
+            line = question.line_of(key)
+            problems.add(line, f"question {name!r} of kind `{called}` can't have `{key}:`. Remove it.")
+    if "labels" not in question and kind.fewest_labels:
         problems.add(question.line, f"question {name!r} lacks `labels:`. Add it.")
     is_open = str(question.get("open", "no")).lower() in ("yes", "true")
-    if "labels" in question and kind in ("one", "scale") and len(set(known)) < 2 and not is_open:
+    if "labels" in question and 1 < kind.fewest_labels > len(set(known)) and not is_open:
         line = question.line_of("labels")
-        problems.add(line, f"question {name!r} has {len(set(known))} label; kind `{kind}` needs at least two.")
+        problems.add(line, f"question {name!r} has {len(set(known))} label; kind `{called}` needs at least two.")
     positive = question.get("positive")
     if isinstance(positive, YamlText):
         if positive not in known:
@@ -143,16 +146,8 @@ def _check_kind(question: YamlMap, known: list[str], problems: Problems) -> None
                 f"positive {str(positive)!r} is not a label of {name!r}; it has {', '.join(known)}."
                 f"{nearest(positive, known)}",
             )
-        if kind != "one":
-            problems.add(positive.line, f"question {name!r} of kind `{kind}` can't have a positive; only `one` can.")
-
-
-def _check_spans(question: YamlMap, problems: Problems) -> None:
-    """Note what a question about words of the text can't have. Its labels, if any, say what a word is marked as."""
-    name = str(question["name"])
-    for key in ("open", "absent", "derived"):
-        if key in question:
-            problems.add(question.line_of(key), f"question {name!r} of kind `spans` can't have `{key}:`. Remove it.")
+        if not kind.nominal:
+            problems.add(positive.line, f"question {name!r} of kind `{called}` can't have a positive; only `one` can.")
 
 
 def _check_parent(question: YamlMap, seen: dict[str, YamlMap], everything: list[YamlMap], problems: Problems) -> None:
@@ -170,7 +165,7 @@ def _check_parent(question: YamlMap, seen: dict[str, YamlMap], everything: list[
     if parent not in seen or parent == name:
         problems.add(line, _missing("parent", name, parent, seen, everything))
         return
-    if str(seen[parent].get("kind")) == "spans":
+    if not kind_called(seen[parent].get("kind")).of_labels:
         problems.add(line, f"question {name!r} can't hang on {parent!r}: marked words lead to no question.")
         return
     known = label_names(seen[parent])
@@ -216,10 +211,11 @@ def _check_derived(question: YamlMap, seen: dict[str, YamlMap], everything: list
         problems.add(line, _missing("origin", name, str(origin), seen, everything))
         return
     theirs, mine = label_names(seen[origin]), label_names(question)
-    if str(seen[origin].get("kind")) == "spans":
+    source = kind_called(seen[origin].get("kind"))
+    if not source.of_labels:
         problems.add(line, f"{name!r} can't follow from {str(origin)!r}: nothing follows from marked words.")
         return
-    if str(seen[origin].get("kind")) == "many" and str(question.get("kind", "one")) != "many":
+    if source.multilabel and not kind_called(question.get("kind")).multilabel:
         problems.add(line, f"{name!r} takes one label, so it can't follow from {str(origin)!r}, which takes several.")
     for label, here in cast(YamlMap, table).items():
         for spelling, known, owner in ((label, theirs, str(origin)), (cast(YamlText, here), mine, name)):

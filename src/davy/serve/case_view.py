@@ -85,7 +85,7 @@ def case_values(
 def _common_marks(here: CaseReview, text: PostText) -> dict[str, tuple[str, ...]]:
     """Return, for the questions about words, those that half of the people or more marked: where an expert starts."""
     found = {}
-    for question in (it for it in here.questions if it.kind == "spans"):
+    for question in (it for it in here.questions if it.marks_text):
         voices = [parse_spans(it.answers[question.name]) for it in here.voices if question.name in it.answers]
         spans: list[TextSpan] = []
         for label in question.label_names or ("",):
@@ -133,7 +133,7 @@ def read_decision(scheme: Scheme, form: FormData, text: str = "") -> Answers:
         if question.name not in shown or question.derived is not None:
             continue
         given = [value for value in form.getlist(f"answer.{question.name}") if isinstance(value, str) and value]
-        if question.kind == "spans":
+        if question.marks_text:
             marks = read_marks(question, given, text)
             answers |= {question.name: marks} if marks or not question.required else {}
             continue
@@ -150,7 +150,7 @@ def read_decision(scheme: Scheme, form: FormData, text: str = "") -> Answers:
 
 
 def _split(question: QuestionView, here: CaseReview, words: Translator, text: PostText) -> AnswerSplit | None:
-    if question.kind == "spans":
+    if question.marks_text:
         return _marks_split(question, here, text)
     letters: dict[str, list[str]] = {}
     n = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.datastructures import FormData
 
-from davy.core.scheme import KINDS
+from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS
 from davy.schemes import draft
 from davy.schemes.draft import Values
 from davy.serve.errors import LocalizedError
@@ -25,6 +25,7 @@ LONGEST_GUIDELINE = 100_000
 MOST_LABELS = 200
 MOST_QUESTIONS = 60
 BLANK_ROWS = 2
+_BLANK: Values = {"open": False, "absent": [], "derived": None}
 
 
 def read_about(values: Values, form: FormData) -> Values:
@@ -45,7 +46,7 @@ def with_question(values: Values, title: str, lang: str) -> Values:
         raise LocalizedError("scheme_too_many", status=422, most=MOST_QUESTIONS)
     name = draft.plain_name(title, [question["name"] for question in values["questions"]])
     made = deepcopy(values)
-    made["questions"].append({"name": name, "kind": "one", "title": {lang: title}, "labels": []})
+    made["questions"].append({"name": name, "kind": DEFAULT_KIND, "title": {lang: title}, "labels": []})
     return made
 
 
@@ -82,16 +83,16 @@ def read_question(values: Values, at: int, form: FormData) -> Values:
     question["name"] = named or draft.plain_name(next(iter(title.values()), ""), taken)
     question["title"] = title
     question["definition"] = _wording(form, "definition", question.get("definition"), most=LONGEST_WORDS)
-    question["kind"] = kind = _choice(field(form, "kind"), KINDS)
+    question["kind"] = _choice(field(form, "kind"), tuple(QUESTION_KINDS))
+    kind = QUESTION_KINDS[question["kind"]]
     question["open"], question["required"] = field(form, "open") == "yes", field(form, "required") == "yes"
-    if kind == "spans":
-        question |= {"open": False, "absent": [], "derived": None}
+    question |= {name: _BLANK[name] for name in kind.refuses}
     if question["name"] != old and question["name"] not in taken:
         draft.rename_question(made, old, question["name"])
     labels, renamed, positive = _read_labels(question, form)
     question["labels"] = labels
     draft.rename_labels(made, question["name"], renamed)
-    question["positive"] = positive if kind == "one" else None
+    question["positive"] = positive if kind.nominal else None
     _read_parent(made, at, form)
     return made
 

@@ -219,23 +219,20 @@ def _check(verdict: Verdict, scheme: Scheme) -> None:
     if verdict.question not in names:
         raise UserError(f"Scheme {scheme.name!r} has no question {verdict.question!r}; it asks {', '.join(names)}.")
     question = scheme.question(verdict.question)
-    if question.kind == "spans":
-        _check_spans(question, verdict.labels)
-        return
-    unknown = [label for label in verdict.labels if label not in question.label_names]
+    unknown = [label for label in _labels_in(question, verdict.labels) if label not in question.label_names]
     if unknown and not question.open:
         known = ", ".join(question.label_names)
         raise UserError(f"{unknown[0]!r} is not a label of {question.name!r}; it has {known}.")
-    if question.kind != "many" and len(verdict.labels) != 1:
+    if not question.takes_several and len(verdict.labels) != 1:
         raise UserError(f"{question.name!r} takes one label, got {len(verdict.labels)}.")
 
 
-def _check_spans(question: Question, answers: Iterable[str]) -> None:
+def _labels_in(question: Question, answers: Iterable[str]) -> list[str]:
     try:
-        for answer in answers:
-            question.span(answer)
+        labels = [question.label_in(answer) for answer in answers]
     except ValueError as error:
         raise UserError(f"{question.name!r}: {error}.") from None
+    return labels if question.of_labels else [label for label in labels if label]
 
 
 def _turns(db: Connection, verdict: Verdict, scheme: Scheme, project: str | None = None) -> int:

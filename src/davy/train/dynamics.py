@@ -51,7 +51,7 @@ def gold_chances(logits: torch.Tensor, wanted: Targets) -> tuple[np.ndarray, np.
     for place, (head, columns) in enumerate(zip(wanted.heads, columns_of(wanted.heads).values(), strict=True)):
         rows = wanted.weights[:, place] > 0
         gold, block = wanted.values[rows][:, columns], logits[rows][:, columns].float()
-        if head.kind == "many":
+        if head.multilabel:
             yes = block.sigmoid()
             chance = (yes * gold + (1 - yes) * (1 - gold)).mean(dim=1)
             hit = ((block > 0) == (gold > 0.5)).all(dim=1)

@@ -102,7 +102,7 @@ def save_tokenizer(reading: TextTokenizer, path: Path) -> None:
 def _gap(question: Question, before: np.ndarray, after: np.ndarray) -> dict[str, float]:
     """Return how far scores moved and how many labels with them."""
     difference = np.abs(before - after)
-    moved = (before >= 0.5) != (after >= 0.5) if question.kind == "many" else before.argmax(1) != after.argmax(1)
+    moved = (before >= 0.5) != (after >= 0.5) if question.multilabel else before.argmax(1) != after.argmax(1)
     return {
         "mean": round(float(difference.mean()), 5),
         "largest": round(float(difference.max()), 5),

@@ -18,7 +18,7 @@ def masked_loss(logits: Tensor, values: Tensor, weights: Tensor, heads: tuple[He
     total = logits.new_zeros((), dtype=torch.float32)
     for place, (head, columns) in enumerate(zip(heads, columns_of(heads).values(), strict=True)):
         block, wanted = logits[:, columns].float(), values[:, columns].float()
-        if head.kind == "many":
+        if head.multilabel:
             each = F.binary_cross_entropy_with_logits(block, wanted, reduction="none").sum(1)
         else:
             each = -(wanted * F.log_softmax(block, dim=1)).sum(1)
@@ -31,7 +31,7 @@ def agreement_loss(one: Tensor, other: Tensor, heads: tuple[Head, ...], weights:
     total = one.new_zeros((), dtype=torch.float32)
     for place, (head, columns) in enumerate(zip(heads, columns_of(heads).values(), strict=True)):
         a, b = one[:, columns].float(), other[:, columns].float()
-        if head.kind == "many":
+        if head.multilabel:
             each = ((a.sigmoid() - b.sigmoid()) * (a - b)).sum(1) / 2
         else:
             p, q = F.log_softmax(a, 1), F.log_softmax(b, 1)

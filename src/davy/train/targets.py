@@ -38,7 +38,7 @@ def make_targets(questions: tuple[Question, ...], posts: pl.DataFrame, config: C
             led = _is_led_to(question, questions, columns, len(posts))[rows]
             rows, table = rows[led], table[led]
         weight = np.full(len(rows), float(config.weights.get(question.name, 1.0)), dtype=np.float32)
-        if config.class_weights != "none" and question.kind != "many" and len(rows):
+        if config.class_weights != "none" and not question.multilabel and len(rows):
             counts = table.sum(axis=0).clip(1)
             power = 1.0 if config.class_weights == "balanced" else 0.5
             weight *= ((counts.sum() / ((table.sum(axis=0) > 0).sum() * counts)) ** power)[table.argmax(axis=1)]

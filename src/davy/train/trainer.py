@@ -194,6 +194,6 @@ def macro_f1s(logits: torch.Tensor, wanted: Targets) -> dict[str, float]:
         if not bool(rows.any()):
             continue
         gold, block = wanted.values[rows][:, columns] > 0.5, logits[rows][:, columns]
-        pick = block > 0 if head.kind == "many" else torch.nn.functional.one_hot(block.argmax(1), head.labels) > 0
+        pick = block > 0 if head.multilabel else torch.nn.functional.one_hot(block.argmax(1), head.labels) > 0
         found[head.name] = round(macro_f1_of_tables(gold.cpu().numpy(), pick.cpu().numpy()), 4)
     return found

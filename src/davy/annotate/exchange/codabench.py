@@ -26,7 +26,7 @@ _PUBLIC = ("lang", "image")
 
 def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the bundle into an empty folder."""
-    labelled = tuple(question for question in about.scheme.questions if question.kind != "spans")  # no label, no score
+    labelled = tuple(question for question in about.scheme.questions if question.of_labels)  # no label, no score
     about = replace(about, scheme=replace(about.scheme, questions=labelled))
     for name in ("input_data", "reference_data", "scoring_program"):
         (path / name).mkdir()

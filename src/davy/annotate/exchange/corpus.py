@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from davy.annotate.exchange import spreadsheet_tables
 from davy.annotate.exchange.long_table import meta_cell, read_meta
 from davy.annotate.exchange.rows import POST_FIELDS, AnsweredPost, ExchangeContext, Rows, SettledAnswer, check_basis
-from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of, words_cell
+from davy.annotate.exchange.spreadsheet_cells import cell_of, column_types, labels_of, words_cell
 from davy.core import Question, UserError
 from davy.core.answers import SEPARATOR
 from davy.core.votes import votes_cell
@@ -46,8 +46,9 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
     questions = [about.scheme.question(name) for name in about.questions]
     parts = [f"{question.name}.{part}" for question in questions for part in ("gold", "basis", "votes")]
-    parts += [f"{question.name}.gold.words" for question in questions if question.kind == "spans"]
+    parts += [f"{question.name}.gold.words" for question in questions if question.marks_text]
     schema: dict[str, Any] = dict.fromkeys((*_POST, *parts), pl.String)
+    schema |= {f"{question.name}.gold": column_types(question)[0] for question in questions}
     settled = (row for row in rows if any(question.name in row.settled for question in questions))
     return spreadsheet_tables.in_chunks(([_cells(row, questions)] for row in settled), schema)
 
@@ -61,7 +62,7 @@ def _cells(row: AnsweredPost, questions: list[Question]) -> tuple[str | None, ..
         answer = (None, None) if settled is None else (cell_of(question, settled.labels), settled.basis)
         cells += [*answer, _votes(row, question)]
     for question in questions:
-        if question.kind == "spans":
+        if question.marks_text:
             settled = row.settled.get(question.name)
             cells.append(words_cell(question, row.text, settled.labels if settled else None))
     return tuple(cells)

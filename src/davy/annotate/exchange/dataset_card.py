@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from davy.annotate.exchange.rows import ExchangeContext
+from davy.core.question_kind import QUESTION_KINDS
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
@@ -65,11 +66,9 @@ def _questions(about: ExchangeContext) -> str:
     for name in about.questions:
         question = about.scheme.question(name)
         labels = ", ".join(f"`{label.name}`" for label in question.labels)
-        if question.kind == "spans":
+        if question.marks_text:
             labels = "words of the text, as `start-end`" + (f" marked as {labels}" if labels else "")
-        kind = {"spans": "any number of", "many": "any number of", "scale": "one, low to high, of"}.get(
-            question.kind, "one of"
-        )
+        answer = f"{QUESTION_KINDS[question.kind].amount} {labels}".rstrip()
         under = f" (where `{question.under[0]}` is {' or '.join(question.under[1])})" if question.under else ""
-        lines.append(f"- `{name}`{under}: {kind} {labels}. {question.title}".rstrip())
+        lines.append(f"- `{name}`{under}: {answer}. {question.title}".rstrip())
     return "\n".join(lines)

@@ -28,6 +28,7 @@ from davy.annotate.exchange.rows import (
     number,
     version,
 )
+from davy.annotate.exchange.spreadsheet_cells import column_types, dataset_cell
 from davy.core import Question, Scheme, UserError
 from davy.text.words import span_texts
 
@@ -135,19 +136,12 @@ def _check_names(questions: list[Question]) -> None:
             taken.add(name)
 
 
-def _kind(question: Question) -> Any:
-    import polars as pl
-
-    return pl.List(pl.String) if question.takes_several else pl.String
-
-
 def _post_schema(questions: list[Question]) -> dict[str, Any]:
     import polars as pl
 
     schema: dict[str, Any] = dict.fromkeys(_POST, pl.String)
     for question in questions:
-        schema |= {question.name: _kind(question)}
-        schema |= _words_schema(question)
+        schema |= {question.name: column_types(question)[1], **_words_schema(question)}
         schema |= dict.fromkeys((f"{question.name}_basis", f"{question.name}_reason"), pl.String)
     return schema
 
@@ -158,7 +152,7 @@ def _given_schema(questions: list[Question]) -> dict[str, Any]:
     schema: dict[str, Any] = dict.fromkeys(_GIVEN, pl.String)
     schema |= {"flags": pl.List(pl.String), "seconds": pl.Float64, "guideline_version": pl.Int64}
     for question in questions:
-        schema |= {question.name: _kind(question), **_words_schema(question)}
+        schema |= {question.name: column_types(question)[1], **_words_schema(question)}
     return schema
 
 
@@ -166,19 +160,13 @@ def _words_schema(question: Question) -> dict[str, Any]:
     """Return the column with the words that an answer marks, for a question about words."""
     import polars as pl
 
-    return {f"{question.name}_words": pl.List(pl.String)} if question.kind == "spans" else {}
-
-
-def _cell(question: Question, labels: tuple[str, ...] | None) -> Any:
-    if labels is None:
-        return None
-    return list(labels) if question.takes_several else "".join(labels[:1])
+    return {f"{question.name}_words": pl.List(pl.String)} if question.marks_text else {}
 
 
 def _cells(question: Question, labels: tuple[str, ...] | None, text: str | None) -> list[Any]:
     """Return an answer's cell, and for a question about words the words beside it."""
-    cell = _cell(question, labels)
-    if question.kind != "spans":
+    cell = dataset_cell(question, labels)
+    if not question.marks_text:
         return [cell]
     return [cell, None if labels is None or text is None else span_texts(text, labels)]
 

@@ -72,7 +72,7 @@ def fit_row(row: AnsweredPost, plan: ImportPlan) -> AnsweredPost:
 
 def _in_words(question: Question, text: str | None, labels: tuple[str, ...]) -> tuple[str, ...]:
     """Return spans in whole words, as pages keep them; other answers, and spans of a text not at hand, stay."""
-    return labels if question.kind != "spans" or text is None else snap_answer(question, text, labels)
+    return labels if not question.marks_text or text is None else snap_answer(question, text, labels)
 
 
 def _storable(value: str, place: str) -> None:

@@ -26,7 +26,7 @@ from davy.annotate.exchange.rows import (
     number,
     version,
 )
-from davy.annotate.exchange.spreadsheet_cells import cell_of, labels_of, words_cell
+from davy.annotate.exchange.spreadsheet_cells import cell_of, column_types, labels_of, words_cell
 from davy.core import Scheme, UserError
 from davy.core.answers import SEPARATOR
 from davy.measure import answer_columns
@@ -54,7 +54,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
 
     questions = [about.scheme.question(name) for name in about.questions]
     settled = [f"{question.name}.{part}" for question in questions for part in ("gold", "basis", "reason")]
-    marks = [question for question in questions if question.kind == "spans"]
+    marks = [question for question in questions if question.marks_text]
     words = [f"{question.name}{part}.words" for question in marks for part in ("", ".gold")]
     columns = [*_BEFORE, *(question.name for question in questions), *_AFTER, *_POST, *settled, *words]
     if len(set(columns)) < len(columns):
@@ -62,6 +62,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
         raise UserError(f"Question {twice!r} has the name of another column of the table. Write label-studio instead.")
     kinds = {"seconds": pl.Float64, "guideline_version": pl.Int64}
     schema: dict[str, Any] = {name: kinds.get(name, pl.String) for name in columns}
+    schema |= {f"{q.name}{part}": column_types(q)[0] for q in questions for part in ("", ".gold")}
 
     def answers() -> Iterator[list[tuple[Any, ...]]]:
         for row in rows:

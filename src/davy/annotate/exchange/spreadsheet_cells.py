@@ -40,9 +40,25 @@ def cell_of(question: Question, labels: tuple[str, ...] | None) -> str | None:
     return SEPARATOR.join(labels) or NONE
 
 
+def dataset_cell(question: Question, labels: tuple[str, ...] | None) -> list[str] | str | None:
+    """Return the labels as a dataset keeps them: a list where there may be several, else one text."""
+    if labels is None:
+        return None
+    return list(labels) if question.takes_several else "".join(labels[:1])
+
+
+def column_types(question: Question) -> tuple[Any, Any]:
+    """Return the types of the column of a question's answers: in a table, and in a dataset, which keeps lists."""
+    import polars as pl
+
+    text, texts = pl.String(), pl.List(pl.String)
+    by_kind = {"one": (text, text), "many": (text, texts), "scale": (text, text), "spans": (text, texts)}
+    return by_kind[question.kind]
+
+
 def words_cell(question: Question, text: str | None, labels: tuple[str, ...] | None) -> str | None:
     """Return the words that an answer marks, as a JSON list beside its offsets; nothing for other questions."""
-    if question.kind != "spans" or text is None or labels is None:
+    if not question.marks_text or text is None or labels is None:
         return None
     return json.dumps(span_texts(text, labels), ensure_ascii=False)
 

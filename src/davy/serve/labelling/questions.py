@@ -16,6 +16,7 @@ from starlette.datastructures import FormData
 
 from davy.core import FLAGS, Guideline, Question, Scheme, Wording
 from davy.core.annotation import Answers
+from davy.core.question_kind import HasKind
 from davy.serve.errors import LocalizedError
 from davy.serve.translations import translated_label, translated_title
 from davy.text.words import snap_answer
@@ -52,19 +53,32 @@ class OptionView:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionView:
+class QuestionView(HasKind):
     """One question. `under` is its condition on an earlier one; `groups` are its options by heading."""
 
     id: str
-    name: str
+    question: Question
+    kind: str
     title: str
     definition: str
-    kind: str
-    open: bool
-    required: bool
     under: Condition | None
     groups: tuple[tuple[str, tuple[OptionView, ...]], ...]
     notes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the scheme calls it."""
+        return self.question.name
+
+    @property
+    def open(self) -> bool:
+        """Whether people may write labels of their own."""
+        return self.question.open
+
+    @property
+    def required(self) -> bool:
+        """Whether it can't be left without an answer."""
+        return self.question.is_required
 
     @property
     def options(self) -> tuple[OptionView, ...]:
@@ -147,12 +161,10 @@ def _view(
         grouped.setdefault(label.group or "", []).append(option)
     return QuestionView(
         id=id,
-        name=question.name,
+        question=question,
+        kind=question.kind,
         title=translated_title(question.title, question.name, lang),
         definition=question.definition.said_in(lang),
-        kind=question.kind,
-        open=question.open,
-        required=question.is_required,
         under=_origin(scheme, question.under) if question.under else None,
         groups=tuple((translated_title(Wording(), group, lang), tuple(options)) for group, options in grouped.items()),
         notes=tuple((name, words) for belongs, name, words in notes if belongs == question.name),
@@ -206,7 +218,7 @@ def read_answers(scheme: Scheme, form: FormData, text: str = "") -> AnswerForm:
             continue
         given = _given(question, form)
         above = scheme.completed(answers).get(question.under[0], ()) if question.under else ()
-        if question.kind == "spans":
+        if question.marks_text:
             marks = read_marks(question, given, text, above)
             if marks or not text.strip() or (not question.required and question.name in seen):
                 answers[question.name] = marks

@@ -185,7 +185,7 @@ def questions_html(
 ) -> Markup:
     """Return the fieldsets of the questions; `text` is the post's, for questions about words of it."""
     blank = not filled.answers and not filled.missing and not filled.wrong
-    if blank and not any(question.kind == "spans" for question in asked):
+    if blank and not any(question.marks_text for question in asked):
         return _blank(templates, words, IdentityKey(scheme), IdentityKey(asked))
     applying = {question.name for question in scheme.asked(filled.answers)}
     return _html(templates, words, asked, applying, filled, text)
@@ -259,6 +259,6 @@ def _feedback_values(question: QuestionView, feedback: Feedback, asked: bool, ma
 
 def answer_titles(question: QuestionView, labels: Sequence[str], masked: str) -> str:
     """Return an answer as people read it: its labels, or the words that it marks in the masked text."""
-    if question.kind == "spans":
+    if question.marks_text:
         return shown_marks(labels, masked, question.title_of)
     return ", ".join(question.title_of(label) for label in labels)

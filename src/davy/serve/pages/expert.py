@@ -147,7 +147,7 @@ def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tu
 
 
 def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: FormData) -> CaseReview:
-    asks_words = any(question.kind == "spans" for question in scheme.questions)
+    asks_words = any(question.marks_text for question in scheme.questions)
     text = posts.get(db, cases.get(db, case_id).post).text if asks_words else ""
     return expert_cases.open_case(
         db, place.project, member_of(place), case_id, scheme, read_decision(scheme, form, text), _also(form)

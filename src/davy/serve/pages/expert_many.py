@@ -223,7 +223,7 @@ def _rows(
             continue
         post = posts.get(db, case.post)
         votes: Counter[str] = Counter()
-        if view is not None and view.kind != "spans":
+        if view is not None and not view.marks_text:
             given = [voice.answers[view.name] for voice in here.voices if view.name in voice.answers]
             for label in (label for labels in given for label in labels or ("",)):
                 votes[view.title_of(label) if label else words("label.nothing")] += 1
@@ -237,7 +237,7 @@ def _choices(words: Translator, topic: Topic, view: QuestionView | None) -> list
     drop = ("drop", words("many.drop"), "")
     if view is None:
         return [("keep", words("many.keep"), ""), drop] if topic.kind == "flag" else [drop]
-    options = [] if view.kind == "spans" else [(f"answer:{it.name}", it.shown, "") for it in view.options]
+    options = [] if view.marks_text else [(f"answer:{it.name}", it.shown, "") for it in view.options]
     if not view.required:
         options.append(("answer:", words("label.nothing"), ""))
     return [("majority", words("many.majority"), words("many.majority_hint")), *options, drop]

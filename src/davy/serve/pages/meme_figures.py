@@ -98,7 +98,7 @@ def _number(form: Any, name: str) -> int:
 
 def _scale(scheme: Scheme) -> str:
     """Return the question that people rate on."""
-    question = next((it for it in scheme.questions if it.kind == "scale"), None)
+    question = next((it for it in scheme.questions if it.ordered), None)
     if question is None:
         raise UserError(f"Scheme {scheme.name!r} has no scale, so no disagreement on it is severe.", status=409)
     return question.name
@@ -112,7 +112,7 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         measured = rating_agreement(db, place.project) if rating else []
         human = relabelling.human_accuracy(db, place.project) if rating else None
         fresh = relabelling.fresh_people(db, place.project) if place.may("manage") else []
-    scale = next((it.name for it in scheme.questions if it.kind == "scale"), None)
+    scale = next((it.name for it in scheme.questions if it.ordered), None)
     rules = project_settings.from_dict(place.project.settings).adjudication
     values = {
         "agreement": [(it, translated_title(it.question.title, it.question.name, words.lang)) for it in measured],

@@ -112,7 +112,7 @@ def _page(
         f={**values, **typed},
         text=typed.get("yaml") or project_settings.to_yaml(kept),
         questions=asked,
-        scales={question.name for question in scheme.questions if question.kind == "scale"},
+        scales={question.name for question in scheme.questions if question.ordered},
         flags=flag_titles(words),
         rules=project_settings.RULES,
         otherwise=project_settings.OTHERWISE,

@@ -15,7 +15,8 @@ from starlette.responses import Response
 
 from davy import schemes as shipped
 from davy.core import Wording
-from davy.core.scheme import KINDS, Scheme
+from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS, kind_called
+from davy.core.scheme import Scheme
 from davy.schemes import draft
 from davy.schemes.draft import DraftProblem, Values
 from davy.serve import render, scheme_choice, scheme_form
@@ -84,8 +85,8 @@ def question(request: Request, who: Makes, draft_id: str, question_number: int) 
         "scheme_question.html",
         number=question_number,
         q=found.content["questions"][at],
-        above=[it for it in found.content["questions"][:at] if it.get("kind") != "spans"],
-        kinds=KINDS,
+        above=[it for it in found.content["questions"][:at] if kind_called(it.get("kind")).of_labels],
+        kinds=tuple(QUESTION_KINDS),
         blank_rows=scheme_form.BLANK_ROWS,
         most=scheme_form.MOST_LABELS,
         longest={"title": scheme_form.LONGEST_TITLE, "words": scheme_form.LONGEST_WORDS},
@@ -248,7 +249,7 @@ def _listed(values: Values, lang: str) -> list[dict[str, Any]]:
             {
                 "name": asked["name"],
                 "title": Wording(asked.get("title") or "").said_in(lang) or asked["name"],
-                "kind": asked.get("kind", "one"),
+                "kind": asked.get("kind", DEFAULT_KIND),
                 "depth": min(depth[asked["name"]], 4),
                 "parent": parent,
                 "needed": needed,
@@ -275,7 +276,7 @@ def _answers(scheme: Scheme, answers: Any, lang: str, text: str) -> list[tuple[s
 
 
 def _words(asked: Any, labels: Sequence[str], lang: str, text: str) -> str:
-    if asked.kind == "spans":
+    if asked.marks_text:
         return shown_marks(labels, text, lambda name: _title(asked, name, lang))
     return ", ".join(_title(asked, name, lang) for name in labels)
 

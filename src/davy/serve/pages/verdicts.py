@@ -175,7 +175,7 @@ def _title(scheme: Scheme, name: str, lang: str) -> str:
 
 def _labels(scheme: Scheme, name: str, labels: tuple[str, ...], lang: str, masked: str = "") -> str:
     titles = {label.name: translated_label(label, lang) for label in scheme.question(name).labels}
-    if scheme.question(name).kind == "spans":
+    if scheme.question(name).marks_text:
         return shown_marks(labels, masked, titles.__getitem__)
     return ", ".join(titles.get(label, label) for label in labels)
 

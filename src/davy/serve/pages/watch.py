@@ -136,7 +136,7 @@ def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Schem
     for each in measured:
         asked = scheme.question(each.question)
         titles = {label.name: translated_label(label, lang) for label in asked.labels}
-        if asked.kind == "spans":
+        if asked.marks_text:
             titles |= {name: translated_title(Wording(), name, lang) for name in agreement.WORD_LABELS}
         order = [
             *(label for label in titles if label in each.labels),
@@ -151,7 +151,7 @@ def distribution(measured: Sequence[monitoring.QuestionAgreement], scheme: Schem
                 "level": each.level,
                 "answers": each.answers,
                 "rows": rows,
-                "words": asked.kind == "spans",
+                "words": asked.marks_text,
             }
         )
     return rows_of_questions
