@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "embedded"
 
-# Name → the function that takes an `Asked` and returns the scorer.
+# Name → the function that takes a `ModelName` and returns the scorer.
 MAKERS: Mapping[str, str] = {
     "embedded": "davy.models.embedded:load_embedded",
     "embedded-careful": "davy.models.embedded:load_careful",
