@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from davy.core.errors import UserError
-from davy.jobs.kinds import load_object
 from davy.store import Connection, Store, jobs
 
 logger = logging.getLogger(__name__)
@@ -232,7 +232,7 @@ class JobWorker:
         job = context.job
         try:
             function = self.kinds[job.kind]
-            result = (load_object(function) if isinstance(function, str) else function)(context)
+            result = (resolve_name(function) if isinstance(function, str) else function)(context)
             context.flush()
             with self.store.write() as db:
                 jobs.finish(db, job, result)
