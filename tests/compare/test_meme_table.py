@@ -40,6 +40,7 @@ def test_the_papers_figures_and_rows_are_those_of_table_1():
     assert paper.figure("Visual BERT COCO", "test", "auroc") == 0.7544
     assert paper.figure("MMBT-Region", "validation", "accuracy") == 0.6475
     assert [row for rows in HEADINGS.values() for row in rows] == list(ROWS)
+    assert [len(rows) for rows in HEADINGS.values()] == [3, 6, 2]
     networks = pytest.importorskip("davy.models.meme_networks")
     assert networks.ROWS == ROWS
 

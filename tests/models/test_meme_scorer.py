@@ -55,13 +55,14 @@ def test_scores_depend_on_picture_and_text_and_a_post_without_a_picture_has_none
 
 
 def test_the_scorer_gives_what_the_network_gives_for_the_same_features(saved, memes):
+    from davy.models import folder as folders
     from davy.models.image_encoder import load_image_encoder
     from davy.models.image_features import grid_features
-    from davy.models.meme_model import PictureFeatures, load_meme_model
+    from davy.models.meme_model import MemeModel, PictureFeatures
 
     picture = read_picture(memes / "2.png")
     grid = grid_features(load_image_encoder(), [picture])
-    expected = load_meme_model(saved).probabilities(["they are nice"], PictureFeatures(grid))[0]
+    expected = MemeModel.open(saved, folders.read(saved)).probabilities(["they are nice"], PictureFeatures(grid))[0]
     scored = davy.load(saved).score_meme(memes / "2.png", "they are nice")
     assert scored["questions"]["hate"]["probability"] == pytest.approx(expected, abs=1e-5)
     assert scored["looked_at_picture"] is True

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ import polars as pl
 from davy.actions.clean import add_near_duplicates, refuse_empty, save_funnel
 from davy.actions.posts import PostSource
 from davy.actions.reporter import SILENT, Reporter
+from davy.actions.shard_work import ShardWork, map_shards, open_work
 from davy.clean import recipe as recipes
 from davy.clean.duplicate_steps import DropDuplicates, DuplicateStep
 from davy.clean.funnel import Funnel, FunnelRow
@@ -28,7 +28,7 @@ from davy.clean.recipe import CleaningRecipe, from_list
 from davy.clean.steps import name_of
 from davy.clean.worker import run_step
 from davy.core.errors import UserError
-from davy.engines.unit_work import Engine, LocalEngine, WorkerClass
+from davy.engines.unit_work import Engine
 from davy.files.file_table import FileTable
 from davy.files.post_columns import as_posts
 from davy.files.shards import (
@@ -36,11 +36,7 @@ from davy.files.shards import (
     ShardSlice,
     hide_password,
     open_folder,
-    open_shards,
-    read_columns,
     read_slice,
-    require_other_folder,
-    slices,
     subfolder,
     write_shard,
 )
@@ -52,6 +48,7 @@ if TYPE_CHECKING:
 ROWS = 100_000
 """The most rows of a unit."""
 IDS = "ids"
+_WORKER = "davy.actions.clean_shards:ShardCleaner"
 
 
 def clean_shards(
@@ -68,15 +65,11 @@ def clean_shards(
     """Write what a recipe leaves of every shard of a folder or URL into another; return the funnel."""
     began = time.perf_counter()
     chosen = add_near_duplicates(recipes.load(recipe) if isinstance(recipe, str) else recipe, near)
-    shards, names = open_shards(source.path)
-    target = open_folder(out)
-    require_other_folder(shards, out)
-    if any(name.endswith(".parquet") for name in target.names()):
+    work = open_work(source.path, out, rows)
+    if any(name.endswith(".parquet") for name in work.out.names()):
         raise UserError(f"{hide_password(out)} holds shards already. Name an empty folder.")
-    units = slices(shards, names, rows)
-    _, json_columns = read_columns(shards, units[0].shard)
-    run = _ShardRun(shards.url, target.url, chosen, source, sorted(json_columns), engine or LocalEngine(), units)
-    reporter.begin(f"Cleaning {len(units)} shards", sum(unit.rows for unit in units))
+    run = _ShardRun(work, chosen, source, engine)
+    reporter.begin(f"Cleaning {len(work.units)} shards", sum(unit.rows for unit in work.units))
     try:
         done = run.run(reporter)
     finally:
@@ -84,8 +77,8 @@ def clean_shards(
     reporter.end()
     result = Funnel(chosen.name, chosen.version, chosen.digest, tuple(done), time.perf_counter() - began)
     if not result.left:
-        for unit in units:
-            target.remove(unit.name)
+        for unit in work.units:
+            work.out.remove(unit.name)
     refuse_empty(result)
     if funnel is not None:
         save_funnel(result, funnel)
@@ -95,41 +88,22 @@ def clean_shards(
 class _ShardRun:
     """One recipe over all units: a pass over them up to each step that compares posts, and one that writes."""
 
-    def __init__(
-        self,
-        source: str,
-        out: str,
-        recipe: CleaningRecipe,
-        columns: PostSource,
-        json_columns: list[str],
-        engine: Engine,
-        units: Sequence[ShardSlice],
-    ) -> None:
-        self.recipe, self.engine, self.units = recipe, engine, units
-        self.scratch = open_folder(subfolder(out, "_scratch"))
-        by_id = any(isinstance(step, DropDuplicates) and step.by == "id" for step in recipe.steps)
-        self.check_ids = not by_id
-        arguments = {
-            "source": source,
-            "out": out,
-            "steps": recipe.to_list(),
-            "text": columns.text,
-            "id": columns.id,
-            "json_columns": json_columns,
-            "check_ids": self.check_ids,
-        }
-        self.worker = WorkerClass("davy.actions.clean_shards:ShardCleaner", arguments)
+    def __init__(self, work: ShardWork, recipe: CleaningRecipe, columns: PostSource, engine: Engine | None) -> None:
+        self.work, self.recipe, self.engine, self.units = work, recipe, engine, work.units
+        self.scratch = open_folder(subfolder(work.out.url, "_scratch"))
+        self.check_ids = not any(isinstance(step, DropDuplicates) and step.by == "id" for step in recipe.steps)
+        own = {"text": columns.text, "id": columns.id, "check_ids": self.check_ids}
+        self.arguments = {"steps": recipe.to_list(), **own}
 
     def run(self, reporter: Reporter) -> list[FunnelRow]:
         steps = self.recipe.steps
         stops = [place for place, step in enumerate(steps) if isinstance(step, DuplicateStep)]
         rows: list[FunnelRow] = []
         for first, last in zip([0, *(stop + 1 for stop in stops)], [*stops, len(steps)], strict=True):
-            tasks = [{**asdict(unit), "first": first, "last": last} for unit in self.units]
-            results: list[list[list[int]]] = [[] for _ in tasks]
-            for place, counts in self.engine.run(self.worker, tasks):
-                results[place] = counts
-                reporter.advance(self.units[place].rows if first == 0 else 0)
+            told = reporter if first == 0 else SILENT
+            results = map_shards(
+                self.work, self.units, _WORKER, self.arguments, self.engine, told, first=first, last=last
+            )
             rows += _rows(self.recipe, first, results)
             if first == 0 and self.check_ids:
                 self._refuse_repeats()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,6 @@ from davy.files.atomic import make_folder, write_json
 from davy.measure.intervals import Bootstrap
 from davy.report import Column, Page, Provenance, Table
 
-PAPERS: Mapping[str, str] = {
-    "edos": "davy.actions.reproduce_all:edos",
-    "gmhp7k": "davy.actions.reproduce_all:gmhp7k",
-    "hatemoji": "davy.actions.reproduce_all:hatemoji",
-    "hateful-memes": "davy.actions.reproduce_all:hateful_memes",
-}
-"""Paper → "module:function" that makes its section."""
 RESULTS = "results.jsonl"
 """What the rows of `davy reproduce memes` reached elsewhere, in a file beside the memes."""
 
@@ -62,10 +55,6 @@ class PaperSection:
         }
 
 
-Maker = Callable[[Path, int, Reporter], PaperSection]
-"""Makes a paper's section from the folder of all data."""
-
-
 def reproduce_all(
     data: Path, *, papers: Sequence[str] = (), seed: int = 0, reporter: Reporter = SILENT
 ) -> dict[str, PaperSection]:
@@ -78,10 +67,8 @@ def reproduce_all(
     found = {}
     for name in papers or PAPERS:
         reporter.note(f"{name} …")
-        module, _, function = PAPERS[name].partition(":")
-        make: Maker = getattr(import_module(module), function)
         try:
-            found[name] = make(data, seed, reporter)
+            found[name] = PAPERS[name](data, seed, reporter)
         except UserError as error:
             found[name] = published_section(name, error.message)
     return found
@@ -110,17 +97,7 @@ def write_all(found: Mapping[str, PaperSection], folder: Path, *, seed: int, com
     page.write(folder / "report.html")
 
 
-def edos(data: Path, seed: int, reporter: Reporter) -> PaperSection:
-    """Return EDOS's Table 3."""
-    return _measured("edos", data, seed, reporter)
-
-
-def gmhp7k(data: Path, seed: int, reporter: Reporter) -> PaperSection:
-    """Return GMHP7k's Table 7 and Figure 4."""
-    return _measured("gmhp7k", data, seed, reporter)
-
-
-def hatemoji(data: Path, seed: int, reporter: Reporter) -> PaperSection:
+def _hatemoji(data: Path, seed: int, reporter: Reporter) -> PaperSection:
     """Return Hatemoji's Tables 3, 4, 8 and 9; where HatemojiCheck is not there, ours are on the suite that ships."""
     made = reproduce_hatemoji(data, bootstrap=Bootstrap(1000, seed), reporter=reporter)
     at_hand = corpora.find_in(data, "hatemojicheck") is not None
@@ -139,7 +116,7 @@ def hatemoji(data: Path, seed: int, reporter: Reporter) -> PaperSection:
     )
 
 
-def hateful_memes(data: Path, seed: int, reporter: Reporter) -> PaperSection:
+def _hateful_memes(data: Path, seed: int, reporter: Reporter) -> PaperSection:
     """Return the Hateful Memes paper's Table 1; ours from a file of results, since its rows take hours to train."""
     for corpus in ("hateful-memes", "harmeme"):
         place = corpora.find_in(data, corpus)
@@ -184,3 +161,12 @@ def _section(paper: str, found: Reproduction) -> PaperSection:
     notes = (*found.notes, *reasons(found))
     shown = tuple(found.layout or tables(found))
     return PaperSection(_TITLES[paper], found.source, shown, notes, f"{found.title}.", data=found.data)
+
+
+PAPERS: Mapping[str, Callable[[Path, int, Reporter], PaperSection]] = {
+    "edos": partial(_measured, "edos"),
+    "gmhp7k": partial(_measured, "gmhp7k"),
+    "hatemoji": _hatemoji,
+    "hateful-memes": _hateful_memes,
+}
+"""Paper → what makes its section from the folder of all data."""

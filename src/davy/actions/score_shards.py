@@ -21,22 +21,12 @@ from davy.actions.posts import PostSource
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.score import ScoredFile, note_stale
 from davy.actions.scorers import load_scorer
+from davy.actions.shard_work import map_shards, open_work
 from davy.core.errors import UserError
-from davy.engines.unit_work import Engine, LocalEngine, WorkerClass
+from davy.engines.unit_work import Engine
 from davy.files.file_table import FileTable
 from davy.files.post_columns import text_column
-from davy.files.shards import (
-    FileFolder,
-    ShardSlice,
-    hide_password,
-    open_folder,
-    open_shards,
-    read_columns,
-    read_slice,
-    require_other_folder,
-    slices,
-    write_shard,
-)
+from davy.files.shards import FileFolder, ShardSlice, hide_password, open_folder, read_slice, write_shard
 from davy.models.cascade_screen import as_cascade
 from davy.score.batch import ScoreSettings, check_columns, score_frames
 from davy.score.result import model_of
@@ -64,15 +54,12 @@ def score_shards(
     never does (False).
     """
     began = time.perf_counter()
-    shards, names = open_shards(source.path)
-    target = open_folder(out)
-    require_other_folder(shards, out)
     settings = settings or ScoreSettings()
     scorer = load_scorer(model)
     scorer = as_cascade(scorer) if cascade else scorer
-    units = slices(shards, names, rows)
-    columns, json_columns = read_columns(shards, units[0].shard)
-    empty = FileTable(units[0].shard, pl.LazyFrame(schema=dict.fromkeys(columns, pl.Null)), json_columns, 0)
+    work = open_work(source.path, out, rows)
+    units, columns = work.units, work.columns
+    empty = FileTable(units[0].shard, pl.LazyFrame(schema=dict.fromkeys(columns, pl.Null)), work.json_columns, 0)
     settings = replace(settings, text=text_column(empty, source.text))
     check_columns(columns, scorer, settings)
     if settings.replace:
@@ -82,28 +69,17 @@ def score_shards(
         "model": model_of(scorer),
         "columns": [settings.text, settings.prefix],
     }
-    done = _prepare(target, identity, resume)
+    done = _prepare(work.out, identity, resume)
     waiting = [unit for unit in units if unit.name not in done]
     reporter.begin(f"Scoring {len(units)} shards", sum(unit.rows for unit in units))
     reporter.advance(sum(unit.rows for unit in units if unit.name in done))
-    worker = WorkerClass(
-        "davy.actions.score_shards:ShardScorer",
-        {
-            "source": shards.url,
-            "out": target.url,
-            "model": model,
-            "version": scorer.version,
-            "cascade": cascade,
-            "settings": asdict(settings),
-            "json_columns": sorted(json_columns),
-        },
-    )
+    arguments = {"model": model, "version": scorer.version, "cascade": cascade, "settings": asdict(settings)}
     del scorer
-    for place, result in (engine or LocalEngine()).run(worker, [asdict(unit) for unit in waiting]):
-        done[waiting[place].name] = result
-        reporter.advance(result["rows"])
+    worker = "davy.actions.score_shards:ShardScorer"
+    results = map_shards(work, waiting, worker, arguments, engine, reporter)
+    done |= {unit.name: result for unit, result in zip(waiting, results, strict=True)}
     reporter.end()
-    return _finish(target, identity, [done[unit.name] for unit in units], out, time.perf_counter() - began)
+    return _finish(work.out, identity, [done[unit.name] for unit in units], out, time.perf_counter() - began)
 
 
 class ShardScorer:

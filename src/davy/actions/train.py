@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -245,9 +245,8 @@ def fit_baseline(
 ) -> History:
     """Fit a baseline, write the draft of `folder/model` and return the figures on dev as a history of one epoch."""
     began = time.monotonic()
-    module, _, name = BASELINES[kind].partition(":")
     learn = one_row_a_vote(posts, questions) if config.soft else posts
-    scorer = getattr(import_module(module), name)(questions, name=config.name).fit(learn, seed=seed)
+    scorer = resolve_name(BASELINES[kind])(questions, name=config.name).fit(learn, seed=seed)
     scorer.save(new_draft(folder / "model"))
     record: dict[str, Any] = {"epoch": 1, "seconds": round(time.monotonic() - began, 1)}
     figures = {} if dev is None else macro_f1s(scorer, dev)

@@ -1,8 +1,8 @@
 """How far people agree in a phase, and whether that opens its gate.
 
-A phase's current answers in, a `Study` a question out: what `davy agree` says of
-the phase's export, to the last digit. The one thing to know is what an unasked
-question counts as (`said`): where a yes/no question hangs on an answer that was
+A phase's current answers in, one `AgreementStudy` per question out: what `davy agree`
+prints of the phase's export, to the last digit. The one thing to know is what an unasked
+question counts as (`answer_labels`): where a yes/no question hangs on an answer that was
 not given, it counts as "no", because a post that is not hateful is not
 misogynistic either; where other questions were not asked, there is no answer.
 """
@@ -186,7 +186,7 @@ def answer_labels(scheme: Scheme, answers: Answers) -> dict[str, str]:
 
 
 class HasMetrics(Protocol):
-    """A question with its figures: a `Study`, or one read back from a snapshot."""
+    """A question with its figures: an `AgreementStudy`, or one read back from a snapshot."""
 
     @property
     def question(self) -> str:

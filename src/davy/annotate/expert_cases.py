@@ -60,9 +60,9 @@ class CaseReview:
         return [it.name for it in self.questions if it.name not in self.answers]
 
 
-def take_case(db: Connection, project: Project, member: Member, *, kind: str | None = None) -> AdjudicationCase | None:
+def take_case(db: Connection, project: Project, member: Member) -> AdjudicationCase | None:
     """Return the next case for an expert, leased to them; never one about a post that they labelled or wrote."""
-    return cases.take(db, project.id, member.user, kind=kind)
+    return cases.take(db, project.id, member.user)
 
 
 def open_case(

@@ -1,6 +1,6 @@
 """When a phase may open and close, and what comes after it, by the table of `core.phase_kind`.
 
-A project and its phases in, a `Standing` a phase out: what is done, what is
+A project and its phases in, one `PhaseStatus` per phase out: what is done, what is
 allowed, and where not, why. A manager who knows better goes on anyway, with a reason that the record keeps.
 """
 

@@ -1,4 +1,4 @@
-"""A project as a file: YAML in, a `Plan` out, or what is wrong with it by file and line.
+"""A project as a file: YAML in, a `ProjectPlan` out, or what is wrong with it by file and line.
 
 A file may start from a preset (`preset: edos`) and say only what differs. Its own
 `phases` as a list replace the preset's; as a mapping (`{2a: {posts: 20}}`) they

@@ -1,6 +1,6 @@
 """What a project decides: how answers are settled, how people are cared for, whom they can turn to.
 
-A project file (`project_file.read`) or a project's stored `settings` in, one `Settings` out. Stored settings are
+A project file (`project_file.read`) or a project's stored `settings` in, one `ProjectSettings` out. Stored settings are
 plain JSON; `from_dict(to_dict(it))` gives the same again. What is not set has the value that the class here gives it.
 """
 

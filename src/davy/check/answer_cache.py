@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from davy.core.errors import UserError
 from davy.files.atomic import make_folder, write_json
+from davy.models.cache import cache_folder
 
 Answer = tuple[float, bool]
 """The probability of yes, and whether the detector says yes."""
@@ -28,8 +28,7 @@ class AnswerCache:
     @staticmethod
     def default() -> AnswerCache:
         """Return the user's own cache: `DAVY_CACHE`, else `davy` in the system's place for caches."""
-        home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        return AnswerCache(Path(os.environ.get("DAVY_CACHE") or Path(home) / "davy") / "check")
+        return AnswerCache(cache_folder() / "check")
 
     def read(self, model: str, version: str, suite: str, question: str) -> dict[str, Answer]:
         """Return the answers of a model version to a suite's cases, by case id; empty where there are none."""

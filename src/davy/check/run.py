@@ -1,6 +1,6 @@
 """Ask detectors a suite's cases: one pass each, and one case that fails harms no other.
 
-A suite and scorers in, a `Run` for each scorer out. A batch that fails is cut in
+A suite and scorers in, a `SuiteRun` for each scorer out. A batch that fails is cut in
 two until the case is found; a detector that answers nothing at all is an error.
 """
 

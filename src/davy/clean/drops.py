@@ -1,7 +1,7 @@
 """Steps of a recipe that drop posts by what stands in each; their fields are their parameters.
 
 Posts in, yes for those that go. They look at one post at a time, so they run in
-any process; what compares posts with each other is in `together.py`.
+any process; what compares posts with each other is in `duplicate_steps.py`.
 """
 
 from __future__ import annotations

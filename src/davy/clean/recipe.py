@@ -1,4 +1,4 @@
-"""Recipes by name or path: a YAML list of steps in, a `Recipe` out, every problem with its line."""
+"""Recipes by name or path: a YAML list of steps in, a `CleaningRecipe` out, every problem with its line."""
 
 from __future__ import annotations
 

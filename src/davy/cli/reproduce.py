@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,9 @@ from davy.actions import reproduce as action
 from davy.actions.reproduce_all import reproduce_all, write_all
 from davy.actions.train import parse_changes
 from davy.cli import console
-from davy.compare.papers.paper_table import reasons, record, tables
+from davy.compare.papers.paper_table import Reproduction, reasons, record, tables
 from davy.files.atomic import check_folder
+from davy.report import Table
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -143,13 +145,9 @@ def every_paper(
     if json:
         console.json({name: section.to_dict() for name, section in found.items()})
         return
-    printed = console.out()
     for section in found.values():
-        printed.print(section.title, style="bold", markup=False)
-        for table in section.tables:
-            printed.print(table.rich())
-        for line in (*([section.missing] if section.missing else []), *section.notes, f"Beside {section.source}."):
-            printed.print(line, style="dim", markup=False)
+        missing = [section.missing] if section.missing else []
+        print_section(section.title, section.tables, [*missing, *section.notes, f"Beside {section.source}."])
 
 
 def _reproduce(
@@ -184,15 +182,27 @@ def _reproduce(
             predictions=predictions,
             reporter=reporter,
         )
+    show_reproduction(found, out, reasons(found), f"Data {found.data}, seed {found.seed}.", json=json)
+
+
+def show_reproduction(found: Reproduction, out: Path | None, not_run: list[str], data: str, *, json: bool) -> None:
+    """Write a table into a folder where one is named, and print it with why rows were not run and what it rests on."""
     if out is not None:
         action.write_reproduction(found, out, command=shlex.join(console.command_line()))
         console.note(f"Written: {out}/report.html, table.csv, results.json")
     if json:
         console.json(record(found))
         return
+    print_section(
+        found.title, found.layout or tables(found), [*found.notes, *not_run, f"Beside {found.source}. {data}"]
+    )
+
+
+def print_section(title: str, shown: Iterable[Table], lines: Iterable[str]) -> None:
+    """Print tables under a title, and lines below them."""
     printed = console.out()
-    printed.print(found.title, style="bold", markup=False)
-    for each in found.layout or tables(found):
-        printed.print(each.rich())
-    for line in (*found.notes, *reasons(found), f"Beside {found.source}. Data {found.data}, seed {found.seed}."):
+    printed.print(title, style="bold", markup=False)
+    for table in shown:
+        printed.print(table.rich())
+    for line in lines:
         printed.print(line, style="dim", markup=False)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from davy.actions.reproduce import write_reproduction
 from davy.actions.reproduce_memes import reproduce_memes
 from davy.actions.train import parse_changes
 from davy.cli import console
-from davy.compare.papers.paper_table import reasons, record
+from davy.cli.reproduce import show_reproduction
+from davy.compare.papers.paper_table import reasons
 from davy.files.atomic import check_folder
 from davy.measure.intervals import Bootstrap
 
@@ -72,16 +71,5 @@ def memes(
             bootstrap=Bootstrap(resamples),
             reporter=reporter,
         )
-    if out is not None:
-        write_reproduction(found, out, command=shlex.join(console.command_line()))
-        console.note(f"Written: {out}/report.html, table.csv, results.json")
-    if json:
-        console.json(record(found))
-        return
-    printed = console.out()
-    printed.print(found.title, style="bold", markup=False)
-    for table in found.layout:
-        printed.print(table.rich())
     absent = [line for line in reasons(found) if line.startswith("Not run")]
-    for line in (*found.notes, *absent, f"Beside {found.source}. Data {found.data}."):
-        printed.print(line, style="dim", markup=False)
+    show_reproduction(found, out, absent, f"Data {found.data}.", json=json)

@@ -4,7 +4,7 @@ A YAML file in (or the options of `davy collect`), a list of strategies out, in
 the order in which they take posts. Four kinds, as GMHP7k used them: `search` (a
 rule, with a cap against the bias of its words), `profiles` (listed accounts),
 `trend` (words or tags in a span of days), `corpus` (posts chosen from an earlier
-corpus, see earlier.py).
+corpus, see earlier_corpora.py).
 """
 
 from __future__ import annotations

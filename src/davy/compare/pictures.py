@@ -37,12 +37,12 @@ class MethodEntry:
     figures: Mapping[str, float]
 
 
-def confusion_svg(labels: Sequence[str], shares: Floats, *, title: str = "", predicted: Sequence[str] = ()) -> str:
+def confusion_svg(labels: Sequence[str], shares: Floats, *, title: str = "") -> str:
     """Return a confusion matrix as in Fig. 3 and 4: predicted labels down, true labels across, shares of a column.
 
     `shares` is gold × predicted, as `ErrorAnalysis.confusion_shares` gives it; nan is drawn as an empty cell.
     """
-    rows = list(predicted or labels)
+    rows = list(labels)
     rows += ["no answer"] * (shares.shape[1] - len(rows))
     left = 12 + LETTER * max(len(label) for label in rows)
     tall = 12 + 0.72 * LETTER * max(len(label) for label in labels)

@@ -1,15 +1,13 @@
 """The predictions of many systems on the same items, as one packed matrix.
 
-A frame of gold and a frame a system in; codes of a byte an item out, which board and error analysis work on and
-which a page can keep: 200 systems on 4,000 items are 800 kB.
+A frame of gold and a frame a system in; codes of a byte an item out, which board and error analysis work on:
+200 systems on 4,000 items are 800 kB.
 """
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,23 +55,6 @@ class PredictionMatrix:
         """Return the matrix of these systems only, in this order."""
         places = [self.systems.index(name) for name in systems]
         return PredictionMatrix(self.task, self.ids, self.gold, tuple(systems), self.values[places])
-
-    def to_bytes(self) -> bytes:
-        """Return the matrix packed, for a cache or a file."""
-        target = io.BytesIO()
-        texts = {"task": asdict(self.task), "ids": self.ids, "systems": self.systems}
-        words = np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
-        np.savez_compressed(target, words=words, gold=self.gold, values=self.values)
-        return target.getvalue()
-
-    @classmethod
-    def from_bytes(cls, packed: bytes) -> PredictionMatrix:
-        """Return what `to_bytes` packed; objects are refused, so that a bad file can't run code."""
-        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            texts = json.loads(arrays["words"].tobytes())
-            gold, values = arrays["gold"], arrays["values"]
-        task = Task(**{**texts["task"], "labels": tuple(texts["task"]["labels"])})
-        return cls(task, tuple(texts["ids"]), gold, tuple(texts["systems"]), values)
 
 
 def pack_predictions(gold: pl.DataFrame, predictions: Mapping[str, pl.DataFrame], task: Task) -> PredictionMatrix:

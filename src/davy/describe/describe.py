@@ -1,6 +1,6 @@
-"""Describe a corpus: one frame of posts in, a `Description` out that becomes a page, JSON and papers.
+"""Describe a corpus: one frame of posts in, a `CorpusStatistics` out that becomes a page, JSON and papers.
 
-Everything is counted here once; `page.py`, `papers.py` and the shell only show it.
+Everything is counted here once; `page.py`, `documents.py` and the shell only show it.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ that it was done), so doing it again must write the same.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 from davy.core.errors import UserError
@@ -49,8 +49,7 @@ class UnitRunner:
         """Return `{"result": …}`, or `{"error": …}` where the user can do something about it."""
         try:
             if self._made is None:
-                module, _, name = self._worker.name.partition(":")
-                self._made = getattr(importlib.import_module(module), name)(**self._worker.arguments)
+                self._made = resolve_name(self._worker.name)(**self._worker.arguments)
             return {"result": self._made(unit), "version": __version__}
         except UserError as error:
             return {"error": str(error), "version": __version__}

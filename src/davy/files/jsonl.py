@@ -1,6 +1,6 @@
 """JSONL in and out: one JSON object a line, every value exactly as it was.
 
-Lines are read once into a columnar copy in a scratch folder (see shredding.py),
+Lines are read once into a columnar copy in a scratch folder (see jsonl_columns.py),
 from where polars streams them. A large file is read by several processes, each
 from another part of it, because the JSON reader holds Python's lock.
 """

@@ -2,7 +2,7 @@
 
 Lines of a block in, one list of values for each column out; or None where a line
 is not as the lines before it, and must be read the careful way (see
-shredding.py), which takes any line and names the one that is wrong.
+jsonl_columns.py), which takes any line and names the one that is wrong.
 
 A column of JSON is not parsed, only checked: its cells are the very bytes of the
 file. What else differs from line to line (a number, then a text) is not guessed at

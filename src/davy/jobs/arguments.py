@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from davy.core.errors import UserError, nearest
-from davy.jobs.kinds import ARGUMENTS, load_object
+from davy.jobs.kinds import ARGUMENTS
 
 Arguments = TypeVar("Arguments")
 
@@ -37,7 +38,7 @@ def parse_arguments(kind: str, given: Sequence[str]) -> dict[str, Any]:
     if kind not in ARGUMENTS:
         names = list(ARGUMENTS)
         raise UserError(f"There is no job {kind!r} to start; there are {', '.join(names)}.{nearest(kind, names)}")
-    known = {it.name: it for it in fields(load_object(ARGUMENTS[kind]))}
+    known = {it.name: it for it in fields(resolve_name(ARGUMENTS[kind]))}
     values: dict[str, Any] = {}
     for entry in given:
         name, sign, text = entry.partition("=")

@@ -7,8 +7,6 @@ threads for each, so that a training never holds up an export.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any
 
 from davy.core.errors import UserError, nearest
 
@@ -63,12 +61,6 @@ ARGUMENTS: Mapping[str, str] = {
     SAMPLE: "davy.jobs.tasks:SampleArguments",
 }
 """The dataclass of the arguments of each kind that a person may start."""
-
-
-def load_object(target: str) -> Any:
-    """Return what `module:name` stands for."""
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
 
 
 def check_kinds(names: list[str]) -> list[str]:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from davy.core.errors import UserError
-from davy.jobs.kinds import load_object
 from davy.store import Connection, Store, jobs
 
 logger = logging.getLogger(__name__)
@@ -129,8 +129,7 @@ class JobContext:
         self._written = time.monotonic()
 
 
-JobFunction = Callable[[JobContext], Any]
-Kinds = Mapping[str, "JobFunction | str"]
+Kinds = Mapping[str, Callable[[JobContext], Any] | str]
 """Names of kinds, and the function of each: itself, or `module:name`, imported when the first job of it runs."""
 
 
@@ -158,7 +157,6 @@ class JobWorker:
         self.poll_seconds = poll_seconds
         self.retry_seconds = retry_seconds
         self._stopping = threading.Event()
-        self._wake = threading.Event()
         self._running: dict[str, JobContext] = {}
         self._seen: dict[str, tuple[jobs.Job, float]] = {}
         self._threads = [
@@ -172,17 +170,12 @@ class JobWorker:
             thread.start()
         return self
 
-    def wake(self) -> None:
-        """Look for jobs now; call it after a job was added in this process."""
-        self._wake.set()
-
     def stop(self, timeout: float = 10) -> bool:
         """Stop taking jobs, let running ones reach their next step, and return whether all did in time.
 
         A job that does not come to a step keeps its lease until that expires, then another worker goes on.
         """
         self._stopping.set()
-        self._wake.set()
         until = time.monotonic() + timeout
         for thread in (*self._threads, self._keeper):
             if thread.ident is not None:
@@ -208,8 +201,7 @@ class JobWorker:
                 continue
             if self.once:
                 return
-            self._wake.wait(self.poll_seconds)
-            self._wake.clear()
+            self._stopping.wait(self.poll_seconds)
 
     def _next(self) -> jobs.Job | None:
         try:
@@ -240,7 +232,7 @@ class JobWorker:
         job = context.job
         try:
             function = self.kinds[job.kind]
-            result = (load_object(function) if isinstance(function, str) else function)(context)
+            result = (resolve_name(function) if isinstance(function, str) else function)(context)
             context.flush()
             with self.store.write() as db:
                 jobs.finish(db, job, result)

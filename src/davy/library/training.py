@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from davy.actions.settled import answer_columns, with_gold
@@ -138,8 +138,7 @@ def export(
 
 
 def _baseline(kind: str, scheme: Scheme, name: str, settings: Mapping[str, Any]) -> Any:
-    module, _, attribute = BASELINES[kind].partition(":")
-    baseline = getattr(import_module(module), attribute)
+    baseline = resolve_name(BASELINES[kind])
     ours = ("questions", "name", "version", "abilities")
     known = [it.name for it in fields(baseline) if it.name not in ours and not it.name.endswith("_")]
     for setting in settings:

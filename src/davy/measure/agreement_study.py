@@ -1,8 +1,8 @@
 """A study of agreement: a table of answers in, everything that `davy agree` prints out.
 
-One `Study` for each question and group. The table is long (one row an answer) or wide (one row an item, a column for
-each annotator); cells are text, and an empty one is a missing answer. A question with several answers has them joined
-by `|`: then a whole set counts as one label, and each label is measured on its own besides.
+One `AgreementStudy` for each question and group. The table is long (one row per answer) or wide (one row per item, one
+column per annotator); cells are text, and an empty one is a missing answer. A question with several answers has them
+joined by `|`: then a whole set counts as one label, and each label is measured on its own besides.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from davy.core.scorer import Abilities, Scorer, Scores
 from davy.models import folder as folders
 from davy.models.baselines import content_hash
 from davy.models.learnt_rows import LearntTexts, seen_by_any
+from davy.models.wrapping_scorer import WrappingScorer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +32,7 @@ SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer", "meme", "meme-onnx")
 
 
 @dataclass(frozen=True)
-class CalibratedScorer:
+class CalibratedScorer(WrappingScorer):
     """Asks `scorer`, tempers its probabilities and sets thresholds, each by question."""
 
     scorer: Scorer
@@ -43,22 +44,12 @@ class CalibratedScorer:
     """The texts that the numbers were set on, where they are new."""
 
     @property
-    def name(self) -> str:
-        """The scorer's name."""
-        return self.scorer.name
-
-    @property
     def version(self) -> str:
         """The folder's, else a hash of the scorer's and of the numbers."""
         if self.folder is not None:
             return self.scorer.version
         numbers = {"temperatures": dict(self.temperatures), "thresholds": dict(self.thresholds)}
         return content_hash((), {"scorer": self.scorer.version, **numbers})
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The scorer's questions."""
-        return self.scorer.questions
 
     @property
     def abilities(self) -> Abilities:
@@ -102,27 +93,12 @@ class CalibratedScorer:
 
 
 @dataclass(frozen=True)
-class ThresholdScorer:
+class ThresholdScorer(WrappingScorer):
     """Asks `scorer` and decides by other thresholds. It keeps the name and version: where it is registered, those
     stand for the thresholds too."""
 
     scorer: Scorer
     thresholds: Mapping[str, float]
-
-    @property
-    def name(self) -> str:
-        """The scorer's name."""
-        return self.scorer.name
-
-    @property
-    def version(self) -> str:
-        """The scorer's version."""
-        return self.scorer.version
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The scorer's questions."""
-        return self.scorer.questions
 
     @property
     def abilities(self) -> Abilities:

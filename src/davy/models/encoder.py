@@ -83,8 +83,8 @@ def why_not_loaded(name: str, error: Exception) -> str:
     return "it is no folder, not in the cache, and the hub can't be reached or does not know it. Name a folder."
 
 
-def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Module:
-    """Return the encoder of a local folder or hub name; `random` takes only its shape, `changes` override its config.
+def load_encoder(name: str, **changes: Any) -> nn.Module:
+    """Return the encoder of a local folder or hub name; `changes` override its config.
 
     A folder that `davy train` wrote gives its encoder, to be trained further.
     """
@@ -92,12 +92,10 @@ def load_encoder(name: str, *, random: bool = False, **changes: Any) -> nn.Modul
 
     silence_transformers()
     path = Path(name).expanduser()
-    if (path / folders.MANIFEST).is_file() and not (random or changes):
+    if (path / folders.MANIFEST).is_file() and not changes:
         return _trained_encoder(path)
     where = hub.download_options(name)
     config = AutoConfig.from_pretrained(name, **changes, **where)
-    if random:
-        return AutoModel.from_config(config, trust_remote_code=False)  # type: ignore[no-any-return,no-untyped-call]
     model, found = AutoModel.from_pretrained(
         name, config=config, use_safetensors=True, output_loading_info=True, **where
     )

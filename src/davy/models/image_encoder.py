@@ -82,8 +82,8 @@ class _HubVision(nn.Module):
         return states
 
 
-def load_image_encoder(name: str = DEFAULT_ENCODER, weights: Path | None = None) -> ImageEncoder:
-    """Return an encoder in evaluation mode; `weights` names the file or folder where it is not in its usual place."""
+def load_image_encoder(name: str = DEFAULT_ENCODER) -> ImageEncoder:
+    """Return an encoder in evaluation mode."""
     if name.startswith("hf:"):
         return _from_hub(name)
     if name not in SCALES:
@@ -91,7 +91,7 @@ def load_image_encoder(name: str = DEFAULT_ENCODER, weights: Path | None = None)
             f"There is no image encoder {name!r}.{nearest(name, [*SCALES, 'hf:NAME'])} "
             f"Known: {', '.join(SCALES)}, hf:NAME."
         )
-    network = LOADERS[name](weights or _default_weights(name))
+    network = LOADERS[name](_default_weights(name))
     encoder = ImageEncoder(name, network, SCALES[name], int(network.width))  # type: ignore[arg-type]
     return encoder.eval()
 

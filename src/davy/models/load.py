@@ -7,8 +7,8 @@ are asked for, so that a word list never waits for a network's library.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError, missing_extra, nearest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "embedded"
 
-# Name → the function that takes an `Asked` and returns the scorer.
+# Name → the function that takes a `ModelName` and returns the scorer.
 MAKERS: Mapping[str, str] = {
     "embedded": "davy.models.embedded:load_embedded",
     "embedded-careful": "davy.models.embedded:load_careful",
@@ -129,8 +129,7 @@ def open_folder(folder: Path, images: Pictures | None = None) -> Scorer:
 
 
 def _import_target(target: str) -> Any:
-    module, _, attribute = target.partition(":")
     try:
-        return getattr(import_module(module), attribute)
+        return resolve_name(target)
     except ModuleNotFoundError as error:
         raise missing_extra(error) or error from None

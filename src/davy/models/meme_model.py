@@ -169,14 +169,6 @@ class MemeModel:
         return cls(network.eval(), preset, reading, question, manifest.name, manifest.version, temperature)
 
 
-def load_meme_model(folder: Path) -> MemeModel:
-    """Return the meme model in a folder, after checking its files."""
-    manifest = folders.read(folder)
-    if manifest.engine != ENGINE:
-        raise UserError(f"{folder} is a {manifest.engine!r} model, not one of memes. `davy meme train` makes one.")
-    return MemeModel.open(folder, manifest)
-
-
 def new_meme_model(preset: MemePreset, question: Question = HATEFUL) -> MemeModel:
     """Return a row's untrained model over its encoders. Late Fusion is made from trained ones: `fuse_late`."""
     source = text_encoder_source(preset.text_encoder)

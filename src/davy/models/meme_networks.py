@@ -32,18 +32,6 @@ ROWS: dict[str, str] = {
 }
 """The rows of Table 1 in its order: our name → the paper's."""
 
-HEADINGS: dict[str, tuple[str, ...]] = {
-    "Unimodal": ("image-grid", "image-region", "text"),
-    "Multimodal (Unimodal Pretraining)": (
-        "late-fusion",
-        "concat",
-        "mmbt-grid",
-        "mmbt-region",
-        "vilbert",
-        "visualbert",
-    ),
-    "Multimodal (Multimodal Pretraining)": ("vilbert-cc", "visualbert-coco"),
-}
 PARTS_OF_LATE_FUSION = ("image-grid", "text")
 PRETRAINED: dict[str, str] = {"vilbert-cc": "vilbert", "visualbert-coco": "visualbert"}
 """Rows that learn from captioned pictures first → the row whose network they are."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
-from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scorer, Scores
+from davy.models.wrapping_scorer import WrappingScorer
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class PictureText:
+class PictureText(WrappingScorer):
     """Reads pictures, then asks another scorer. The reader's networks are loaded with the first picture."""
 
     scorer: Scorer
@@ -32,16 +32,6 @@ class PictureText:
     def name(self) -> str:
         """The scorer's name, marked."""
         return f"ocr:{self.scorer.name}"
-
-    @property
-    def version(self) -> str:
-        """The scorer's version."""
-        return self.scorer.version
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The scorer's questions."""
-        return self.scorer.questions
 
     @property
     def abilities(self) -> Abilities:

@@ -46,13 +46,10 @@ def empty_frame(scheme: Scheme) -> pl.DataFrame:
     return pl.DataFrame(schema=entry_schema(scheme))
 
 
-def entries_frame(
-    db: Connection, round_: Round, scheme: Scheme | None = None, *, target: str | None = None
-) -> pl.DataFrame:
-    """Return a round's entries in the order in which they were written.
+def entries_frame(db: Connection, round_: Round, scheme: Scheme | None = None) -> pl.DataFrame:
+    """Return a round's entries in the order in which they were written; of several targets, the first one's columns.
 
-    `scheme` is the project's, where the caller has it; `target` names one of several targets, without it the columns
-    are of the first.
+    `scheme` is the project's, where the caller has it.
     """
     import polars as pl
 
@@ -71,7 +68,7 @@ def entries_frame(
         other = by_id.get(entry.parent) if entry.parent else contrasts.get(entry.id)
         made.append(
             {
-                **_own(row, round_, names, target),
+                **_own(row, round_, names),
                 **_judged(row, votes.get(row.key, []), row.key in reviewed, other),
                 **_gold(scheme, {} if entry.dropped else settled.get(row.key, {})),
             }
@@ -84,9 +81,9 @@ def _scheme_of(db: Connection, round_: Round) -> Scheme:
     return schemes.parse(stored_schemes.get(db, project.scheme, project.scheme_version).yaml)
 
 
-def _own(row: EntryText, round_: Round, names: Mapping[str, str], target: str | None) -> dict[str, Any]:
+def _own(row: EntryText, round_: Round, names: Mapping[str, str]) -> dict[str, Any]:
     entry = row.entry
-    prediction = next((it for it in entry.predictions if target in (None, it.target)), None)
+    prediction = entry.predictions[0] if entry.predictions else None
     return {
         "id": entry.id,
         "text": row.text,

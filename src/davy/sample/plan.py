@@ -1,4 +1,4 @@
-"""Sampling plans by name or path: a YAML file in, a `Plan` out, every problem with its line."""
+"""Sampling plans by name or path: a YAML file in, a `SamplingPlan` out, every problem with its line."""
 
 from __future__ import annotations
 

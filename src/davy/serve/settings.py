@@ -1,6 +1,6 @@
 """What an operator decides about the server, and the secret that signs its forms.
 
-Options and environment in, one frozen `Settings` out. The secret key comes from
+Options and environment in, one frozen `ServerSettings` out. The secret key comes from
 `DAVY_SECRET_KEY`, else from a file beside the SQLite database that only its owner
 can read; with PostgreSQL the variable is required, as several servers must share it.
 """

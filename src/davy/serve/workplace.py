@@ -115,9 +115,9 @@ def start_run(
     return job
 
 
-def keep_upload(form: FormData, folder: Path, upload_id: str, most: int, name: str = "file") -> dict[str, str]:
+def keep_upload(form: FormData, folder: Path, upload_id: str, most: int) -> dict[str, str]:
     """Keep the table that a form holds; nothing where none was chosen. It is checked like every upload."""
-    sent = form.get(name)
+    sent = form.get("file")
     if not isinstance(sent, UploadFile) or not (sent.filename or sent.size):
         return {}
     own = job_files.make_folder(folder, upload_id)

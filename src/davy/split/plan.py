@@ -1,6 +1,6 @@
 """How posts are to be split: which parts of which size, balanced by what, and what must stay together.
 
-`70/10/20`, a shipped plan's name or a YAML file in, a `Plan` out.
+`70/10/20`, a shipped plan's name or a YAML file in, a `SplitPlan` out.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def measure(version: TemplateVersion, known: Mapping[str, Sequence[SlotEntry]]) 
 
 
 def expand(version: TemplateVersion, known: Mapping[str, Sequence[SlotEntry]], lang: str) -> list[Case]:
-    """Return the cases of one version, or raise `Broken`."""
+    """Return the cases of one version, or raise `ExpansionError`."""
     try:
         parts = parse(version.text)
     except SlotError as error:

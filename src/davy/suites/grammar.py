@@ -50,7 +50,7 @@ Part = str | Slot
 
 
 def parse(text: str) -> tuple[Part, ...]:
-    """Return a template's parts in order; a brace that can't be read raises `BadSlot`."""
+    """Return a template's parts in order; a brace that can't be read raises `SlotError`."""
     parts: list[Part] = []
     last = 0
     for found in _BRACES.finditer(text):

@@ -40,7 +40,7 @@ def post_extras(row: AnsweredPost) -> dict[str, Any]:
 
 
 def post_fields(extras: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Return the fields of an `Answered` that `post_extras` put away."""
+    """Return the fields of an `AnsweredPost` that `post_extras` put away."""
     found: dict[str, Any] = {}
     for name in POST_FIELDS:
         value = extras.get(name)

@@ -34,5 +34,5 @@ class PostStream(Protocol):
     pause: float | None
 
     def events(self, cursor: str | None) -> Iterator[StreamEvent]:
-        """Yield what comes from the cursor on; raise `Dropped` where the connection breaks."""
+        """Yield what comes from the cursor on; raise `ConnectionDropped` where the connection breaks."""
         ...

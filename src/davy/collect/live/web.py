@@ -1,4 +1,4 @@
-"""Ask platforms over HTTP: one answer, or lines as they come. Limits and broken connections become `Dropped`."""
+"""Ask platforms over HTTP: one answer, or lines as they come. Limits and breaks become `ConnectionDropped`."""
 
 from __future__ import annotations
 

@@ -67,9 +67,10 @@ class UserPosts:
     """The posts of listed accounts, newest since the cursor. One pass over them all; no stream."""
 
     platform = "x"
+    pause: float | None = None
 
-    def __init__(self, web: WebClient, accounts: Sequence[str], *, pause: float | None = None) -> None:
-        self._web, self._accounts, self._read, self.pause = web, accounts, reader("x"), pause
+    def __init__(self, web: WebClient, accounts: Sequence[str]) -> None:
+        self._web, self._accounts, self._read = web, accounts, reader("x")
 
     def events(self, cursor: str | None) -> Iterator[StreamEvent]:
         """Yield each account's posts; the cursor is JSON of account → newest post."""

@@ -24,9 +24,9 @@ EPSILON = 1e-3
 """Of the layout's normalisations."""
 
 
-def write_box_graph(path: Path, folder: Path | None = None, *, exact: bool = False) -> None:
+def write_box_graph(path: Path, *, exact: bool = False) -> None:
     """Write the detector, its weights stored in 8 and 16 bits, or as they are."""
-    detector = ObjectDetector(folder)
+    detector = ObjectDetector()
     writer = _Writer(Graph(), detector.network, exact)
     for node in re.split(r"^node \{", detector.layout.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         writer.add(node)
