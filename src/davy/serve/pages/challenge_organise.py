@@ -21,12 +21,12 @@ from davy.actions.challenge_baselines import BaselineFile, add_baselines
 from davy.compare.challenges.challenge_file import parse_moment
 from davy.compare.ladder import ladder
 from davy.core.challenge import BOARDS, COUNTS, VISIBILITIES, Submission, TimeWindow
-from davy.core.errors import UserError
 from davy.serve import render, uploads
 from davy.serve.challenge_access import ChallengePlace, challenge_page, in_challenge
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.pages.challenge import windows
+from davy.serve.refused_by import refused_by
 from davy.serve.upload_form import UploadForm
 from davy.serve.visitor import Form, field
 from davy.store import Connection, challenges, jobs, submissions, teams, users
@@ -43,18 +43,46 @@ def organise(request: Request, place: Runs) -> Response:
     return _page(request, place)
 
 
+def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        challenge = challenges.get(db, place.challenge.id)
+        every = teams.of_challenge(db, challenge.id)
+        sent = [each for phase in challenge.phases for each in submissions.of_phase(db, phase.id)]
+        values: dict[str, Any] = {
+            "teams": every,
+            "captains": {user.id: user for user in users.list_users(db)},
+            "traces": submissions.shared_traces(db, challenge.id),
+            "failed": [each for each in sent if each.state in ("failed", "cancelled")],
+            "waiting": [each for each in sent if each.state in ("waiting", "running")],
+            "asked": asked_often(sent),
+            "sets": challenges.data_sets(db, challenge.id),
+            "organisers": teams.organisers(db, challenge.id),
+        }
+    return challenge_page(
+        request,
+        replace(place, challenge=challenge),
+        "challenge_organise.html",
+        status=status,
+        wrong=wrong,
+        windows=list(windows(challenge)),
+        boards=BOARDS,
+        counts=COUNTS,
+        visibilities=VISIBILITIES,
+        phase_names={phase.id: phase.name for phase in challenge.phases},
+        **values,
+    )
+
+
 @router.post("/challenges/{challenge_id}/organise/{act}")
+@refused_by(_page)
 def change(request: Request, place: Runs, act: str, form: Form) -> Response:
     """Change texts, dates or a board, freeze, publish labels, let people in, leave a team out."""
     acts = {"settings": _settings, "dates": _dates, "board": _board, "freeze": _freeze, "labels": _labels,
             "person": _person, "team": _team, "again": _again}  # fmt: skip
     if act not in acts:
         raise LocalizedError("no_such", status=404)
-    try:
-        with context_of(request).store.write() as db:
-            note = acts[act](db, place, form) or "challenge_saved"
-    except UserError as error:
-        return _page(request, place, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        note = acts[act](db, place, form) or "challenge_saved"
     return render.redirect(request, f"{place.address}/organise", note)
 
 
@@ -148,13 +176,10 @@ def _again(db: Connection, place: ChallengePlace, form: FormData) -> None:
 
 
 @router.post("/challenges/{challenge_id}/baselines/upload")
+@refused_by(_page)
 async def baselines(request: Request, place: Runs, form: UploadForm) -> Response:
     """Put a baseline or human performance on every board whose posts its file covers."""
-    try:
-        await to_thread.run_sync(_add_baseline, request, place, form)
-    except UserError as error:
-        wrong = render.error_text(request, error)
-        return await to_thread.run_sync(partial(_page, request, place, wrong=wrong, status=error.status))
+    await to_thread.run_sync(_add_baseline, request, place, form)
     return render.redirect(request, f"{place.address}/organise", "challenge_saved")
 
 
@@ -170,36 +195,6 @@ def _add_baseline(request: Request, place: ChallengePlace, form: FormData) -> No
         file = BaselineFile(path, name, "human" if form.get("human") else "baseline")
         task = field(form, "task") or None
         add_baselines(context_of(request).store, place.challenge.id, [file], by=place.user.id, task=task)
-
-
-def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: int = 200) -> Response:
-    with context_of(request).store.read() as db:
-        challenge = challenges.get(db, place.challenge.id)
-        every = teams.of_challenge(db, challenge.id)
-        sent = [each for phase in challenge.phases for each in submissions.of_phase(db, phase.id)]
-        values: dict[str, Any] = {
-            "teams": every,
-            "captains": {user.id: user for user in users.list_users(db)},
-            "traces": submissions.shared_traces(db, challenge.id),
-            "failed": [each for each in sent if each.state in ("failed", "cancelled")],
-            "waiting": [each for each in sent if each.state in ("waiting", "running")],
-            "asked": asked_often(sent),
-            "sets": challenges.data_sets(db, challenge.id),
-            "organisers": teams.organisers(db, challenge.id),
-        }
-    return challenge_page(
-        request,
-        replace(place, challenge=challenge),
-        "challenge_organise.html",
-        status=status,
-        wrong=wrong,
-        windows=list(windows(challenge)),
-        boards=BOARDS,
-        counts=COUNTS,
-        visibilities=VISIBILITIES,
-        phase_names={phase.id: phase.name for phase in challenge.phases},
-        **values,
-    )
 
 
 def asked_often(sent: Sequence[Submission]) -> dict[str, list[dict[str, Any]]]:

@@ -18,13 +18,13 @@ from davy.actions.communities import COLUMNS, decision_row
 from davy.actions.webhooks import check_url
 from davy.annotate.exchange.spreadsheet_cells import escape_formula
 from davy.annotate.review_queue import PostForReview, queue_posts, review_phase
-from davy.core.errors import UserError
 from davy.jobs.kinds import FIT_THRESHOLD
 from davy.serve import render
 from davy.serve.charts import line_chart
 from davy.serve.context import context_of
 from davy.serve.drift import CurvePicture, curve_picture, flag_series, language_series
 from davy.serve.errors import LocalizedError
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, allowed, field
 from davy.store import Connection, communities, decisions, detectors, jobs, keys, projects, suggestions
 from davy.store.communities import Community
@@ -44,15 +44,34 @@ def show_all(request: Request, who: Manages) -> Response:
     return _all(request)
 
 
+def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    words = render.translator_of(request)
+    with context.store.read() as db:
+        known = communities.list_communities(db)
+        totals = {one.name: decisions.totals(db, one.name) for one in known}
+        counts = decisions.list_counts(db, "")
+        choices = _choices(db, context)
+    return render.page(
+        request,
+        "communities.html",
+        status=status,
+        communities=known,
+        totals=totals,
+        wrong=wrong,
+        flags=line_chart(flag_series(counts, {}), "share", words, fit_top=True),
+        langs=line_chart(language_series(counts), "share", words),
+        **choices,
+    )
+
+
 @router.post("/communities")
+@refused_by(_all)
 def create(request: Request, who: Manages, form: Form) -> Response:
     """Add a community; where it has a webhook, its page shows the secret once."""
-    try:
-        with context_of(request).store.write() as db:
-            name = field(form, "name", most=80)
-            made = communities.create(db, Community(name=name, **_settings(db, form)), by=who.id)
-    except UserError as error:
-        return _all(request, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        name = field(form, "name", most=80)
+        made = communities.create(db, Community(name=name, **_settings(db, form)), by=who.id)
     context_of(request).decider.refresh()
     if made.secret:
         return _one(request, made.name, secret=made.secret)
@@ -65,17 +84,41 @@ def show(request: Request, community: str, who: Manages) -> Response:
     return _one(request, community)
 
 
+def _one(request: Request, community: str, *, wrong: str = "", secret: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    words = render.translator_of(request)
+    with context.store.read() as db:
+        shown = communities.get(db, community)
+        totals = decisions.totals(db, community)
+        counts = decisions.list_counts(db, community)
+        corrections = len(suggestions.list_open(db, community=community, limit=MOST_TAKEN))
+        choices = _choices(db, context)
+    curve: CurvePicture | None = curve_picture(shown.basis, shown.threshold) if shown.basis else None
+    return render.page(
+        request,
+        "community.html",
+        status=status,
+        community=shown,
+        totals=totals,
+        corrections=corrections,
+        curve=curve,
+        wrong=wrong,
+        secret=secret,
+        flags=line_chart(flag_series(counts, shown.thresholds), "share", words, fit_top=True),
+        langs=line_chart(language_series(counts), "share", words),
+        **choices,
+    )
+
+
 @router.post("/communities/{community}")
+@refused_by(_one)
 def change(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Change a community's question, thresholds, band, keys, project and webhook."""
-    try:
-        with context_of(request).store.write() as db:
-            before = communities.get(db, community)
-            wanted = _settings(db, form)
-            wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
-            made = communities.change(db, community, by=who.id, **wanted)
-    except UserError as error:
-        return _one(request, community, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        before = communities.get(db, community)
+        wanted = _settings(db, form)
+        wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
+        made = communities.change(db, community, by=who.id, **wanted)
     context_of(request).decider.refresh()
     if made.secret and made.secret != before.secret:
         return _one(request, community, secret=made.secret)
@@ -175,53 +218,6 @@ def _number(text: str) -> float | None:
         return float(text.replace(",", "."))
     except ValueError:
         raise LocalizedError("community_number", status=422) from None
-
-
-def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
-    context = context_of(request)
-    words = render.translator_of(request)
-    with context.store.read() as db:
-        known = communities.list_communities(db)
-        totals = {one.name: decisions.totals(db, one.name) for one in known}
-        counts = decisions.list_counts(db, "")
-        choices = _choices(db, context)
-    return render.page(
-        request,
-        "communities.html",
-        status=status,
-        communities=known,
-        totals=totals,
-        wrong=wrong,
-        flags=line_chart(flag_series(counts, {}), "share", words, fit_top=True),
-        langs=line_chart(language_series(counts), "share", words),
-        **choices,
-    )
-
-
-def _one(request: Request, name: str, *, wrong: str = "", secret: str = "", status: int = 200) -> Response:
-    context = context_of(request)
-    words = render.translator_of(request)
-    with context.store.read() as db:
-        community = communities.get(db, name)
-        totals = decisions.totals(db, name)
-        counts = decisions.list_counts(db, name)
-        corrections = len(suggestions.list_open(db, community=name, limit=MOST_TAKEN))
-        choices = _choices(db, context)
-    curve: CurvePicture | None = curve_picture(community.basis, community.threshold) if community.basis else None
-    return render.page(
-        request,
-        "community.html",
-        status=status,
-        community=community,
-        totals=totals,
-        corrections=corrections,
-        curve=curve,
-        wrong=wrong,
-        secret=secret,
-        flags=line_chart(flag_series(counts, community.thresholds), "share", words, fit_top=True),
-        langs=line_chart(language_series(counts), "share", words),
-        **choices,
-    )
 
 
 def _choices(db: Connection, context: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from davy.serve.i18n import Translator
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages import calibration, screening
 from davy.serve.pages.watch import distribution
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
 from davy.store import Connection, members, phase_answers, phases
 
@@ -55,31 +56,6 @@ PAGES: Mapping[str, Callable[[_View], dict[str, Any]]] = {
 def one_phase(request: Request, place: Here, name: str, person: str = "") -> Response:
     """Return the phase's page; in a screening, `person` chooses whose picture is shown."""
     return _page(request, place, name, person=person)
-
-
-@router.post("/projects/{project_id}/phases/{name}/go-on")
-def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
-    """Close the phase, or open what comes after it: the next set of a calibration, or the next phase."""
-    act, anyway = field(form, "do"), field(form, "anyway", most=500) or None
-    try:
-        with context_of(request).store.write() as db:
-            phase = phases.by_name(db, place.project.id, name)
-            if act == "close":
-                phase_gates.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
-                return render.redirect(request, calibration.address_of(place, phase), "phase_closed", phase=phase.name)
-            following = _following(phases.of_project(db, place.project.id), phase, act)
-            if following is None and act == "next set":
-                following = project_creation.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
-            if following is None:
-                raise LocalizedError("nothing_next", status=409)
-            phase_gates.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
-            return render.redirect(
-                request, calibration.address_of(place, following), "phase_opened", phase=following.name
-            )
-    except phase_gates.PhaseNotReady as error:
-        words = render.translator_of(request)
-        wrong = words(f"going.{error.reason.key}", **error.reason.values)
-        return _page(request, place, name, wrong=wrong, status=409)
 
 
 def _page(
@@ -120,6 +96,25 @@ def _page(
         decimal=lambda value, digits=2: charts.decimal_text(words, value, digits),
         **more,
     )
+
+
+@router.post("/projects/{project_id}/phases/{name}/go-on")
+@refused_by(_page)
+def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
+    """Close the phase, or open what comes after it: the next set of a calibration, or the next phase."""
+    act, anyway = field(form, "do"), field(form, "anyway", most=500) or None
+    with context_of(request).store.write() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        if act == "close":
+            phase_gates.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
+            return render.redirect(request, calibration.address_of(place, phase), "phase_closed", phase=phase.name)
+        following = _following(phases.of_project(db, place.project.id), phase, act)
+        if following is None and act == "next set":
+            following = project_creation.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
+        if following is None:
+            raise LocalizedError("nothing_next", status=409)
+        phase_gates.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
+        return render.redirect(request, calibration.address_of(place, following), "phase_opened", phase=following.name)
 
 
 def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Translator) -> list[tuple[str, int, int]]:

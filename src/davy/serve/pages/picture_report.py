@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import care, images
-from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
 from davy.store import cases, item_selection, members, picture_locks, posts
 from davy.store.picture_locks import LONGEST_NOTE
@@ -57,18 +57,22 @@ def locked(request: Request, place: Manages) -> Response:
     return _list(request, place)
 
 
+def _list(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        rows = picture_locks.of_project(db, place.project.id)
+        names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
+    values = {"rows": rows, "names": names, "wrong": wrong, "most": LONGEST_NOTE}
+    return project_page(request, place, "locked_pictures.html", status=status, **values)
+
+
 @router.post("/projects/{project_id}/locked-pictures/{key}")
+@refused_by(_list, but=(404,))
 def note(request: Request, place: Manages, key: str, form: Form) -> Response:
     """Keep what the person in charge did about a locked picture."""
-    try:
-        with context_of(request).store.write() as db:
-            picture_locks.note_report(
-                db, place.project.id, key, field(form, "note", most=LONGEST_NOTE), by=place.account.id
-            )
-    except UserError as error:
-        if error.status == 404:
-            raise
-        return _list(request, place, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        picture_locks.note_report(
+            db, place.project.id, key, field(form, "note", most=LONGEST_NOTE), by=place.account.id
+        )
     return render.redirect(request, f"{place.address}/locked-pictures", "saved")
 
 
@@ -85,11 +89,3 @@ def _post_of(request: Request, place: Place, assignment_id: str) -> str:
     if found is None:
         raise LocalizedError("no_such", status=404)
     return found
-
-
-def _list(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
-    with context_of(request).store.read() as db:
-        rows = picture_locks.of_project(db, place.project.id)
-        names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
-    values = {"rows": rows, "names": names, "wrong": wrong, "most": LONGEST_NOTE}
-    return project_page(request, place, "locked_pictures.html", status=status, **values)

@@ -16,7 +16,6 @@ from davy.annotate import consent_text, project_creation, project_file
 from davy.annotate import settings as project_settings
 from davy.annotate.project_scheme import scheme_of
 from davy.annotate.settings import CONSENT_UNREAD, ProjectSettings
-from davy.core.errors import UserError
 from davy.serve import render, settings_form
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
@@ -24,6 +23,7 @@ from davy.serve.labelling.questions import question_views
 from davy.serve.labelling.sheets import flag_titles
 from davy.serve.markdown import render_markdown
 from davy.serve.membership import Place, in_project, project_page
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
 from davy.store import Connection, projects
 
@@ -40,21 +40,64 @@ def settings(request: Request, place: Manages) -> Response:
     return _page(request, place)
 
 
+def _page(
+    request: Request,
+    place: Place,
+    *,
+    form: FormData | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> Response:
+    words, section = render.translator_of(request), _section(form) if form is not None else ""
+    with context_of(request).store.read() as db:
+        project = projects.get(db, place.project.id)
+        scheme = scheme_of(db, project)
+        figures = consent_text.consent_figures(db, project)
+    kept = project_settings.from_dict(project.settings)
+    values: dict[str, Any] = settings_form.field_values(kept, scheme)
+    typed = settings_form.typed_fields(form) if form is not None else {}
+    asked = question_views(scheme, scheme.guideline, words.lang)
+    filled = {lang: consent_text.fill_consent(text, figures) for lang, text in kept.consent.items() if text}
+    return project_page(
+        request,
+        Place(project, place.member, place.account),
+        "project_settings.html",
+        status=status,
+        wrong={section: wrong},
+        f={**values, **typed},
+        text=typed.get("yaml") or project_settings.to_yaml(kept),
+        questions=asked,
+        scales={question.name for question in scheme.questions if question.kind == "scale"},
+        flags=flag_titles(words),
+        rules=project_settings.RULES,
+        otherwise=project_settings.OTHERWISE,
+        contacts=min(len(kept.support) + 2, settings_form.MOST_CONTACTS),
+        consent={lang: render_markdown(text) for lang, text in filled.items()},
+        figures=figures,
+        figure_names=consent_text.FIGURES,
+        unread=bool(project.settings.get(CONSENT_UNREAD)),
+        zones=_zones(),
+    )
+
+
 @router.post("/projects/{project_id}/settings")
+@refused_by(_page)
 def save(request: Request, place: Manages, form: Form) -> Response:
     """Keep one section, or the YAML of all; what is wrong is shown there, and nothing is changed."""
+    section = _section(form)
+    with context_of(request).store.write() as db:
+        if section == "read":
+            _say_read(db, place)
+        else:
+            _keep(db, place, _wanted(db, request, place, section, form), read=section == "texts")
+    return render.redirect(request, f"{place.address}/settings#{section}", "saved")
+
+
+def _section(form: FormData) -> str:
     section = field(form, "section") or "yaml"
     if section not in (*settings_form.SECTIONS, "yaml", "read"):
         raise LocalizedError("choice")
-    try:
-        with context_of(request).store.write() as db:
-            if section == "read":
-                _say_read(db, place)
-            else:
-                _keep(db, place, _wanted(db, request, place, section, form), read=section == "texts")
-    except UserError as error:
-        return _page(request, place, form=form, wrong=(section, render.error_text(request, error)), status=error.status)
-    return render.redirect(request, f"{place.address}/settings#{section}", "saved")
+    return section
 
 
 def _wanted(db: Connection, request: Request, place: Place, section: str, form: FormData) -> ProjectSettings:
@@ -83,46 +126,6 @@ def _say_read(db: Connection, place: Place) -> None:
     kept = dict(projects.get(db, place.project.id).settings)
     kept.pop(CONSENT_UNREAD, None)
     projects.change_settings(db, place.project.id, kept, by=place.account.id)
-
-
-def _page(
-    request: Request,
-    place: Place,
-    *,
-    form: FormData | None = None,
-    wrong: tuple[str, str] = ("", ""),
-    status: int = 200,
-) -> Response:
-    words = render.translator_of(request)
-    with context_of(request).store.read() as db:
-        project = projects.get(db, place.project.id)
-        scheme = scheme_of(db, project)
-        figures = consent_text.consent_figures(db, project)
-    kept = project_settings.from_dict(project.settings)
-    values: dict[str, Any] = settings_form.field_values(kept, scheme)
-    typed = settings_form.typed_fields(form) if form is not None else {}
-    asked = question_views(scheme, scheme.guideline, words.lang)
-    filled = {lang: consent_text.fill_consent(text, figures) for lang, text in kept.consent.items() if text}
-    return project_page(
-        request,
-        Place(project, place.member, place.account),
-        "project_settings.html",
-        status=status,
-        wrong=dict([wrong]),
-        f={**values, **typed},
-        text=typed.get("yaml") or project_settings.to_yaml(kept),
-        questions=asked,
-        scales={question.name for question in scheme.questions if question.kind == "scale"},
-        flags=flag_titles(words),
-        rules=project_settings.RULES,
-        otherwise=project_settings.OTHERWISE,
-        contacts=min(len(kept.support) + 2, settings_form.MOST_CONTACTS),
-        consent={lang: render_markdown(text) for lang, text in filled.items()},
-        figures=figures,
-        figure_names=consent_text.FIGURES,
-        unread=bool(project.settings.get(CONSENT_UNREAD)),
-        zones=_zones(),
-    )
 
 
 @cache

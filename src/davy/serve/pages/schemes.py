@@ -6,7 +6,6 @@ A scheme is its author's alone. Nobody else, no admin either, sees it before a p
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Annotated
 
 from anyio import to_thread
@@ -28,6 +27,7 @@ from davy.serve.errors import LocalizedError
 from davy.serve.i18n import Translator
 from davy.serve.membership import Place, in_project
 from davy.serve.permissions import may
+from davy.serve.refused_by import refused_by
 from davy.serve.scheme_form import LONGEST_TITLE
 from davy.serve.upload_form import UploadForm
 from davy.serve.visitor import Form, allowed, field
@@ -49,15 +49,27 @@ def overview(request: Request, who: Makes) -> Response:
     return _page(request, who)
 
 
+def _page(request: Request, who: User, *, wrong: str = "", status: int = 200) -> Response:
+    lang = render.translator_of(request).lang
+    with context_of(request).store.read() as db:
+        return render.page(
+            request,
+            "schemes.html",
+            status=status,
+            wrong=wrong,
+            drafts=scheme_choice.own_drafts(db, who, lang),
+            shared=scheme_choice.shared_schemes(db, lang),
+            managed=[project for project, member in projects.of_user(db, who.id) if "manager" in member.roles],
+            largest=LARGEST_FILE // 1024,
+        )
+
+
 @router.post("/schemes")
+@refused_by(_page)
 async def make(request: Request, who: Makes, form: UploadForm) -> Response:
     """Begin a scheme: an empty one, one from a file, or a copy of one that ships or of a project's."""
-    try:
-        text = await _text_of(form) if field(form, "from") == "file" else ""
-        return await to_thread.run_sync(_make, request, who, form, text)
-    except UserError as error:
-        again = partial(_page, request, who, wrong=render.error_text(request, error), status=error.status)
-        return await to_thread.run_sync(again)
+    text = await _text_of(form) if field(form, "from") == "file" else ""
+    return await to_thread.run_sync(_make, request, who, form, text)
 
 
 @router.post("/projects/{project_id}/coding/draft")
@@ -126,18 +138,3 @@ def _parsed(text: str, words: Translator) -> Scheme:
         if colon and line.isdecimal():
             raise LocalizedError("scheme_file_line", status=422, line=line, problem=words.error(rest)) from None
         raise LocalizedError("scheme_file", status=422, problem=words.error(problem)) from None
-
-
-def _page(request: Request, who: User, *, wrong: str = "", status: int = 200) -> Response:
-    lang = render.translator_of(request).lang
-    with context_of(request).store.read() as db:
-        return render.page(
-            request,
-            "schemes.html",
-            status=status,
-            wrong=wrong,
-            drafts=scheme_choice.own_drafts(db, who, lang),
-            shared=scheme_choice.shared_schemes(db, lang),
-            managed=[project for project, member in projects.of_user(db, who.id) if "manager" in member.roles],
-            largest=LARGEST_FILE // 1024,
-        )
