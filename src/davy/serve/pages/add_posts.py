@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,7 +17,7 @@ from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, project_page
 from davy.serve.posts_form import UploadedPosts, form_values, read_sent
 from davy.serve.upload_form import UploadForm, credit_in
 from davy.serve.visitor import field
@@ -26,7 +25,6 @@ from davy.store import phases
 
 router = APIRouter(include_in_schema=False)
 
-Manages = Annotated[Place, Depends(in_project("manage"))]
 _TYPED = ("picture_licence", "picture_credit")
 
 

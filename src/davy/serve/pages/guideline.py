@@ -21,7 +21,7 @@ from davy.serve.errors import LocalizedError
 from davy.serve.i18n import LANGUAGES
 from davy.serve.labelling.questions import question_views
 from davy.serve.markdown import render_markdown
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Place, in_project, project_page
 from davy.serve.refused_by import refused_by
 from davy.serve.translations import translated_title
 from davy.serve.visitor import Form, field
@@ -29,7 +29,6 @@ from davy.store import messages
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
 Changes = Annotated[Place, Depends(in_project("change guidelines"))]
 
 

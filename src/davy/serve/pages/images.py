@@ -22,7 +22,15 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.labelling.sheets import display_choice_of
-from davy.serve.membership import Place, find_place, in_project, project_page, require_permission, session_token
+from davy.serve.membership import (
+    Manages,
+    Place,
+    find_place,
+    in_project,
+    project_page,
+    require_permission,
+    session_token,
+)
 from davy.serve.refused_by import refused_by
 from davy.serve.upload_form import UploadForm, credit_in, pictures_in, upload_limits
 from davy.serve.visitor import allowed
@@ -33,7 +41,6 @@ router = APIRouter(include_in_schema=False)
 
 Browses = Annotated[User, Depends(allowed("browse the shelf"))]
 Exports = Annotated[Place, Depends(in_project("export"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 _MOST_MISSING = 50
 

@@ -20,7 +20,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.fresh_password import FreshPassword
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, project_page
 from davy.serve.permissions import may
 from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, allowed, field
@@ -32,7 +32,6 @@ from davy.store.users import User
 router = APIRouter(include_in_schema=False)
 
 Maker = Annotated[User, Depends(allowed("make own keys"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 @router.get("/keys")

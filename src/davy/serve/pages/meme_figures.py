@@ -21,7 +21,7 @@ from davy.core.errors import UserError
 from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, in_project, project_page
 from davy.serve.refused_by import refused_by
 from davy.serve.translations import translated_title
 from davy.serve.visitor import Form, field
@@ -30,7 +30,6 @@ from davy.store import projects
 router = APIRouter(include_in_schema=False)
 
 Watches = Annotated[Place, Depends(in_project("watch"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 PAPER_ACCURACY = (0.847, 0.83, 0.87)
 """Human accuracy of Hateful Memes, and the range of its ten batches (section 3.1)."""

@@ -6,9 +6,9 @@ Managers and experts see everyone under pseudonyms; an annotator sees their own 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,7 +18,7 @@ from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import Translator
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Manages, Place, project_page
 from davy.serve.pages import calibration, screening
 from davy.serve.pages.watch import distribution
 from davy.serve.refused_by import refused_by
@@ -26,9 +26,6 @@ from davy.serve.visitor import Form, field
 from davy.store import Connection, members, phase_answers, phases
 
 router = APIRouter(include_in_schema=False)
-
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 class _View(NamedTuple):

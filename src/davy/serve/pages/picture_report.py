@@ -7,9 +7,8 @@ project are told on every page of it until they note what they did. Nothing here
 from __future__ import annotations
 
 import logging
-from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,7 +16,7 @@ from davy.annotate import care, images
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Manages, Place, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
@@ -27,19 +26,16 @@ from davy.store.picture_locks import LONGEST_NOTE
 router = APIRouter(include_in_schema=False)
 log = logging.getLogger("davy.audit")
 
-Works = Annotated[Place, Depends(in_project("label posts"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
-
 
 @router.get("/projects/{project_id}/report-picture/{assignment_id}")
-def ask(request: Request, place: Works, assignment_id: str) -> Response:
+def ask(request: Request, place: Labels, assignment_id: str) -> Response:
     """Return the page that says what will happen, with one button."""
     _post_of(request, place, assignment_id)
     return project_page(request, place, "picture_report.html", assignment=assignment_id, done=False)
 
 
 @router.post("/projects/{project_id}/report-picture/{assignment_id}")
-def lock(request: Request, place: Works, assignment_id: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
+def lock(request: Request, place: Labels, assignment_id: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
     """Lock the picture, and say so."""
     store = context_of(request).store
     log.warning("a picture of project %s was locked: whoever runs it has to deal with it", place.project.id)

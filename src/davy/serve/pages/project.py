@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,7 +24,7 @@ from davy.serve import render
 from davy.serve.audit_words import audit_rows
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Manages, Place, project_page
 from davy.serve.refused_by import refused_by
 from davy.serve.upload_form import UploadForm, read_posts
 from davy.serve.visitor import Form, field
@@ -33,8 +33,6 @@ from davy.store import Connection, events, members, phases, projects, users
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 _EVENTS = 100
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from typing import Annotated, Any
+from typing import Any
 from zoneinfo import available_timezones
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,14 +22,13 @@ from davy.serve.errors import LocalizedError
 from davy.serve.labelling.questions import question_views
 from davy.serve.labelling.sheets import flag_titles
 from davy.serve.markdown import render_markdown
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, project_page
 from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
 from davy.store import Connection, projects
 
 router = APIRouter(include_in_schema=False)
 
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 LONGEST = 200_000
 

@@ -16,7 +16,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.fresh_password import FreshPassword
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, project_page
 from davy.serve.visitor import Form, allowed, field
 from davy.store import retention
 from davy.store.retention import RetentionRule
@@ -25,7 +25,6 @@ from davy.store.users import User
 router = APIRouter(include_in_schema=False)
 
 Operator = Annotated[User, Depends(allowed("set retention"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 @router.get("/retention")

@@ -6,9 +6,9 @@ progress. The story is for everybody in the project: it names no person and show
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,7 +22,7 @@ from davy.rounds.choice import CandidateResult, choice_table
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Manages, Place, project_page
 from davy.serve.pages.rounds import find_round
 from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
@@ -30,8 +30,6 @@ from davy.store import Connection, jobs, rounds
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 LOG_LINES = 8
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,7 +24,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import Translator
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Manages, Place, project_page
 from davy.serve.refused_by import refused_by
 from davy.serve.round_targets import ask_targets, possible_targets, refusal_text
 from davy.serve.translations import translated_title
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 OWN_SHOWN = 20
 WAITING_SHOWN = 12
