@@ -30,7 +30,7 @@ from davy.annotate.settings import (
     one_of,
 )
 from davy.core import PHASE_KINDS, PhaseKind
-from davy.core.errors import nearest
+from davy.core.errors import UserError, nearest
 from davy.files import yaml_objects
 from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlNode, YamlText, line_at
 
@@ -153,6 +153,14 @@ class ProjectPlan:
     preset: str | None = None
     survey: tuple[SurveyPlan, ...] = ()
     """Questions of the survey at the end; none: the usual ones."""
+
+
+def phase_plan(name: str, kind: str, **more: Any) -> PhasePlan:
+    """Return the plan of one phase; what a project's file would be refused for is a `UserError` here."""
+    try:
+        return PhasePlan(name, kind, **more)
+    except ValueError as error:
+        raise UserError(f"{error}.", status=422) from None
 
 
 def preset_names() -> list[str]:

@@ -10,7 +10,7 @@ import typer
 
 from davy.cli import console
 from davy.cli.database import Database, Json
-from davy.cli.invitation_link import BaseUrl, invitation_link, note_address
+from davy.cli.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
 from davy.core.errors import UserError
 from davy.files.atomic import write_json
 from davy.store import events, invitations, open_store, personal_data, users, withdrawals
@@ -42,14 +42,9 @@ def invite(
 
         davy user invite --login lin@example.org --days 2 --base-url https://davy.example.org
     """
-    from datetime import timedelta
-
-    if not 0 < days <= 365:
-        raise UserError(f"--days is {days:g}. An invitation lasts more than 0 and at most 365 days.")
+    lasts = invitation_time(days)
     with open_store(database) as store, store.write() as db:
-        made, token = invitations.create(
-            db, role=role, by=events.SHELL, login=login, name=name, lasts=timedelta(days=days)
-        )
+        made, token = invitations.create(db, role=role, by=events.SHELL, login=login, name=name, lasts=lasts)
     link = invitation_link(base_url, token)
     if json:
         about = {"id": made.id, "role": made.role, "login": made.login, "expires_at": made.expires_at.isoformat()}

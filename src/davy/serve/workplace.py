@@ -59,12 +59,8 @@ class Workplace:
 
     def find(self, db: Connection, job_id: str, kinds: tuple[str, ...]) -> Job:
         """Return a run of this place; another's is answered like one that there isn't."""
-        try:
-            job = jobs.get(db, job_id)
-        except UserError:
-            raise LocalizedError("no_such", status=404) from None
-        theirs = self.project is None and job.owner != self.account.id and self.account.role != "admin"
-        if job.kind not in kinds or job.project != self.project or theirs:
+        job = find_job(db, self.project, job_id, *kinds)
+        if self.project is None and job.owner != self.account.id and self.account.role != "admin":
             raise LocalizedError("no_such", status=404)
         return job
 
@@ -79,6 +75,17 @@ class Workplace:
                 if job.project is None
             ]
         return sorted(found, key=lambda job: job.id, reverse=True)[:limit]
+
+
+def find_job(db: Connection, project: str | None, job_id: str, *kinds: str) -> Job:
+    """Return a job of a project, or of the server for None; another's is answered like one that there isn't."""
+    try:
+        job = jobs.get(db, job_id)
+    except UserError:
+        raise LocalizedError("no_such", status=404) from None
+    if job.kind not in kinds or job.project != project:
+        raise LocalizedError("no_such", status=404)
+    return job
 
 
 def files_folder(request: Request) -> Path:
@@ -121,10 +128,7 @@ def keep_upload(form: FormData, folder: Path, upload_id: str, most: int, name: s
     if not isinstance(sent, UploadFile) or not (sent.filename or sent.size):
         return {}
     own = job_files.make_folder(folder, upload_id)
-    chunks = iter(lambda: sent.file.read(1 << 20), b"")
-    got = uploads.receive(
-        chunks, sent.filename or "", kinds=uploads.TABLE_KINDS, limits=UploadLimits(size=most), folder=own
-    )
+    got = uploads.receive_file(sent, kinds=uploads.TABLE_KINDS, limits=UploadLimits(size=most), folder=own)
     stem = got.name.split(".")[0] or "posts"
     kept = f"{stem}.{got.kind}" + (".gz" if got.gzip else "")
     got.path.rename(own / kept)

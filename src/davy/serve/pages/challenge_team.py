@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -27,7 +27,7 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.pages.challenge import windows
 from davy.serve.refused_by import refused_by
-from davy.serve.upload_form import UploadForm
+from davy.serve.upload_form import UploadForm, sent_file
 from davy.serve.visitor import Form, check_rate, client_address, field
 from davy.store import Connection, jobs, keys, submissions, teams
 from davy.store.columns import now
@@ -56,7 +56,7 @@ def _team_page(
             "offers": [] if own else teams.invited_to(db, place.challenge.id, place.user.login),
             "lines": _lines(place, submissions.of_team(db, own.id)) if own else [],
         }
-    base = context_of(request).settings.base_url.rstrip("/")
+    base = context_of(request).link("")
     leads = own is not None and own.captain == place.user.id
     return challenge_page(
         request, place, "challenge_team.html", status=status, wrong=wrong, secret=secret, leads=leads, base_url=base,
@@ -207,11 +207,9 @@ def receive_submission(
 ) -> Submission:
     """Take the file of a form for the sender's team; pages and the API both end here."""
     at, context = now(), context_of(request)
-    sent = form.get("file")
     if place.team is None:
         raise LocalizedError("not_in_challenge", status=403)
-    if not isinstance(sent, UploadFile) or not sent.filename:
-        raise LocalizedError("no_upload", status=422)
+    sent = sent_file(form)
     check_rate(request, "words of a person", place.user.id)
     phase, task = _target(place, form)
     # Keyed, and by challenge: the hash can't be turned back, nor matched with another challenge's.
@@ -222,15 +220,14 @@ def receive_submission(
         task,
         place.team.id,
         place.user.id,
-        uploads.safe_name(sent.filename),
+        uploads.safe_name(sent.filename or ""),
         at,
         hmac.digest(context.settings.secret_key.encode(), about, "sha256").hex()[:32],
         field(form, "note", most=120) or None,
         survey,
     )
     action.check_turn(context.store, wanted)  # before the file is looked at
-    chunks = iter(partial(sent.file.read, 1 << 20), b"")
-    upload = uploads.receive(chunks, sent.filename, kinds=action.KINDS, limits=action.LIMITS)
+    upload = uploads.receive_file(sent, kinds=action.KINDS, limits=action.LIMITS)
     try:
         return action.take_submission(context.store, upload.path, wanted)
     finally:

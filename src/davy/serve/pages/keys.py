@@ -153,5 +153,5 @@ def _values(
         "secret": secret,
         "wrong": wrong,
         "status": status,
-        "base_url": context_of(request).settings.base_url.rstrip("/"),
+        "base_url": context_of(request).link(""),
     }

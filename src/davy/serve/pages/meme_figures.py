@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -76,18 +76,14 @@ def rule(request: Request, place: Manages, form: Form) -> Response:
         now = projects.get(db, place.project.id)
         scheme = scheme_of(db, now)
         kept = project_settings.from_dict(now.settings)
-        changed = replace(
-            kept.adjudication.get(_scale(scheme), AdjudicationRule(rule="severe")),
-            rule="severe",
-            least=_number(form, "least"),
-            experts=_number(form, "experts"),
-            middle=field(form, "middle"),
-        )
+        before = kept.adjudication.get(_scale(scheme), AdjudicationRule(rule="severe"))
+        least, experts, middle = _number(form, "least"), _number(form, "experts"), field(form, "middle")
+        try:
+            changed = replace(before, rule="severe", least=least, experts=experts, middle=middle)
+        except ValueError as error:
+            raise UserError(str(error), status=422) from None
         wanted = replace(kept, adjudication={**kept.adjudication, _scale(scheme): changed})
-        project_creation.check_settings(wanted, scheme)
-        ours = {slot.name for slot in fields(project_settings.ProjectSettings)}
-        rest = {name: value for name, value in now.settings.items() if name not in ours}
-        projects.change_settings(db, now.id, {**rest, **project_settings.to_dict(wanted)}, by=place.account.id)
+        project_creation.change_settings(db, now.id, wanted, by=place.account.id)
     return render.redirect(request, f"{place.address}/memes/figures", "saved")
 
 

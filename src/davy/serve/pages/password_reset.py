@@ -31,7 +31,7 @@ LASTS = 24 * 3600
 def link_for(request: Request, person: User) -> str:
     """Return the address at which a person can choose a new password."""
     token = _signer(request).dumps([person.id, _stamp(person)])
-    return f"{context_of(request).settings.base_url.rstrip('/')}/new-password/{token}"
+    return context_of(request).link(f"/new-password/{token}")
 
 
 def _owner(request: Request, token: str) -> User:

@@ -59,7 +59,7 @@ def invite(request: Request, who: Invites, fresh: FreshPassword, form: Form) -> 
             by=who.id,
             lasts=timedelta(days=int(days)),
         )
-    url = f"{context.settings.base_url.rstrip('/')}/invitation/{token}"
+    url = context.link(f"/invitation/{token}")
     return _page(request, link={"url": url, "role": invitation.role, "expires_at": invitation.expires_at})
 
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import phase_gates, project_creation
-from davy.annotate.project_file import PhasePlan
+from davy.annotate.project_file import PhasePlan, phase_plan
 from davy.annotate.project_scheme import scheme_of
 from davy.annotate.settings import CONSENT_UNREAD
 from davy.core import PHASE_KINDS
@@ -88,7 +88,7 @@ async def add_phase(request: Request, place: Manages, form: UploadForm) -> Respo
     if answers and not re.fullmatch(r"[1-9][0-9]?", answers):
         raise LocalizedError("whole_number", status=422)
     frame = await read_posts(request, form)
-    plan = PhasePlan(name, kind, answers=answers or None)
+    plan = phase_plan(name, kind, answers=answers or None)
     await to_thread.run_sync(_new_phase, request, place, plan, frame)
     return render.redirect(request, place.address, "phase_added", phase=name)
 

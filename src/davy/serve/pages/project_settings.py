@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
@@ -88,7 +87,9 @@ def save(request: Request, place: Manages, form: Form) -> Response:
         if section == "read":
             _say_read(db, place)
         else:
-            _keep(db, place, _wanted(db, request, place, section, form), read=section == "texts")
+            wanted = _wanted(db, request, place, section, form)
+            read = (CONSENT_UNREAD,) if section == "texts" else ()  # who wrote the texts has read them
+            project_creation.change_settings(db, place.project.id, wanted, by=place.account.id, without=read)
     return render.redirect(request, f"{place.address}/settings#{section}", "saved")
 
 
@@ -107,17 +108,6 @@ def _wanted(db: Connection, request: Request, place: Place, section: str, form: 
     now = projects.get(db, place.project.id)
     kept = project_settings.from_dict(now.settings)
     return settings_form.read_section(section, form, kept, scheme_of(db, now))
-
-
-def _keep(db: Connection, place: Place, wanted: ProjectSettings, *, read: bool) -> None:
-    """Write settings; sections that forms and files don't know stay. Who wrote the texts has `read` them."""
-    now = projects.get(db, place.project.id)
-    project_creation.check_settings(wanted, scheme_of(db, now))
-    ours = {slot.name for slot in fields(ProjectSettings)}
-    rest = {name: value for name, value in now.settings.items() if name not in ours}
-    if read:
-        rest.pop(CONSENT_UNREAD, None)
-    projects.change_settings(db, now.id, {**rest, **project_settings.to_dict(wanted)}, by=place.account.id)
 
 
 def _say_read(db: Connection, place: Place) -> None:

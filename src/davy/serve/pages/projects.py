@@ -96,9 +96,8 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
         return await to_thread.run_sync(failed)
     if sent is not None:
         await to_thread.run_sync(sent.kept.discard)
-    base = context_of(request).settings.base_url.rstrip("/")
     if made.links:
-        links = [(login, f"{base}/invitation/{token}") for login, token in made.links]
+        links = [(login, context_of(request).link(f"/invitation/{token}")) for login, token in made.links]
         return render.page(request, "project_made.html", project=made.project, links=links, left_out=made.left_out)
     if made.left_out:
         gone = ", ".join(made.left_out)

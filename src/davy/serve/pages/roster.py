@@ -11,6 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import labelling, roster_answers
+from davy.annotate.roster import Joined
+from davy.annotate.roster import invite as invite_to
 from davy.core import PROJECT_ROLES
 from davy.serve import render
 from davy.serve.context import context_of
@@ -65,23 +67,11 @@ def invite(request: Request, place: Manages, fresh: FreshPassword, form: Form) -
         raise LocalizedError("choice")
     context = context_of(request)
     with context.store.write() as db:
-        known = users.by_login(db, login) if login else None
-        if known is not None:
-            members.add(db, place.project.id, known.id, roles, by=place.account.id, pool=_pool(form))
-        else:
-            made, token = invitations.create(
-                db,
-                role="annotator",
-                login=login or None,
-                by=place.account.id,
-                lasts=timedelta(days=int(days)),
-                project=place.project.id,
-                project_roles=roles,
-                pool=_pool(form),
-            )
-    if known is not None:
-        return render.redirect(request, f"{place.address}/roster", "member_added", name=known.name)
-    url = f"{context.settings.base_url.rstrip('/')}/invitation/{token}"
+        lasts, by = timedelta(days=int(days)), place.account.id
+        came = invite_to(db, place.project.id, login or None, roles, by=by, lasts=lasts, pool=_pool(form))
+    if isinstance(came, Joined):
+        return render.redirect(request, f"{place.address}/roster", "member_added", name=came.user.name)
+    made, url = came.invitation, context.link(f"/invitation/{came.token}")
     return _page(request, place, link={"url": url, "roles": made.project_roles, "expires_at": made.expires_at})
 
 

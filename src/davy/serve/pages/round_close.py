@@ -26,6 +26,7 @@ from davy.serve.membership import Here, Manages, Place, project_page
 from davy.serve.pages.rounds import find_round
 from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
+from davy.serve.workplace import files_folder
 from davy.store import Connection, jobs, rounds
 
 router = APIRouter(include_in_schema=False)
@@ -80,8 +81,7 @@ def _page(request: Request, place: Place, round_number: str, *, wrong: str = "",
 def start(request: Request, place: Manages, round_number: str, form: Form) -> Response:
     """Stop the round from taking entries and queue its close."""
     context = context_of(request)
-    if context.settings.files_folder is None:
-        raise LocalizedError("no_files_folder", status=409)
+    files_folder(request)
     with context.store.write() as db:
         round_ = find_round(db, place, round_number)
         arguments = {"project": place.project.id, **_choices(request, form)}

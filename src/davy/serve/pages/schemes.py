@@ -10,7 +10,7 @@ from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -29,7 +29,7 @@ from davy.serve.membership import Place, in_project
 from davy.serve.permissions import may
 from davy.serve.refused_by import refused_by
 from davy.serve.scheme_form import LONGEST_TITLE
-from davy.serve.upload_form import UploadForm
+from davy.serve.upload_form import UploadForm, sent_file
 from davy.serve.visitor import Form, allowed, field
 from davy.store import Connection, codes, members, projects, scheme_drafts
 from davy.store.users import User
@@ -117,10 +117,7 @@ def _source(db: Connection, who: User, chosen: str) -> Scheme:
 
 
 async def _text_of(form: FormData) -> str:
-    file = form.get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
-        raise LocalizedError("no_upload", status=422)
-    raw = await file.read(LARGEST_FILE + 1)
+    raw = await sent_file(form).read(LARGEST_FILE + 1)
     if len(raw) > LARGEST_FILE:
         raise LocalizedError("scheme_file_size", status=413, most=LARGEST_FILE // 1024)
     try:
