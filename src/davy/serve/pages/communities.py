@@ -14,10 +14,9 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from davy.actions.communities import COLUMNS, decision_row
-from davy.actions.webhooks import check_url
+from davy.actions.communities import COLUMNS, change_community, create_community, decision_row
 from davy.annotate.exchange.spreadsheet_cells import escape_formula
-from davy.annotate.review_queue import PostForReview, queue_posts, review_phase
+from davy.annotate.review_queue import PostForReview, queue_posts
 from davy.jobs.kinds import FIT_THRESHOLD
 from davy.serve import render
 from davy.serve.charts import line_chart
@@ -27,7 +26,6 @@ from davy.serve.errors import LocalizedError
 from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, allowed, field
 from davy.store import Connection, communities, decisions, detectors, jobs, keys, projects, suggestions
-from davy.store.communities import Community
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -70,8 +68,7 @@ def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
 def create(request: Request, who: Manages, form: Form) -> Response:
     """Add a community; where it has a webhook, its page shows the secret once."""
     with context_of(request).store.write() as db:
-        name = field(form, "name", most=80)
-        made = communities.create(db, Community(name=name, **_settings(db, form)), by=who.id)
+        made = create_community(db, field(form, "name", most=80), _settings(db, form), by=who.id)
     context_of(request).decider.refresh()
     if made.secret:
         return _one(request, made.name, secret=made.secret)
@@ -115,17 +112,15 @@ def _one(request: Request, community: str, *, wrong: str = "", secret: str = "",
 def change(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Change a community's question, thresholds, band, keys, project and webhook."""
     with context_of(request).store.write() as db:
-        before = communities.get(db, community)
-        wanted = _settings(db, form)
-        wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
-        made = communities.change(db, community, by=who.id, **wanted)
+        _, secret = change_community(db, community, _settings(db, form), by=who.id)
     context_of(request).decider.refresh()
-    if made.secret and made.secret != before.secret:
-        return _one(request, community, secret=made.secret)
+    if secret:
+        return _one(request, community, secret=secret)
     return render.redirect(request, _address(community), "community_saved", name=community)
 
 
 @router.post("/communities/{community}/fit")
+@refused_by(_one)
 def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Queue a job that sets the threshold by a target on a project's settled answers."""
     target, value, project = field(form, "target"), field(form, "value", most=6), field(form, "project", most=100)
@@ -143,6 +138,7 @@ def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
 
 
 @router.post("/communities/{community}/corrections")
+@refused_by(_one)
 def take_corrections(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Put the corrections that programs sent for a community into its review project."""
     with context_of(request).store.write() as db:
@@ -186,17 +182,12 @@ def export(request: Request, community: str, who: Manages) -> Response:
 
 
 def _settings(db: Connection, form: FormData) -> dict[str, Any]:
-    """Return what a form asks for; a wrong number or a project that can't review is refused."""
+    """Return what a form asks for; a wrong number is refused."""
     question = field(form, "question", most=80) or "hate"
     threshold = _number(field(form, "threshold", most=8) or "0.5")
     low, high = (_number(field(form, name, most=8)) if field(form, name, most=8) else None for name in ("low", "high"))
     if threshold is None:
         raise LocalizedError("community_number", status=422)
-    project, webhook = field(form, "project", most=100) or None, field(form, "webhook", most=2000) or None
-    if project is not None:
-        review_phase(db, project)
-    if webhook is not None:
-        check_url(webhook)
     known = {key.id for key in keys.list_keys(db)}
     return {
         "question": question,
@@ -204,8 +195,8 @@ def _settings(db: Connection, form: FormData) -> dict[str, Any]:
         "low": low,
         "high": high,
         "keys": tuple(key for key in map(str, form.getlist("key")) if key in known),
-        "project": project,
-        "webhook": webhook,
+        "project": field(form, "project", most=100) or None,
+        "webhook": field(form, "webhook", most=2000) or None,
     }
 
 

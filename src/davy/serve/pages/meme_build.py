@@ -14,12 +14,12 @@ from davy.annotate.meme_tasks import MemeTask
 from davy.core.errors import UserError
 from davy.core.meme_layout import MemeLayout
 from davy.memes.building import keep_meme, start_layout
-from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.membership import Labels, Place, project_page
 from davy.serve.meme_editor import editor_of, layout_in, sent_layout
 from davy.serve.meme_work import begin_task, go_on, open_task, seconds_in, skipped
 from davy.serve.pages.consent import member_of
+from davy.serve.refused_by import refusal
 from davy.serve.visitor import Form
 from davy.store import images
 
@@ -46,8 +46,7 @@ def save(request: Request, place: Labels, assignment_id: str, form: Form) -> Res
         layout = layout_in(request, place, form, base=start)
         keep(request, place, task, layout, seconds=seconds_in(form))
     except UserError as error:
-        wrong = render.error_text(request, error)
-        return _page(request, place, task, sent_layout(form) or start, wrong=wrong, status=error.status)
+        return _page(request, place, task, sent_layout(form) or start, **refusal(request, error))
     return go_on(request, place, "build", "meme_built")
 
 

@@ -29,6 +29,7 @@ from davy.serve.meme_editor import editor_of, layout_in, sent_layout
 from davy.serve.meme_work import begin_task, go_on, open_task, seconds_in, skipped, task_path
 from davy.serve.pages.consent import member_of
 from davy.serve.pages.meme_build import keep
+from davy.serve.refused_by import refusal
 from davy.serve.visitor import Form, field
 
 router = APIRouter(include_in_schema=False)
@@ -61,8 +62,7 @@ def save(request: Request, place: Labels, assignment_id: str, form: Form) -> Res
     try:
         _answer(request, place, task, side, do, keys, form)
     except UserError as error:
-        wrong, sent = render.error_text(request, error), sent_layout(form)
-        return _page(request, place, task, side, keys, layout=sent, wrong=wrong, status=error.status)
+        return _page(request, place, task, side, keys, layout=sent_layout(form), **refusal(request, error))
     if do != "keep" and _open_sides(request, task):
         return render.redirect(request, task_path(place, "confounders"), "side_answered")
     return go_on(request, place, "confounders", "meme_confounded")

@@ -29,6 +29,7 @@ from davy.serve.context import context_of
 from davy.serve.detector_choices import DetectorChoice, list_choices
 from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.membership import Place, in_project
+from davy.serve.refused_by import refusal
 from davy.serve.reports import PAGE, read_json, report_response
 from davy.serve.upload_form import UploadForm
 from davy.serve.visitor import Form, allowed, field
@@ -220,8 +221,7 @@ def _start(request: Request, where: Workplace, verb: str, form: FormData) -> Res
     except UserError as error:
         if error.status >= 500 or error.status in (403, 404):
             raise
-        wrong = render.error_text(request, error)
-        return _form(request, where, verb, chosen=sent, suite=suite, wrong=wrong, status=error.status)
+        return _form(request, where, verb, chosen=sent, suite=suite, **refusal(request, error))
     return render.redirect(request, f"{where.address}/{job.id}", "run_started")
 
 
