@@ -21,6 +21,8 @@ app = typer.Typer(
     help="Invite people, and say what they may do.\n\nRoles are admin, expert and annotator.",
 )
 
+_INVITATION = ("id", "role", "login", "expires_at")
+
 Login = Annotated[str, typer.Argument(metavar="LOGIN", help="The user's login or id.")]
 
 
@@ -47,8 +49,7 @@ def invite(
         made, token = invitations.create(db, role=role, by=events.SHELL, login=login, name=name, lasts=lasts)
     link = invitation_link(base_url, token)
     if json:
-        about = {"id": made.id, "role": made.role, "login": made.login, "expires_at": made.expires_at.isoformat()}
-        console.json({**about, "link": link})
+        console.json({**console.record(made, *_INVITATION), "link": link})
         return
     print(link)
     console.note(f"For one {made.role}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again.")
@@ -93,21 +94,10 @@ def list_(database: Database = None, json: Json = False) -> None:
         console.json(
             {
                 "users": [
-                    {
-                        "id": it.id,
-                        "login": it.login,
-                        "name": it.name,
-                        "role": it.role,
-                        "language": it.language,
-                        "created_at": it.created_at.isoformat(),
-                        "disabled": it.disabled,
-                    }
+                    console.record(it, "id", "login", "name", "role", "language", "created_at", "disabled")
                     for it in people
                 ],
-                "invitations": [
-                    {"id": it.id, "role": it.role, "login": it.login, "expires_at": it.expires_at.isoformat()}
-                    for it in open_ones
-                ],
+                "invitations": [console.record(it, *_INVITATION) for it in open_ones],
             }
         )
         return

@@ -27,6 +27,7 @@ Route = TypeVar("Route", bound=Callable[..., Any])
 def refused_by(page: Callable[..., Response], *, but: Collection[int] = ()) -> Callable[[Route], Route]:
     """Return a decorator: the route's `UserError` shows `page`, except one with a status in `but`."""
     names = inspect.signature(page).parameters
+    needed = {name for name, it in names.items() if it.default is it.empty and it.kind is not it.VAR_KEYWORD}
 
     def show(error: UserError, arguments: dict[str, Any]) -> Response:
         given = {**arguments, "error": error}
@@ -38,6 +39,7 @@ def refused_by(page: Callable[..., Response], *, but: Collection[int] = ()) -> C
         return limited or error.status == 401 or error.status in but or is_htmx(arguments["request"])
 
     def decorate(route: Route) -> Route:
+        assert needed <= set(inspect.signature(route).parameters), (route, needed)
         if inspect.iscoroutinefunction(route):
 
             @wraps(route)
