@@ -6,7 +6,7 @@ started it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from davy.jobs import job_files
 from davy.serve import render, uploads
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, project_page
-from davy.serve.visitor import field
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.visitor import allowed, field, find_visitor
 from davy.store import Connection, jobs
 from davy.store.columns import new_id
 from davy.store.jobs import Job
@@ -75,6 +75,19 @@ class Workplace:
                 if job.project is None
             ]
         return sorted(found, key=lambda job: job.id, reverse=True)[:limit]
+
+
+def in_workplace(act: str, project_act: str) -> Callable[[Request], Workplace]:
+    """Return a dependency that gives the `Workplace` of an address, a project's or the server's, by a permission."""
+    on_server, in_one_project = allowed(act), in_project(project_act)
+
+    def check(request: Request) -> Workplace:
+        if "project_id" not in request.path_params:
+            return Workplace(on_server(find_visitor(request)))
+        place = in_one_project(request, request.path_params["project_id"])
+        return Workplace(place.account, place)
+
+    return check
 
 
 def find_job(db: Connection, project: str | None, job_id: str, *kinds: str) -> Job:
