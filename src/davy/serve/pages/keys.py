@@ -23,7 +23,7 @@ from davy.serve.fresh_password import FreshPassword
 from davy.serve.membership import Manages, Place, project_page
 from davy.serve.permissions import may
 from davy.serve.refused_by import refused_by
-from davy.serve.visitor import Form, allowed, field
+from davy.serve.visitor import Form, allowed, field, whole_number
 from davy.store import key_usage, keys, projects, users
 from davy.store.columns import now
 from davy.store.keys import ApiKey
@@ -97,7 +97,7 @@ def _make(request: Request, me: User, form: FormData, *, project: str | None = N
     days = field(form, "days")
     if days not in ("", "30", "90", "365"):
         raise LocalizedError("choice")
-    quotas = {name: _limit(form, name) for name in ("per_minute", "per_day")} if project else {}
+    quotas = {name: whole_number(form, name, most=10**15) for name in ("per_minute", "per_day")} if project else {}
     with context_of(request).store.write() as db:
         _, secret = keys.create(
             db,
@@ -124,15 +124,6 @@ def _revoke(request: Request, key_id: str, me: User, back: str, **whose: str | N
 def _owner(me: User) -> str | None:
     """Return whose keys this person deals with; None is everyone's."""
     return None if may(me.role, "revoke any key") else me.id
-
-
-def _limit(form: FormData, name: str) -> int | None:
-    text = field(form, name, most=20)
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        raise LocalizedError("number", status=422, given=text)
-    return int(text)
 
 
 def _values(

@@ -28,7 +28,7 @@ from davy.serve.errors import LocalizedError
 from davy.serve.labelling.questions import question_views
 from davy.serve.membership import Manages, Place, project_page
 from davy.serve.refused_by import refused_by
-from davy.serve.visitor import Form, field
+from davy.serve.visitor import Form, field, whole_number
 from davy.store import Connection, items, members, phases, users
 
 router = APIRouter(include_in_schema=False)
@@ -128,7 +128,7 @@ def _plan(phase: Phase, form: FormData, scheme: Scheme) -> PhasePlan:
         f"{name}={given.replace(',', '.')}" for name in asked if (given := field(form, f"pass.level.{name}", most=8))
     )
     mark = PassMark(_number(form, "pass.accuracy", PassMark().accuracy), _marked(form, asked), levels)
-    quota, lease = _whole(form, "quota"), _number(form, "lease_minutes", None)
+    quota, lease = whole_number(form, "quota"), _number(form, "lease_minutes", None)
     return replace(
         plan,
         gate=gate if phase.behaviour.gate else None,
@@ -154,7 +154,7 @@ def _batches(form: FormData) -> Mapping[str, Batch]:
             raise LocalizedError("batch_twice", status=422, name=name)
         found[name] = Batch(
             people=tuple(str(one) for one in form.getlist(f"batch.{place}.people")),
-            quota=_whole(form, f"batch.{place}.quota"),
+            quota=whole_number(form, f"batch.{place}.quota"),
             deadline=field(form, f"batch.{place}.deadline") or None,
         )
     return found
@@ -168,13 +168,6 @@ def _number(form: FormData, name: str, usual: float | None) -> Any:
         return float(given.replace(",", "."))
     except ValueError:
         raise LocalizedError("no_number", status=422, given=given) from None
-
-
-def _whole(form: FormData, name: str) -> int | None:
-    given = field(form, name, most=9)
-    if given and not (given.isascii() and given.isdigit() and int(given) > 0):
-        raise LocalizedError("number", status=422, given=given)
-    return int(given) if given else None
 
 
 def _works(roles: tuple[str, ...], phase: Phase) -> bool:

@@ -17,7 +17,7 @@ from davy.serve.errors import LocalizedError
 from davy.serve.fresh_password import FreshPassword
 from davy.serve.membership import Manages, Place, project_page
 from davy.serve.refused_by import refused_by
-from davy.serve.visitor import Form, allowed, field
+from davy.serve.visitor import Form, allowed, field, whole_number
 from davy.store import retention
 from davy.store.retention import RetentionRule
 from davy.store.users import User
@@ -79,10 +79,10 @@ def _change(request: Request, project: str | None, form: FormData, *, by: str) -
         with store.write() as db:
             retention.end_rule(db, what, by=by, project=project)
         return None
-    text = field(form, "days", most=10)
-    if not (text.isascii() and text.isdigit()):
-        raise LocalizedError("number", status=422, given=text)
-    rule = retention.make_rule(what, int(text), by=by, project=project)
+    days = whole_number(form, "days")
+    if days is None:
+        raise LocalizedError("number", status=422, given="")
+    rule = retention.make_rule(what, days, by=by, project=project)
     if form.get("do") != "set":
         return rule
     with store.write() as db:

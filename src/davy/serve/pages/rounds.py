@@ -29,7 +29,7 @@ from davy.serve.refused_by import refused_by
 from davy.serve.round_targets import ask_targets, possible_targets, refusal_text
 from davy.serve.translations import translated_title
 from davy.serve.upload_form import UploadForm, read_posts
-from davy.serve.visitor import Form, field
+from davy.serve.visitor import Form, field, whole_number
 from davy.store import Connection, entries, members, round_seeds, rounds
 from davy.store.entries import AuthorCount, EntryText
 
@@ -110,9 +110,9 @@ def open_next(request: Request, place: Manages, form: Form) -> Response:
             by=place.account.id,
             name=field(form, "name", most=80) or None,
             rules=_rules(form),
-            goal_each=_number(form, "goal_each"),
-            goal_all=_number(form, "goal_all"),
-            goal_week=_number(form, "goal_week"),
+            goal_each=whole_number(form, "goal_each"),
+            goal_all=whole_number(form, "goal_all"),
+            goal_week=whole_number(form, "goal_week"),
             anyway=field(form, "anyway", most=500) or None,
         )
     return render.redirect(request, f"{place.address}/rounds/{made.number}", "round_opened", n=str(made.number))
@@ -247,17 +247,8 @@ def _rules(form: FormData) -> EntryRules:
         return EntryRules(
             needs_emoji=field(form, "needs_emoji") == "yes",
             languages=languages,
-            shortest=_number(form, "shortest") or usual.shortest,
-            longest=_number(form, "longest") or usual.longest,
+            shortest=whole_number(form, "shortest") or usual.shortest,
+            longest=whole_number(form, "longest") or usual.longest,
         )
     except ValueError:
         raise LocalizedError("lengths", status=422) from None
-
-
-def _number(form: FormData, name: str) -> int | None:
-    written = field(form, name, most=20)
-    if not written:
-        return None
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", written):
-        raise LocalizedError("whole_number", status=422)
-    return int(written)
