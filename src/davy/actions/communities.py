@@ -98,6 +98,11 @@ def fit_threshold(posts: pl.DataFrame, scorer: Scorer, question: str, rule: str)
     )
 
 
+def keep_threshold(db: Connection, name: str, fitted: FittedThreshold, *, by: str) -> None:
+    """Give a community a fitted threshold, with what it was fitted on."""
+    change_community(db, name, {"thresholds": {fitted.question: fitted.threshold}, "basis": fitted.basis}, by=by)
+
+
 def read_thresholds(path: Path) -> dict[str, float]:
     """Return thresholds by question from a file of `davy migrate compare`; an attribute of one label has none here."""
     problems = Problems(str(path), what="file of thresholds", example="docs/serve/migrate-from-perspective.md")

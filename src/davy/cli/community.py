@@ -167,7 +167,7 @@ def fit(
 
       davy community fit forum labelled.csv --threshold precision=0.9
     """
-    from davy.actions.communities import fit_threshold
+    from davy.actions.communities import fit_threshold, keep_threshold
     from davy.actions.posts import load_posts
     from davy.actions.scorers import load_scorer
     from davy.core.gold import name_gold
@@ -182,8 +182,7 @@ def fit(
         posts = name_gold(source.posts, gold or (), scorer.questions, [community.question], file=source.path)
         fitted = fit_threshold(posts, scorer, community.question, rule)
         with store.write() as db:
-            thresholds = {**community.thresholds, fitted.question: fitted.threshold}
-            communities.change(db, name, by=events.SHELL, thresholds=thresholds, basis=fitted.basis)
+            keep_threshold(db, name, fitted, by=events.SHELL)
     if json:
         console.json({"question": fitted.question, "threshold": fitted.threshold, **fitted.basis})
         return
