@@ -155,10 +155,11 @@ class ProjectPlan:
     """Questions of the survey at the end; none: the usual ones."""
 
 
-def phase_plan(name: str, kind: str, **more: Any) -> PhasePlan:
-    """Return the plan of one phase; what a project's file would be refused for is a `UserError` here."""
+def phase_plan(name: str, kind: str, *, at_least: float | None = None, **more: Any) -> PhasePlan:
+    """Return the plan of one phase, `at_least` the kappa of its gate; what a file is refused for is a `UserError`."""
     try:
-        return PhasePlan(name, kind, **more)
+        gate = AgreementGate(at_least=at_least) if at_least is not None else None
+        return PhasePlan(name, kind, gate=gate, **more)
     except ValueError as error:
         raise UserError(f"{error}.", status=422) from None
 
