@@ -268,6 +268,7 @@ def test_a_phase_is_added_after_the_others_with_or_without_posts(site, project):
         ({"name": "more"}, 409),
         ({"name": "a/b"}, 400),
         ({"name": "x", "kind": "party"}, 400),
+        ({"name": "x", "kind": "round"}, 422),
         ({"name": "x", "answers": "0"}, 422),
         ({"name": "x", "kind": "screening", "files": {"file": ("m.csv", b"id,text\nf,words f\n")}}, 400),
     ):

@@ -7,7 +7,7 @@ only; what these return, note and raise never holds one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from davy.actions.file_checks import UploadLimits, check_contents
 from davy.actions.reporter import SILENT, Reporter
 from davy.compare.challenges import ranked_submissions
-from davy.compare.challenges.challenge_file import board_task
+from davy.compare.challenges.challenge_file import board_task, parse_moment
 from davy.compare.challenges.submission_file import SubmissionRefused, check_predictions
-from davy.core.challenge import Challenge, ChallengePhase, ChallengeTask, Submission, Team
-from davy.core.errors import UserError
+from davy.core.challenge import Challenge, ChallengePhase, ChallengeTask, Submission, Team, TimeWindow
+from davy.core.errors import KeyedError, UserError
 from davy.store import Connection, Store, challenges, jobs, submissions, teams
 from davy.store.columns import now
 
@@ -265,6 +265,42 @@ def is_current(db: Connection, challenge: Challenge, phase: ChallengePhase, task
     )
     kept = challenges.find_board(db, phase.id, task)
     return (kept is None and not chosen) or (kept is not None and kept.basis == submissions.basis(chosen))
+
+
+def change_windows(
+    db: Connection,
+    challenge: Challenge,
+    phase: str,
+    tasks: Sequence[str] | None,
+    *,
+    opens: str | None,
+    closes: str | None,
+    by: str,
+) -> ChallengePhase:
+    """Change when tasks of a phase open and close, all of them for None; return the phase.
+
+    Moments are as in a challenge's file. Without `opens` a task opens now, without `closes` it closes when it did.
+    """
+    at, found = now(), find_phase(challenge, phase)
+    if found.frozen_at is not None:
+        message = f"The boards of {phase!r} are frozen, so its dates can't change."
+        raise KeyedError("submission_frozen", message, status=409)
+    windows = dict(found.windows)
+    for task in windows if tasks is None else tasks:
+        if task not in windows:
+            raise KeyedError("choice", f"Phase {phase!r} does not take task {task!r}; it takes {', '.join(windows)}.")
+        try:
+            first = at if opens is None else parse_moment(opens, at=at)
+            last = windows[task].closes if closes is None else parse_moment(closes, at=at, end=True)
+        except ValueError as error:
+            raise KeyedError("moment", f"{error}.") from None
+        if first >= last:
+            message = f"Task {task} would close on {last:%Y-%m-%d %H:%M} before it opens. Give --closes too."
+            raise KeyedError("window", message)
+        windows[task] = TimeWindow(first, last)
+    changed = replace(found, windows=windows)
+    challenges.change_phase(db, changed, by=by, what="challenge dates changed")
+    return changed
 
 
 def freeze(db: Connection, challenge: Challenge, phase: ChallengePhase, *, by: str) -> None:

@@ -1,4 +1,4 @@
-"""What people do with communities: take over thresholds from a file, fit one on labelled posts, export decisions.
+"""What people do with communities: add and change one, read or fit its thresholds, export its decisions.
 
 A threshold is fitted for the community's question by a rule (`precision=0.9`, `recall=0.8` …). The whole curve is kept
 with the community, so that its page can show what another threshold would give.
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from davy.actions.webhooks import check_url
+from davy.annotate.review_queue import review_phase
 from davy.core.errors import UserError
 from davy.core.gold import targets
 from davy.core.scorer import Scorer
@@ -25,12 +27,37 @@ from davy.files.yaml_objects import read_root
 from davy.measure.intervals import proportion
 from davy.measure.ranking import precision_recall_curve
 from davy.measure.thresholds import choose_threshold
-from davy.store import Store, communities, decisions
+from davy.store import Connection, Store, communities, decisions
 from davy.store.communities import Community
 
 CURVE = 60
 """Points of the curve that are kept."""
 COLUMNS = ("id", "at", "community", "reference", "decision", "model", "lang", "reasons", "reviewed")
+
+
+def create_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> Community:
+    """Add a community with the fields that are named; without a question, the first threshold's decides."""
+    _check_fields(db, fields)
+    question = fields.get("question") or next(iter(fields.get("thresholds") or {}), "hate")
+    return communities.create(db, Community(name, **{**fields, "question": question}), by=by)
+
+
+def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> tuple[Community, str | None]:
+    """Change a community; thresholds are added to those it has. Return it, and the webhook's secret if it is new."""
+    before, wanted = communities.get(db, name), dict(fields)
+    _check_fields(db, fields)
+    if "thresholds" in wanted:
+        wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
+    made = communities.change(db, name, by=by, **wanted)
+    return made, made.secret if made.secret != before.secret else None
+
+
+def _check_fields(db: Connection, fields: Mapping[str, Any]) -> None:
+    """Refuse a project that can't review, and an address that no webhook may have."""
+    if fields.get("project") is not None:
+        review_phase(db, fields["project"])
+    if fields.get("webhook") is not None:
+        check_url(fields["webhook"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +96,11 @@ def fit_threshold(posts: pl.DataFrame, scorer: Scorer, question: str, rule: str)
         f"The posts have no settled answers to {question!r}, or {scorer.name} does not answer it with yes or no. "
         f"It needs a column {question}.gold."
     )
+
+
+def keep_threshold(db: Connection, name: str, fitted: FittedThreshold, *, by: str) -> None:
+    """Give a community a fitted threshold, with what it was fitted on."""
+    change_community(db, name, {"thresholds": {fitted.question: fitted.threshold}, "basis": fitted.basis}, by=by)
 
 
 def read_thresholds(path: Path) -> dict[str, float]:

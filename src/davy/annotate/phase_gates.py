@@ -152,11 +152,11 @@ def _allow(
 
 
 class PhaseNotReady(UserError):
-    """A phase's rule does not let it go on yet; `reason` is for pages."""
+    """A phase's rule does not let it go on yet; pages find its words by `key` and `values`."""
 
     def __init__(self, phase: Phase, reason: GateReason) -> None:
         super().__init__(f"Phase {phase.name!r} can't go on yet. {reason}", status=409)
-        self.reason = reason
+        self.key, self.values = f"going.{reason.key}", reason.values
 
 
 def _phase_status(

@@ -7,14 +7,15 @@ project has already are used again. The pool is shuffled once by the plan's seed
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from davy import schemes as shipped
-from davy.annotate import images, post_allocation, post_order
+from davy.annotate import images, post_allocation, post_order, roster
 from davy.annotate import settings as project_settings
 from davy.annotate.project_file import PhasePlan, ProjectPlan
+from davy.annotate.project_scheme import scheme_of
 from davy.annotate.rules import check_rules
 from davy.annotate.settings import CONSENT_UNREAD, ProjectSettings
 from davy.annotate.severity import severities
@@ -253,6 +254,17 @@ def check_settings(settings: ProjectSettings, scheme: Scheme) -> None:
                 raise UserError(f"care: hard: {label!r} is not a label of {name!r}.{nearest(label, known)}")
 
 
+def change_settings(
+    db: Connection, project_id: str, wanted: ProjectSettings, *, by: str, without: Collection[str] = ()
+) -> None:
+    """Check settings and write them. Sections that project files don't know stay, but for those of `without`."""
+    project = projects.get(db, project_id)
+    check_settings(wanted, scheme_of(db, project))
+    ours = {slot.name for slot in fields(ProjectSettings)}.union(without)
+    rest = {name: value for name, value in project.settings.items() if name not in ours}
+    projects.change_settings(db, project.id, {**rest, **project_settings.to_dict(wanted)}, by=by)
+
+
 def _check_questions(used: Iterable[tuple[str, str]], scheme: Scheme) -> None:
     names = [question.name for question in scheme.questions]
     for name, where in used:
@@ -315,20 +327,10 @@ def _roster(db: Connection, project: Project, plan: ProjectPlan, *, by: str) -> 
     links = []
     for person in plan.roster:
         user = users.by_login(db, person.login)
-        if user is not None:
-            roles = {*person.roles, "manager"} if user.id == by else person.roles
-            members.add(db, project.id, user.id, roles, by=by, pool=person.pool)
-            continue
-        _, token = invitations.create(
-            db,
-            role="annotator",
-            login=person.login,
-            by=by,
-            project=project.id,
-            project_roles=person.roles,
-            pool=person.pool,
-        )
-        links.append((person.login, token))
+        roles = {*person.roles, "manager"} if user is not None and user.id == by else person.roles
+        came = roster.invite(db, project.id, person.login, roles, by=by, pool=person.pool)
+        if isinstance(came, roster.Invited):
+            links.append((person.login, came.token))
     if by not in (events.SHELL, events.SYSTEM) and members.get(db, project.id, by) is None:
         members.add(db, project.id, by, ["manager"], by=by)
     return links

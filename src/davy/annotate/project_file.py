@@ -30,7 +30,7 @@ from davy.annotate.settings import (
     one_of,
 )
 from davy.core import PHASE_KINDS, PhaseKind
-from davy.core.errors import nearest
+from davy.core.errors import UserError, nearest
 from davy.files import yaml_objects
 from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlNode, YamlText, line_at
 
@@ -153,6 +153,15 @@ class ProjectPlan:
     preset: str | None = None
     survey: tuple[SurveyPlan, ...] = ()
     """Questions of the survey at the end; none: the usual ones."""
+
+
+def phase_plan(name: str, kind: str, *, at_least: float | None = None, **more: Any) -> PhasePlan:
+    """Return the plan of one phase, `at_least` the kappa of its gate; what a file is refused for is a `UserError`."""
+    try:
+        gate = AgreementGate(at_least=at_least) if at_least is not None else None
+        return PhasePlan(name, kind, gate=gate, **more)
+    except ValueError as error:
+        raise UserError(f"{error}.", status=422) from None
 
 
 def preset_names() -> list[str]:

@@ -11,7 +11,6 @@ import typer
 
 from davy.cli import console
 from davy.cli.database import Database, Json
-from davy.core.challenge import TimeWindow
 from davy.core.errors import UserError
 from davy.store import challenges, default_url, events, open_store, submissions, teams, users
 from davy.store.columns import now
@@ -147,38 +146,19 @@ def open_phase(
 
         davy challenge open-phase edos test --task B --opens 2027-01-20 --closes 2027-01-31
     """
-    from davy.actions.challenge import find_phase
-    from davy.compare.challenges.challenge_file import parse_moment
+    from davy.actions.challenge import change_windows
 
-    at = now()
     with open_store(database) as store, store.write() as db:
         challenge = challenges.get(db, name)
-        found = find_phase(challenge, phase)
-        if found.frozen_at is not None:
-            raise UserError(f"The boards of {phase!r} are frozen, so its dates can't change.", status=409)
-        windows = dict(found.windows)
-        chosen = [task] if task is not None else list(windows)
-        for each in chosen:
-            was = windows.get(each)
-            if was is None:
-                raise UserError(f"Phase {phase!r} does not take task {each!r}; it takes {', '.join(windows)}.")
-            try:
-                first = at if opens is None else parse_moment(opens, at=at)
-                last = was.closes if closes is None else parse_moment(closes, at=at, end=True)
-            except ValueError as error:
-                raise UserError(f"{error}.") from None
-            if first >= last:
-                raise UserError(f"Task {each} would close on {last:%Y-%m-%d %H:%M} before it opens. Give --closes too.")
-            windows[each] = TimeWindow(first, last)
-        changed = replace(found, windows=windows)
-        challenges.change_phase(db, changed, by=events.SHELL, what="challenge dates changed")
-        rows = _windows(db, challenges.get(db, name), at)
+        tasks = None if task is None else [task]
+        changed = change_windows(db, challenge, phase, tasks, opens=opens, closes=closes, by=events.SHELL)
+        rows = _windows(db, challenges.get(db, name), now())
     console.table(["phase", "task", "opens", "closes", "state"], [
         [row["phase"], row["task"], row["opens"], row["closes"], row["state"]]
         for row in rows if row["phase"] == phase
     ])  # fmt: skip
     for asked in challenge.tasks:
-        if asked.name in chosen:
+        if asked.name in (tasks or changed.windows):
             _note_held_back(changed, asked)
 
 

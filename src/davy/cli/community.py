@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from davy.cli.database import Database, Json
 from davy.cli.options import GoldColumns
 from davy.core.errors import UserError
 from davy.store import events, open_store
+
+if TYPE_CHECKING:
+    from davy.store.communities import Community
 
 app = typer.Typer(no_args_is_help=True, help="Set thresholds by community, send what is uncertain to review.")
 
@@ -62,17 +65,13 @@ def create(
 
       davy community create news --thresholds migration/thresholds.yaml --webhook https://example.org/hook
     """
-    from davy.store import communities
+    from davy.actions.communities import create_community
 
     with open_store(database) as store, store.write() as db:
         changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
-        decides = changes.pop("question", None) or next(iter(changes.get("thresholds", {})), "hate")
-        made = communities.create(db, communities.Community(name, decides, **changes), by=events.SHELL)
+        made = create_community(db, name, changes, by=events.SHELL)
         known = _prefixes(db)
-    if made.secret:
-        print(made.secret)
-        console.note("The secret of its webhook's signatures. It is not shown again.")
-    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on. {_told_keys(known, made.keys)}")
+    _tell(made, made.secret, known)
 
 
 @app.command("set")
@@ -105,21 +104,17 @@ def set_(
 
       davy community set forum --remove-key - --key ef56ab78    # this key alone
     """
+    from davy.actions.communities import change_community
     from davy.store import communities
 
     with open_store(database) as store, store.write() as db:
-        before = communities.get(db, name)
         changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
-        if "thresholds" in changes:
-            changes["thresholds"] = {**before.thresholds, **changes["thresholds"]}
         if key or remove_key:
-            changes["keys"] = _keys_after(db, before.keys, remove_key or [], changes.get("keys", ()))
-        made = communities.change(db, name, by=events.SHELL, **changes)
+            before = communities.get(db, name).keys
+            changes["keys"] = _keys_after(db, before, remove_key or [], changes.get("keys", ()))
+        made, secret = change_community(db, name, changes, by=events.SHELL)
         known = _prefixes(db)
-    if made.secret and made.secret != before.secret:
-        print(made.secret)
-        console.note("The secret of its webhook's signatures. It is not shown again.")
-    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on. {_told_keys(known, made.keys)}")
+    _tell(made, secret, known)
 
 
 @app.command("list")
@@ -172,7 +167,7 @@ def fit(
 
       davy community fit forum labelled.csv --threshold precision=0.9
     """
-    from davy.actions.communities import fit_threshold
+    from davy.actions.communities import fit_threshold, keep_threshold
     from davy.actions.posts import load_posts
     from davy.actions.scorers import load_scorer
     from davy.core.gold import name_gold
@@ -187,8 +182,7 @@ def fit(
         posts = name_gold(source.posts, gold or (), scorer.questions, [community.question], file=source.path)
         fitted = fit_threshold(posts, scorer, community.question, rule)
         with store.write() as db:
-            thresholds = {**community.thresholds, fitted.question: fitted.threshold}
-            communities.change(db, name, by=events.SHELL, thresholds=thresholds, basis=fitted.basis)
+            keep_threshold(db, name, fitted, by=events.SHELL)
     if json:
         console.json({"question": fitted.question, "threshold": fitted.threshold, **fitted.basis})
         return
@@ -219,6 +213,13 @@ def export(
     console.note(f"{n:,} decisions: {out}")
 
 
+def _tell(made: Community, secret: str | None, known: dict[str, str]) -> None:
+    if secret:
+        print(secret)
+        console.note("The secret of its webhook's signatures. It is not shown again.")
+    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on. {_told_keys(known, made.keys)}")
+
+
 def _changes(
     db: Any,
     question: str | None,
@@ -231,8 +232,6 @@ def _changes(
 ) -> dict[str, Any]:
     """Return the fields that the options name."""
     from davy.actions.communities import read_thresholds
-    from davy.actions.webhooks import check_url
-    from davy.annotate.review_queue import review_phase
 
     changes: dict[str, Any] = {}
     if question is not None:
@@ -251,11 +250,8 @@ def _changes(
     if key is not None:
         changes["keys"] = tuple(_key_id(db, one) for one in key)
     if project is not None:
-        review_phase(db, project)
         changes["project"] = project
     if webhook is not None:
-        if webhook != "-":
-            check_url(webhook)
         changes["webhook"] = None if webhook == "-" else webhook
     return changes
 

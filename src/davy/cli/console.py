@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,12 @@ def note(message: str) -> None:
 def json(value: Any) -> None:
     """Print what HTTP would return."""
     print(_json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def record(thing: object, *names: str) -> dict[str, Any]:
+    """Return some attributes by their names, as JSON has them: moments are written as ISO 8601."""
+    values = {name: getattr(thing, name) for name in names}
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def masked_text(text: str) -> str:

@@ -84,10 +84,7 @@ def _show(store: Store, project: str | None, folder: Path | None, *, json: bool)
             [
                 {
                     "project": rule.project or None,
-                    "what": rule.what,
-                    "days": rule.days,
-                    "set_at": rule.set_at.isoformat(),
-                    "set_by": rule.set_by,
+                    **console.record(rule, "what", "days", "set_at", "set_by"),
                     "would_go": going,
                 }
                 for rule, going in rows

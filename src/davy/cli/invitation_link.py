@@ -6,15 +6,24 @@ what goes before it.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
 from davy.cli import console
+from davy.core.errors import UserError
 
 BaseUrl = Annotated[
     str, typer.Option("--base-url", metavar="URL", help="Where people reach the server, to print whole links.")
 ]
+
+
+def invitation_time(days: float) -> timedelta:
+    """Return how long an invitation lasts; `days` is what the option says."""
+    if not 0 < days <= 365:
+        raise UserError(f"--days is {days:g}. An invitation lasts more than 0 and at most 365 days.")
+    return timedelta(days=days)
 
 
 def invitation_link(base_url: str, token: str) -> str:

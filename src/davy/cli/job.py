@@ -22,6 +22,9 @@ app = typer.Typer(
 
 WAITS = "It waits for a worker; `davy work` or `davy serve` runs one."
 
+_PLAIN = ("id", "kind", "state", "owner", "done", "total", "note", "error", "attempts", "max_attempts", "created_at",
+          "started_at", "finished_at")  # fmt: skip
+
 Id = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, as `davy job list` shows it.")]
 
 
@@ -159,18 +162,4 @@ def _progress(job: Job) -> str:
 
 
 def _plain(job: Job) -> dict[str, Any]:
-    return {
-        "id": job.id,
-        "kind": job.kind,
-        "state": job.state,
-        "owner": job.owner,
-        "done": job.done,
-        "total": job.total,
-        "note": job.note,
-        "error": job.error,
-        "attempts": job.attempts,
-        "max_attempts": job.max_attempts,
-        "created_at": job.created_at.isoformat(),
-        "started_at": job.started_at and job.started_at.isoformat(),
-        "finished_at": job.finished_at and job.finished_at.isoformat(),
-    }
+    return console.record(job, *_PLAIN)

@@ -114,25 +114,9 @@ def list_(
         found = keys.list_keys(db, owner=users.find(db, owner).id if owner else None)
         logins = {user.id: user.login for user in users.list_users(db)}
     if json:
-        console.json(
-            [
-                {
-                    "id": it.id,
-                    "prefix": it.prefix,
-                    "name": it.name,
-                    "owner": logins[it.owner],
-                    "scopes": it.scopes,
-                    "state": it.state,
-                    "created_at": it.created_at.isoformat(),
-                    "expires_at": it.expires_at and it.expires_at.isoformat(),
-                    "used_at": it.used_at and it.used_at.isoformat(),
-                    "per_minute": it.per_minute,
-                    "per_day": it.per_day,
-                    "project": it.project,
-                }
-                for it in found
-            ]
-        )
+        names = ("id", "prefix", "name", "owner", "scopes", "state", "created_at", "expires_at", "used_at",
+                 "per_minute", "per_day", "project")  # fmt: skip
+        console.json([{**console.record(it, *names), "owner": logins[it.owner]} for it in found])
         return
     if not found:
         console.note("There are no API keys. Make one: davy key create --owner LOGIN --scope score")

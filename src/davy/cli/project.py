@@ -255,36 +255,17 @@ def _scheme_file(plan: ProjectPlan, folder: Path) -> Any:
 
 
 def _about(project: Any) -> dict[str, Any]:
-    return {
-        "name": project.id,
-        "title": project.title,
-        "scheme": project.scheme,
-        "scheme_version": project.scheme_version,
-        "state": project.state,
-        "created_at": project.created_at.isoformat(),
-    }
+    return {"name": project.id, **console.record(project, "title", "scheme", "scheme_version", "state", "created_at")}
 
 
 def _phase(phase: Any) -> dict[str, Any]:
-    return {
-        "name": phase.name,
-        "kind": phase.kind,
-        "state": phase.state,
-        "posts": phase.size,
-        "answers_a_post": phase.answers,
-        "in_corpus": phase.in_corpus,
-    }
+    about = {"posts": phase.size, "answers_a_post": phase.answers, "in_corpus": phase.in_corpus}
+    return {**console.record(phase, "name", "kind", "state"), **about}
 
 
 def _status_row(it: PhaseStatus) -> dict[str, Any]:
-    return {
-        "answers": it.answers,
-        "per_person": it.per_person,
-        "may_open": it.may_open,
-        "may_close": it.may_close,
-        "why_not": str(it.opens or it.closes or "") or None,
-        "next": it.next,
-    }
+    why_not = str(it.opens or it.closes or "") or None
+    return {**console.record(it, "answers", "per_person", "may_open", "may_close"), "why_not": why_not, "next": it.next}
 
 
 def _per_person(it: PhaseStatus) -> str:

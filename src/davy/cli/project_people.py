@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from davy.annotate.roster import Joined
+from davy.annotate.roster import invite as invite_to
 from davy.cli import console
 from davy.cli.database import Database, Json
-from davy.cli.invitation_link import BaseUrl, invitation_link, note_address
+from davy.cli.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
 from davy.cli.project import Name
-from davy.core.errors import UserError
 from davy.store import events, invitations, members, open_store, projects, users
 
 
@@ -35,33 +36,17 @@ def invite(
 
         davy project invite pilot --role expert --role manager --days 2
     """
-    from datetime import timedelta
-
-    if not 0 < days <= 365:
-        raise UserError(f"--days is {days:g}. An invitation lasts more than 0 and at most 365 days.")
-    roles = role or ["annotator"]
+    lasts = invitation_time(days)
     with open_store(database) as store, store.write() as db:
         found = projects.get(db, project)
-        known = users.by_login(db, login) if login else None
-        if known is not None:
-            member = members.add(db, found.id, known.id, roles, by=events.SHELL, pool=pool)
-        else:
-            made, token = invitations.create(
-                db,
-                role="annotator",
-                login=login,
-                by=events.SHELL,
-                lasts=timedelta(days=days),
-                project=found.id,
-                project_roles=roles,
-                pool=pool,
-            )
-    if known is not None:
+        came = invite_to(db, found.id, login, role or ["annotator"], by=events.SHELL, lasts=lasts, pool=pool)
+    if isinstance(came, Joined):
+        known, member = came.user, came.member
         if json:
             console.json({"login": known.login, "roles": list(member.roles), "pseudonym": member.pseudonym})
         console.note(f"{known.login} is on the roster of {found.id} as {', '.join(member.roles)}.")
         return
-    link = invitation_link(base_url, token)
+    made, link = came.invitation, invitation_link(base_url, came.token)
     if json:
         console.json({"link": link, "roles": list(made.project_roles), "expires_at": made.expires_at.isoformat()})
         return

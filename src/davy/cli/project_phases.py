@@ -9,9 +9,8 @@ import typer
 
 from davy.annotate import phase_gates
 from davy.annotate import project_creation as make
-from davy.annotate.project_file import PhasePlan
+from davy.annotate.project_file import phase_plan
 from davy.annotate.project_scheme import scheme_of
-from davy.annotate.settings import AgreementGate
 from davy.cli import console
 from davy.cli.database import Database
 from davy.cli.project import Gold, Name, read_posts
@@ -95,11 +94,7 @@ def add_phase(
     """
     from davy.files.tables import read_posts
 
-    try:
-        gate = AgreementGate(at_least=at_least) if at_least is not None else None
-        plan = PhasePlan(phase, kind, answers=answers, gate=gate, deadline=deadline)
-    except ValueError as error:
-        raise UserError(f"{error}.") from None
+    plan = phase_plan(phase, kind, at_least=at_least, answers=answers, deadline=deadline)
     frame = read_posts(posts) if posts else None
     with open_store(database) as store, store.write() as db:
         found = projects.get(db, project)

@@ -10,7 +10,7 @@ import typer
 
 from davy.cli import console
 from davy.cli.database import Database, Json
-from davy.cli.invitation_link import BaseUrl, invitation_link, note_address
+from davy.cli.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
 from davy.core.errors import UserError
 from davy.files.atomic import write_json
 from davy.store import events, invitations, open_store, personal_data, users, withdrawals
@@ -20,6 +20,8 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Invite people, and say what they may do.\n\nRoles are admin, expert and annotator.",
 )
+
+_INVITATION = ("id", "role", "login", "expires_at")
 
 Login = Annotated[str, typer.Argument(metavar="LOGIN", help="The user's login or id.")]
 
@@ -42,18 +44,12 @@ def invite(
 
         davy user invite --login lin@example.org --days 2 --base-url https://davy.example.org
     """
-    from datetime import timedelta
-
-    if not 0 < days <= 365:
-        raise UserError(f"--days is {days:g}. An invitation lasts more than 0 and at most 365 days.")
+    lasts = invitation_time(days)
     with open_store(database) as store, store.write() as db:
-        made, token = invitations.create(
-            db, role=role, by=events.SHELL, login=login, name=name, lasts=timedelta(days=days)
-        )
+        made, token = invitations.create(db, role=role, by=events.SHELL, login=login, name=name, lasts=lasts)
     link = invitation_link(base_url, token)
     if json:
-        about = {"id": made.id, "role": made.role, "login": made.login, "expires_at": made.expires_at.isoformat()}
-        console.json({**about, "link": link})
+        console.json({**console.record(made, *_INVITATION), "link": link})
         return
     print(link)
     console.note(f"For one {made.role}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. It is not shown again.")
@@ -98,21 +94,10 @@ def list_(database: Database = None, json: Json = False) -> None:
         console.json(
             {
                 "users": [
-                    {
-                        "id": it.id,
-                        "login": it.login,
-                        "name": it.name,
-                        "role": it.role,
-                        "language": it.language,
-                        "created_at": it.created_at.isoformat(),
-                        "disabled": it.disabled,
-                    }
+                    console.record(it, "id", "login", "name", "role", "language", "created_at", "disabled")
                     for it in people
                 ],
-                "invitations": [
-                    {"id": it.id, "role": it.role, "login": it.login, "expires_at": it.expires_at.isoformat()}
-                    for it in open_ones
-                ],
+                "invitations": [console.record(it, *_INVITATION) for it in open_ones],
             }
         )
         return

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from davy.actions.communities import fit_threshold
+from davy.actions.communities import fit_threshold, keep_threshold
 from davy.actions.exchange import ExportRequest, export_project
 from davy.actions.scorers import load_scorer
 from davy.jobs.worker import JobContext
@@ -27,6 +27,5 @@ def fit_community_threshold(context: JobContext) -> dict[str, Any]:
     scorer = load_scorer(str(context.arguments.get("model") or "embedded"))
     fitted = fit_threshold(posts, scorer, community.question, rule)
     with context.store.write() as db:
-        thresholds = {**communities.get(db, name).thresholds, fitted.question: fitted.threshold}
-        communities.change(db, name, by=context.job.owner, thresholds=thresholds, basis=fitted.basis)
+        keep_threshold(db, name, fitted, by=context.job.owner)
     return {"threshold": fitted.threshold, "posts": fitted.basis["posts"], "rule": rule}

@@ -49,6 +49,10 @@ class Context:
     lexicon: Lexicon | None = None
     """What is masked; None is the shipped lexicon."""
 
+    def link(self, path: str) -> str:
+        """Return a whole address, as people get it sent: of a path that begins with a slash."""
+        return self.settings.base_url.rstrip("/") + path
+
     def mask(self, text: str) -> str:
         """Return a text as a page shows it first."""
         return mask(text, self.lexicon)

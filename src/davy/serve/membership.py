@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import Header
+from fastapi import Depends, Header
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -120,6 +120,11 @@ def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
         return require_permission(place, act, left=left)
 
     return check
+
+
+Here = Annotated[Place, Depends(in_project("see the project"))]
+Labels = Annotated[Place, Depends(in_project("label posts"))]
+Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 def project_by_key(act: str, scope: str) -> Callable[..., Awaitable[Place]]:

@@ -112,9 +112,10 @@ def account_of(request: Request) -> User | None:
 
 def error_text(request: Request, error: UserError) -> str:
     """Return an error's sentence in the reader's language."""
-    key, values = getattr(error, "key", None), getattr(error, "values", {})
-    words = translator_of(request)
-    return words(f"error.{key}", **values) if key else words.error(error.message)
+    key, words = getattr(error, "key", None), translator_of(request)
+    if not key:
+        return words.error(error.message)
+    return words(key if "." in key else f"error.{key}", **getattr(error, "values", {}))
 
 
 def route_of(request: Request) -> str:

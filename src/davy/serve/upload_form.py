@@ -55,6 +55,14 @@ async def _form(request: Request) -> AsyncIterator[FormData]:
 UploadForm = Annotated[FormData, Depends(_form)]
 
 
+def sent_file(form: FormData, name: str = "file") -> UploadFile:
+    """Return the file of a form; a form without one is refused."""
+    sent = form.get(name)
+    if not isinstance(sent, UploadFile) or not sent.filename:
+        raise LocalizedError("no_upload", status=422)
+    return sent
+
+
 async def read_posts(request: Request, form: FormData, name: str = "file") -> pl.DataFrame | None:
     """Return the posts in a form's file, or None where none was chosen; what can't be read safely is refused."""
     file = form.get(name)

@@ -14,9 +14,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from starlette.datastructures import UploadFile
 
 from davy.actions.file_checks import UploadLimits, check_contents, megabytes
 from davy.core.errors import UserError
@@ -77,6 +80,14 @@ def receive(
             for chunk in chunks:
                 receiver.take(chunk, file)
         return _checked(receiver, name, kinds)
+
+
+def receive_file(
+    sent: UploadFile, *, kinds: tuple[str, ...] = KINDS, limits: UploadLimits | None = None, folder: Path | None = None
+) -> Upload:
+    """Store and check a file of a form, as `receive` does."""
+    chunks = iter(partial(sent.file.read, 1 << 20), b"")
+    return receive(chunks, sent.filename or "", kinds=kinds, limits=limits, folder=folder)
 
 
 @contextmanager

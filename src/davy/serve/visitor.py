@@ -148,6 +148,14 @@ def field(form: FormData, name: str, *, most: int = 500) -> str:
     return text
 
 
+def whole_number(form: FormData, name: str, *, most: int = 10**9) -> int | None:
+    """Return a field's whole number above 0, or None where it is empty; anything else is refused."""
+    text = field(form, name, most=20)
+    if text and not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
+        raise LocalizedError("number", status=422, given=text)
+    return int(text) if text else None
+
+
 def client_address(request: Request) -> str:
     """Return where the request came from: the client's address, a network of 64 bits for IPv6."""
     host = request.client.host if request.client else "unknown"

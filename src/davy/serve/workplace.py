@@ -6,7 +6,7 @@ started it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from davy.jobs import job_files
 from davy.serve import render, uploads
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, project_page
-from davy.serve.visitor import field
+from davy.serve.membership import Place, in_project, project_page
+from davy.serve.visitor import allowed, field, find_visitor
 from davy.store import Connection, jobs
 from davy.store.columns import new_id
 from davy.store.jobs import Job
@@ -59,12 +59,8 @@ class Workplace:
 
     def find(self, db: Connection, job_id: str, kinds: tuple[str, ...]) -> Job:
         """Return a run of this place; another's is answered like one that there isn't."""
-        try:
-            job = jobs.get(db, job_id)
-        except UserError:
-            raise LocalizedError("no_such", status=404) from None
-        theirs = self.project is None and job.owner != self.account.id and self.account.role != "admin"
-        if job.kind not in kinds or job.project != self.project or theirs:
+        job = find_job(db, self.project, job_id, *kinds)
+        if self.project is None and job.owner != self.account.id and self.account.role != "admin":
             raise LocalizedError("no_such", status=404)
         return job
 
@@ -79,6 +75,30 @@ class Workplace:
                 if job.project is None
             ]
         return sorted(found, key=lambda job: job.id, reverse=True)[:limit]
+
+
+def in_workplace(act: str, project_act: str) -> Callable[[Request], Workplace]:
+    """Return a dependency that gives the `Workplace` of an address, a project's or the server's, by a permission."""
+    on_server, in_one_project = allowed(act), in_project(project_act)
+
+    def check(request: Request) -> Workplace:
+        if "project_id" not in request.path_params:
+            return Workplace(on_server(find_visitor(request)))
+        place = in_one_project(request, request.path_params["project_id"])
+        return Workplace(place.account, place)
+
+    return check
+
+
+def find_job(db: Connection, project: str | None, job_id: str, *kinds: str) -> Job:
+    """Return a job of a project, or of the server for None; another's is answered like one that there isn't."""
+    try:
+        job = jobs.get(db, job_id)
+    except UserError:
+        raise LocalizedError("no_such", status=404) from None
+    if job.kind not in kinds or job.project != project:
+        raise LocalizedError("no_such", status=404)
+    return job
 
 
 def files_folder(request: Request) -> Path:
@@ -121,10 +141,7 @@ def keep_upload(form: FormData, folder: Path, upload_id: str, most: int) -> dict
     if not isinstance(sent, UploadFile) or not (sent.filename or sent.size):
         return {}
     own = job_files.make_folder(folder, upload_id)
-    chunks = iter(lambda: sent.file.read(1 << 20), b"")
-    got = uploads.receive(
-        chunks, sent.filename or "", kinds=uploads.TABLE_KINDS, limits=UploadLimits(size=most), folder=own
-    )
+    got = uploads.receive_file(sent, kinds=uploads.TABLE_KINDS, limits=UploadLimits(size=most), folder=own)
     stem = got.name.split(".")[0] or "posts"
     kept = f"{stem}.{got.kind}" + (".gz" if got.gzip else "")
     got.path.rename(own / kept)

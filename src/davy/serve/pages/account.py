@@ -10,13 +10,13 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.core.errors import UserError
 from davy.serve import cookies, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.i18n import LANGUAGES
 from davy.serve.labelling.work_choices import CHOICES, COMMANDS, MOST_GOAL
-from davy.serve.visitor import Anyone, Form, allowed, check_rate, field
+from davy.serve.refused_by import refused_by
+from davy.serve.visitor import Anyone, Form, Visitor, allowed, check_rate, field
 from davy.store import sessions, users
 from davy.store.passwords import SHORTEST, check_password, hash_password
 from davy.store.users import User
@@ -29,7 +29,7 @@ Self = Annotated[User, Depends(allowed("change own account"))]
 @router.get("/account")
 def account(request: Request, me: Self, who: Anyone) -> Response:
     """Return the account page."""
-    return _page(request, me, who.session_id)
+    return _page(request, me, who)
 
 
 @router.post("/account")
@@ -47,13 +47,19 @@ def save(request: Request, me: Self, form: Form) -> Response:
     return response
 
 
+def _page(request: Request, me: User, who: Visitor, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        mine = sessions.of_user(db, me.id)
+    return render.page(
+        request, "account.html", status=status, sessions=mine, session_id=who.session_id, wrong=wrong, shortest=SHORTEST
+    )
+
+
 @router.post("/account/labelling")
+@refused_by(_page)
 def save_work_choices(request: Request, me: Self, who: Anyone, form: Form) -> Response:
     """Keep how this person likes to label; what the form does not have stays as it is."""
-    try:
-        wanted = _choices_in(form)
-    except UserError as error:
-        return _page(request, me, who.session_id, wrong=render.error_text(request, error), status=error.status)
+    wanted = _choices_in(form)
     with context_of(request).store.write() as db:
         users.choose(db, me.id, **wanted)
     if is_htmx(request):
@@ -62,18 +68,16 @@ def save_work_choices(request: Request, me: Self, who: Anyone, form: Form) -> Re
 
 
 @router.post("/account/password")
+@refused_by(_page)
 def change_password(request: Request, me: Self, who: Anyone, form: Form) -> Response:
     """Change the password; all other sessions end."""
     check_rate(request, "password account", me.id)
     password = str(form.get("password") or "")
-    try:
-        if not check_password(str(form.get("current") or ""), me.password_hash):
-            raise LocalizedError("wrong_password", status=403)
-        if password != str(form.get("again") or ""):
-            raise LocalizedError("passwords_differ")
-        hashed = hash_password(password, login=me.login)
-    except UserError as error:
-        return _page(request, me, who.session_id, wrong=render.error_text(request, error), status=error.status)
+    if not check_password(str(form.get("current") or ""), me.password_hash):
+        raise LocalizedError("wrong_password", status=403)
+    if password != str(form.get("again") or ""):
+        raise LocalizedError("passwords_differ")
+    hashed = hash_password(password, login=me.login)
     with context_of(request).store.write() as db:
         users.set_password(db, me.id, hashed, by=me.id, keep_session=who.session_id)
     return render.redirect(request, "/account", "password")
@@ -87,14 +91,6 @@ def end_session(request: Request, session_id: str, me: Self, form: Form) -> Resp
             raise LocalizedError("no_such", status=404)
         sessions.end(db, session_id, by=me.id)
     return render.redirect(request, "/account", "session_ended")
-
-
-def _page(request: Request, me: User, session_id: str | None, *, wrong: str = "", status: int = 200) -> Response:
-    with context_of(request).store.read() as db:
-        mine = sessions.of_user(db, me.id)
-    return render.page(
-        request, "account.html", status=status, sessions=mine, session_id=session_id, wrong=wrong, shortest=SHORTEST
-    )
 
 
 def _choices_in(form: FormData) -> dict[str, Any]:

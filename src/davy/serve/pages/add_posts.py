@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,15 +17,15 @@ from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, project_page
 from davy.serve.posts_form import UploadedPosts, form_values, read_sent
+from davy.serve.refused_by import refusal
 from davy.serve.upload_form import UploadForm, credit_in
 from davy.serve.visitor import field
 from davy.store import phases
 
 router = APIRouter(include_in_schema=False)
 
-Manages = Annotated[Place, Depends(in_project("manage"))]
 _TYPED = ("picture_licence", "picture_credit")
 
 
@@ -52,8 +51,7 @@ async def upload(request: Request, place: Manages, name: str, form: UploadForm) 
             raise LocalizedError("no_file", status=422)
         added = await to_thread.run_sync(_add, request, place, name, sent, scheme, credit_in(form))
     except UserError as error:
-        failed = partial(again, wrong=render.error_text(request, error), status=error.status)
-        return await to_thread.run_sync(failed)
+        return await to_thread.run_sync(partial(again, **refusal(request, error)))
     await to_thread.run_sync(sent.kept.discard)
     number = render.translator_of(request).number
     left_out = sent.repeated + sent.blank

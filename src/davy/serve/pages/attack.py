@@ -26,6 +26,7 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.visitor import Form, field
+from davy.serve.workplace import files_folder, find_job
 from davy.store import Connection, detectors, entries, events, jobs, rounds
 from davy.store.columns import new_id
 from davy.store.jobs import Job
@@ -85,10 +86,7 @@ def show(request: Request, place: Attacks) -> Response:
 @router.post("/projects/{project_id}/attack")
 def start(request: Request, place: Attacks, form: Form) -> Response:
     """Queue an attack with the texts that were typed, else with the project's settled entries."""
-    context = context_of(request)
-    folder = context.settings.files_folder
-    if folder is None:
-        raise LocalizedError("no_files_folder", status=409)
+    context, folder = context_of(request), files_folder(request)
     chosen = [str(name) for name in form.getlist("strategies") if isinstance(name, str) and name in STRATEGIES]
     tries = field(form, "tries", most=2) or str(TRIES)
     typed = [line.strip() for line in field(form, "texts", most=LONGEST).splitlines() if line.strip()]
@@ -126,7 +124,7 @@ def fetch(request: Request, place: Attacks, job_id: str, name: str) -> Response:
     """Return the file of what got through, for saving; every fetch is an event."""
     context = context_of(request)
     with context.store.read() as db:
-        job = _own(db, place, job_id)
+        job = find_job(db, place.project.id, job_id, ATTACK)
     if job.state != "done" or name != PROPOSALS:
         raise LocalizedError("no_such", status=404)
     path = job_files.find_file(context.settings.files_folder, job.id, name)
@@ -144,7 +142,7 @@ def change(request: Request, place: Attacks, job_id: str, act: str, form: Form) 
     if act not in ("propose", "cancel"):
         raise LocalizedError("no_such", status=404)
     with context.store.read() as db:
-        job = _own(db, place, job_id)
+        job = find_job(db, place.project.id, job_id, ATTACK)
     if act == "cancel":
         with context.store.write() as db:
             jobs.ask_cancel(db, job.id, by=place.account.id)
@@ -203,15 +201,6 @@ def _chosen(form: FormData, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if not chosen:
         raise LocalizedError("no_proposal_chosen", status=422)
     return chosen
-
-
-def _own(db: Connection, place: Place, job_id: str) -> Job:
-    """Return an attack of this project; another's is answered like one that there isn't."""
-    mine = jobs.latest(db, kind=ATTACK, project=place.project.id, limit=500)
-    job = next((it for it in mine if it.id == job_id), None)
-    if job is None:
-        raise LocalizedError("no_such", status=404)
-    return job
 
 
 def _record(db: Connection, place: Place, what: str, **details: Any) -> None:

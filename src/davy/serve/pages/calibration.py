@@ -7,10 +7,10 @@ talk. Managers and experts may look at any time; annotators once the set is clos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,13 +20,12 @@ from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import Translator
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Place, project_page
 from davy.serve.visitor import Form, field
 from davy.store import messages, phase_answers, phases
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
 
 ON_A_PAGE = 10
 COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "cohen", "percent", *agreement.OVERLAPS)

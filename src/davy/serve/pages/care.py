@@ -20,6 +20,7 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.membership import Place, in_project, project_page
 from davy.serve.pages.consent import member_of
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, check_rate, field
 from davy.store import Connection, check_ins, members, users
 
@@ -33,55 +34,6 @@ Reads = Annotated[Place, Depends(in_project("read check-ins"))]
 def show(request: Request, place: Here) -> Response:
     """Return the page."""
     return _page(request, place)
-
-
-@router.post("/projects/{project_id}/care")
-def check_in(request: Request, place: Here, form: Form) -> Response:
-    """Keep a check-in for the wellbeing contacts."""
-    check_rate(request, "words of a person", place.account.id)
-    mood, words = field(form, "mood"), field(form, "words", most=check_ins.LONGEST)
-    wants = field(form, "contact") == "yes"
-    if mood and mood not in map(str, check_ins.MOODS):
-        raise LocalizedError("choice")
-    if not (mood or words or wants):
-        return _page(request, place, wrong=render.translator_of(request)("error.check_in_empty"), status=422)
-    try:
-        with context_of(request).store.write() as db:
-            check_ins.add(
-                db,
-                place.project.id,
-                place.account.id,
-                mood=int(mood) if mood else None,
-                words=words,
-                wants_contact=wants,
-            )
-    except UserError as error:
-        if error.status != 409:
-            raise
-        raise LocalizedError("no_wellbeing", status=409) from None
-    return render.redirect(request, f"{place.address}/care", "checked_in")
-
-
-@router.post("/projects/{project_id}/care/limits")
-def limits(request: Request, place: Here, form: Form) -> Response:
-    """Keep a person's own limits; they hold where they are lower than the project's."""
-    wanted: dict[str, int | None] = {}
-    for name in care.OWN_LIMITS:
-        given = field(form, name, most=6)
-        if given and not (given.isascii() and given.isdigit() and 0 < int(given) <= 100_000):
-            raise LocalizedError("number", given=given)
-        wanted[name] = int(given) if given else None
-    with context_of(request).store.write() as db:
-        members.choose(db, place.project.id, place.account.id, **wanted)
-    return render.redirect(request, f"{place.address}/care", "saved")
-
-
-@router.post("/projects/{project_id}/care/{check_in_id}/seen")
-def mark_seen(request: Request, place: Reads, check_in_id: str, form: Form) -> Response:  # noqa: ARG001
-    """Note that a contact has seen a check-in."""
-    with context_of(request).store.write() as db:
-        check_ins.mark_seen(db, member_of(place), check_in_id)
-    return render.redirect(request, f"{place.address}/care", "seen")
 
 
 def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
@@ -107,6 +59,57 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         mask=context_of(request).mask,
         wrong=wrong,
     )
+
+
+@router.post("/projects/{project_id}/care")
+@refused_by(_page)
+def check_in(request: Request, place: Here, form: Form) -> Response:
+    """Keep a check-in for the wellbeing contacts."""
+    check_rate(request, "words of a person", place.account.id)
+    mood, words = field(form, "mood"), field(form, "words", most=check_ins.LONGEST)
+    wants = field(form, "contact") == "yes"
+    if mood and mood not in map(str, check_ins.MOODS):
+        raise LocalizedError("choice")
+    if not (mood or words or wants):
+        raise LocalizedError("check_in_empty", status=422)
+    try:
+        with context_of(request).store.write() as db:
+            check_ins.add(
+                db,
+                place.project.id,
+                place.account.id,
+                mood=int(mood) if mood else None,
+                words=words,
+                wants_contact=wants,
+            )
+    except UserError as error:
+        if error.status != 409:
+            raise
+        raise LocalizedError("no_wellbeing", status=409) from None
+    return render.redirect(request, f"{place.address}/care", "checked_in")
+
+
+@router.post("/projects/{project_id}/care/limits")
+@refused_by(_page)
+def limits(request: Request, place: Here, form: Form) -> Response:
+    """Keep a person's own limits; they hold where they are lower than the project's."""
+    wanted: dict[str, int | None] = {}
+    for name in care.OWN_LIMITS:
+        given = field(form, name, most=6)
+        if given and not (given.isascii() and given.isdigit() and 0 < int(given) <= 100_000):
+            raise LocalizedError("number", given=given)
+        wanted[name] = int(given) if given else None
+    with context_of(request).store.write() as db:
+        members.choose(db, place.project.id, place.account.id, **wanted)
+    return render.redirect(request, f"{place.address}/care", "saved")
+
+
+@router.post("/projects/{project_id}/care/{check_in_id}/seen")
+def mark_seen(request: Request, place: Reads, check_in_id: str, form: Form) -> Response:  # noqa: ARG001
+    """Note that a contact has seen a check-in."""
+    with context_of(request).store.write() as db:
+        check_ins.mark_seen(db, member_of(place), check_in_id)
+    return render.redirect(request, f"{place.address}/care", "seen")
 
 
 _LIMITS = ("break_after_minutes", "break_after_hard", "daily_minutes")

@@ -6,13 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,14 +19,14 @@ from davy.actions import challenge as action
 from davy.actions.challenge_baselines import BaselineFile, add_baselines
 from davy.compare.challenges.challenge_file import parse_moment
 from davy.compare.ladder import ladder
-from davy.core.challenge import BOARDS, COUNTS, VISIBILITIES, Submission, TimeWindow
-from davy.core.errors import UserError
+from davy.core.challenge import BOARDS, COUNTS, VISIBILITIES, Submission
 from davy.serve import render, uploads
 from davy.serve.challenge_access import ChallengePlace, challenge_page, in_challenge
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.pages.challenge import windows
-from davy.serve.upload_form import UploadForm
+from davy.serve.refused_by import refused_by
+from davy.serve.upload_form import UploadForm, sent_file
 from davy.serve.visitor import Form, field
 from davy.store import Connection, challenges, jobs, submissions, teams, users
 from davy.store.columns import now
@@ -43,18 +42,46 @@ def organise(request: Request, place: Runs) -> Response:
     return _page(request, place)
 
 
+def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        challenge = challenges.get(db, place.challenge.id)
+        every = teams.of_challenge(db, challenge.id)
+        sent = [each for phase in challenge.phases for each in submissions.of_phase(db, phase.id)]
+        values: dict[str, Any] = {
+            "teams": every,
+            "captains": {user.id: user for user in users.list_users(db)},
+            "traces": submissions.shared_traces(db, challenge.id),
+            "failed": [each for each in sent if each.state in ("failed", "cancelled")],
+            "waiting": [each for each in sent if each.state in ("waiting", "running")],
+            "asked": asked_often(sent),
+            "sets": challenges.data_sets(db, challenge.id),
+            "organisers": teams.organisers(db, challenge.id),
+        }
+    return challenge_page(
+        request,
+        replace(place, challenge=challenge),
+        "challenge_organise.html",
+        status=status,
+        wrong=wrong,
+        windows=list(windows(challenge)),
+        boards=BOARDS,
+        counts=COUNTS,
+        visibilities=VISIBILITIES,
+        phase_names={phase.id: phase.name for phase in challenge.phases},
+        **values,
+    )
+
+
 @router.post("/challenges/{challenge_id}/organise/{act}")
+@refused_by(_page)
 def change(request: Request, place: Runs, act: str, form: Form) -> Response:
     """Change texts, dates or a board, freeze, publish labels, let people in, leave a team out."""
     acts = {"settings": _settings, "dates": _dates, "board": _board, "freeze": _freeze, "labels": _labels,
             "person": _person, "team": _team, "again": _again}  # fmt: skip
     if act not in acts:
         raise LocalizedError("no_such", status=404)
-    try:
-        with context_of(request).store.write() as db:
-            note = acts[act](db, place, form) or "challenge_saved"
-    except UserError as error:
-        return _page(request, place, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        note = acts[act](db, place, form) or "challenge_saved"
     return render.redirect(request, f"{place.address}/organise", note)
 
 
@@ -68,21 +95,15 @@ def _settings(db: Connection, place: ChallengePlace, form: FormData) -> None:
 
 def _dates(db: Connection, place: ChallengePlace, form: FormData) -> None:
     """Change the window of one task in one phase; an empty `opens` is now."""
-    at = now()
-    phase, task = action.find_phase(place.challenge, field(form, "phase")), field(form, "task")
-    if task not in phase.windows:
-        raise LocalizedError("choice", status=422)
-    if phase.frozen_at is not None:
-        raise LocalizedError("submission_frozen", status=409)
-    try:
-        opens = parse_moment(field(form, "opens"), at=at) if field(form, "opens") else at
-        closes = parse_moment(field(form, "closes"), at=at, end=True)
-    except ValueError:
-        raise LocalizedError("moment", status=422) from None
-    if opens >= closes:
-        raise LocalizedError("window", status=422)
-    changed = replace(phase, windows={**phase.windows, task: TimeWindow(opens, closes)})
-    challenges.change_phase(db, changed, by=place.user.id, what="challenge dates changed")
+    action.change_windows(
+        db,
+        place.challenge,
+        field(form, "phase"),
+        [field(form, "task")],
+        opens=field(form, "opens") or None,
+        closes=field(form, "closes"),
+        by=place.user.id,
+    )
 
 
 def _board(db: Connection, place: ChallengePlace, form: FormData) -> None:
@@ -148,58 +169,24 @@ def _again(db: Connection, place: ChallengePlace, form: FormData) -> None:
 
 
 @router.post("/challenges/{challenge_id}/baselines/upload")
+@refused_by(_page)
 async def baselines(request: Request, place: Runs, form: UploadForm) -> Response:
     """Put a baseline or human performance on every board whose posts its file covers."""
-    try:
-        await to_thread.run_sync(_add_baseline, request, place, form)
-    except UserError as error:
-        wrong = render.error_text(request, error)
-        return await to_thread.run_sync(partial(_page, request, place, wrong=wrong, status=error.status))
+    await to_thread.run_sync(_add_baseline, request, place, form)
     return render.redirect(request, f"{place.address}/organise", "challenge_saved")
 
 
 def _add_baseline(request: Request, place: ChallengePlace, form: FormData) -> None:
-    sent, name = form.get("file"), field(form, "name", most=60)
-    if not isinstance(sent, UploadFile) or not sent.filename or not name:
+    sent, name = sent_file(form), field(form, "name", most=60)
+    if not name:
         raise LocalizedError("no_upload", status=422)
-    chunks = iter(partial(sent.file.read, 1 << 20), b"")
     with tempfile.TemporaryDirectory(prefix="davy-baseline-") as folder:
-        upload = uploads.receive(chunks, sent.filename, kinds=("csv", "tsv", "jsonl"), limits=action.LIMITS)
+        upload = uploads.receive_file(sent, kinds=("csv", "tsv", "jsonl"), limits=action.LIMITS)
         path = Path(folder) / f"{uploads.safe_name(name)}.{upload.kind}"
         shutil.move(upload.path, path)
         file = BaselineFile(path, name, "human" if form.get("human") else "baseline")
         task = field(form, "task") or None
         add_baselines(context_of(request).store, place.challenge.id, [file], by=place.user.id, task=task)
-
-
-def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: int = 200) -> Response:
-    with context_of(request).store.read() as db:
-        challenge = challenges.get(db, place.challenge.id)
-        every = teams.of_challenge(db, challenge.id)
-        sent = [each for phase in challenge.phases for each in submissions.of_phase(db, phase.id)]
-        values: dict[str, Any] = {
-            "teams": every,
-            "captains": {user.id: user for user in users.list_users(db)},
-            "traces": submissions.shared_traces(db, challenge.id),
-            "failed": [each for each in sent if each.state in ("failed", "cancelled")],
-            "waiting": [each for each in sent if each.state in ("waiting", "running")],
-            "asked": asked_often(sent),
-            "sets": challenges.data_sets(db, challenge.id),
-            "organisers": teams.organisers(db, challenge.id),
-        }
-    return challenge_page(
-        request,
-        replace(place, challenge=challenge),
-        "challenge_organise.html",
-        status=status,
-        wrong=wrong,
-        windows=list(windows(challenge)),
-        boards=BOARDS,
-        counts=COUNTS,
-        visibilities=VISIBILITIES,
-        phase_names={phase.id: phase.name for phase in challenge.phases},
-        **values,
-    )
 
 
 def asked_often(sent: Sequence[Submission]) -> dict[str, list[dict[str, Any]]]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -26,7 +26,8 @@ from davy.serve.challenge_access import ChallengePlace, challenge_page, in_chall
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.pages.challenge import windows
-from davy.serve.upload_form import UploadForm
+from davy.serve.refused_by import refused_by
+from davy.serve.upload_form import UploadForm, sent_file
 from davy.serve.visitor import Form, check_rate, client_address, field
 from davy.store import Connection, jobs, keys, submissions, teams
 from davy.store.columns import now
@@ -44,7 +45,27 @@ def team(request: Request, place: Has) -> Response:
     return _team_page(request, place)
 
 
+def _team_page(
+    request: Request, place: ChallengePlace, *, wrong: str = "", secret: str = "", status: int = 200
+) -> Response:
+    with context_of(request).store.read() as db:
+        own = place.team
+        values: dict[str, Any] = {
+            "members": teams.members(db, own.id) if own else [],
+            "invited": teams.invitations(db, own.id) if own else [],
+            "offers": [] if own else teams.invited_to(db, place.challenge.id, place.user.login),
+            "lines": _lines(place, submissions.of_team(db, own.id)) if own else [],
+        }
+    base = context_of(request).link("")
+    leads = own is not None and own.captain == place.user.id
+    return challenge_page(
+        request, place, "challenge_team.html", status=status, wrong=wrong, secret=secret, leads=leads, base_url=base,
+        **values,
+    )  # fmt: skip
+
+
 @router.post("/challenges/{challenge_id}/team/{act}")
+@refused_by(_team_page)
 def change(request: Request, place: Has, act: str, form: Form) -> Response:
     """Make or rename a team, invite, join, leave, hand over, make a key."""
     if act == "key":
@@ -54,11 +75,8 @@ def change(request: Request, place: Has, act: str, form: Form) -> Response:
     if act not in acts:
         raise LocalizedError("no_such", status=404)
     check_rate(request, "words of a person", place.user.id)
-    try:
-        with context_of(request).store.write() as db:
-            acts[act](db, place, form)
-    except UserError as error:
-        return _team_page(request, place, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        acts[act](db, place, form)
     return render.redirect(request, f"{place.address}/team", "team_saved")
 
 
@@ -120,25 +138,6 @@ def _make_key(request: Request, place: ChallengePlace) -> Response:
     return _team_page(request, place, secret=secret)
 
 
-def _team_page(
-    request: Request, place: ChallengePlace, *, wrong: str = "", secret: str = "", status: int = 200
-) -> Response:
-    with context_of(request).store.read() as db:
-        own = place.team
-        values: dict[str, Any] = {
-            "members": teams.members(db, own.id) if own else [],
-            "invited": teams.invitations(db, own.id) if own else [],
-            "offers": [] if own else teams.invited_to(db, place.challenge.id, place.user.login),
-            "lines": _lines(place, submissions.of_team(db, own.id)) if own else [],
-        }
-    base = context_of(request).settings.base_url.rstrip("/")
-    leads = own is not None and own.captain == place.user.id
-    return challenge_page(
-        request, place, "challenge_team.html", status=status, wrong=wrong, secret=secret, leads=leads, base_url=base,
-        **values,
-    )  # fmt: skip
-
-
 def _lines(place: ChallengePlace, sent: list[Submission]) -> list[dict[str, Any]]:
     """Return a team's submissions as pages show them; a figure only where the board may be read."""
     by_id, at = {phase.id: phase for phase in place.challenge.phases}, now()
@@ -162,14 +161,44 @@ def submit_form(request: Request, place: Submits) -> Response:
     return _submit_page(request, place)
 
 
+def _submit_page(
+    request: Request,
+    place: ChallengePlace,
+    *,
+    form: FormData | None = None,
+    error: UserError | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> Response:
+    at = now()
+    assert place.team is not None  # the permission asks for one
+    with context_of(request).store.read() as db:
+        targets = [
+            (phase, task, window, submissions.count(db, phase.id, task.name, place.team.id))
+            for phase, task, window in windows(place.challenge)
+            if window.state(at) == "open" and phase.frozen_at is None
+        ]
+        last = next(iter(submissions.of_team(db, place.team.id)), None)
+    return challenge_page(
+        request,
+        place,
+        "challenge_submit.html",
+        status=status,
+        targets=targets,
+        chosen=field(form, "target") if form is not None else "",
+        survey=SURVEY,
+        answered=dict(last.survey or {}) if last else {},
+        leads=place.team.captain == place.user.id,
+        wrong=wrong,
+        faults=error.faults if isinstance(error, SubmissionRefused) else (),
+    )
+
+
 @router.post("/challenges/{challenge_id}/submit/upload")
+@refused_by(_submit_page)
 async def submit(request: Request, place: Submits, form: UploadForm) -> Response:
     """Check predictions and queue their scoring; what is wrong with them is shown at the form."""
-    try:
-        taken = await to_thread.run_sync(partial(receive_submission, request, place, form, survey=read_survey(form)))
-    except UserError as error:
-        again = partial(_submit_page, request, place, error=error, chosen=field(form, "target"), status=error.status)
-        return await to_thread.run_sync(again)
+    taken = await to_thread.run_sync(partial(receive_submission, request, place, form, survey=read_survey(form)))
     return render.redirect(request, f"{place.address}/submissions/{taken.id}", "submission_taken")
 
 
@@ -178,11 +207,9 @@ def receive_submission(
 ) -> Submission:
     """Take the file of a form for the sender's team; pages and the API both end here."""
     at, context = now(), context_of(request)
-    sent = form.get("file")
     if place.team is None:
         raise LocalizedError("not_in_challenge", status=403)
-    if not isinstance(sent, UploadFile) or not sent.filename:
-        raise LocalizedError("no_upload", status=422)
+    sent = sent_file(form)
     check_rate(request, "words of a person", place.user.id)
     phase, task = _target(place, form)
     # Keyed, and by challenge: the hash can't be turned back, nor matched with another challenge's.
@@ -193,15 +220,14 @@ def receive_submission(
         task,
         place.team.id,
         place.user.id,
-        uploads.safe_name(sent.filename),
+        uploads.safe_name(sent.filename or ""),
         at,
         hmac.digest(context.settings.secret_key.encode(), about, "sha256").hex()[:32],
         field(form, "note", most=120) or None,
         survey,
     )
     action.check_turn(context.store, wanted)  # before the file is looked at
-    chunks = iter(partial(sent.file.read, 1 << 20), b"")
-    upload = uploads.receive(chunks, sent.filename, kinds=action.KINDS, limits=action.LIMITS)
+    upload = uploads.receive_file(sent, kinds=action.KINDS, limits=action.LIMITS)
     try:
         return action.take_submission(context.store, upload.path, wanted)
     finally:
@@ -230,33 +256,6 @@ def read_survey(form: FormData) -> dict[str, list[str]] | None:
         for question, known in SURVEY.items()
     }
     return answers if any(answers.values()) else None
-
-
-def _submit_page(
-    request: Request, place: ChallengePlace, *, error: UserError | None = None, chosen: str = "", status: int = 200
-) -> Response:
-    at = now()
-    assert place.team is not None  # the permission asks for one
-    with context_of(request).store.read() as db:
-        targets = [
-            (phase, task, window, submissions.count(db, phase.id, task.name, place.team.id))
-            for phase, task, window in windows(place.challenge)
-            if window.state(at) == "open" and phase.frozen_at is None
-        ]
-        last = next(iter(submissions.of_team(db, place.team.id)), None)
-    return challenge_page(
-        request,
-        place,
-        "challenge_submit.html",
-        status=status,
-        targets=targets,
-        chosen=chosen,
-        survey=SURVEY,
-        answered=dict(last.survey or {}) if last else {},
-        leads=place.team.captain == place.user.id,
-        wrong=render.error_text(request, error) if error else "",
-        faults=error.faults if isinstance(error, SubmissionRefused) else (),
-    )
 
 
 # ---- one submission -----------------------------------------------------------------------------

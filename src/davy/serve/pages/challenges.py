@@ -10,7 +10,6 @@ from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
-from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,7 +22,8 @@ from davy.serve import render, uploads
 from davy.serve.challenge_access import find_place
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.upload_form import UploadForm
+from davy.serve.refused_by import refused_by
+from davy.serve.upload_form import UploadForm, sent_file
 from davy.serve.visitor import Anyone, allowed
 from davy.store import challenges
 from davy.store.columns import now
@@ -60,27 +60,24 @@ def list_challenges(request: Request, who: Anyone) -> Response:
 @router.get("/challenges/new")
 def new(request: Request, who: Makes) -> Response:  # noqa: ARG001 — asks for the permission
     """Return the form for a new challenge."""
-    return render.page(request, "challenge_new.html", wrong="")
+    return _form_page(request)
+
+
+def _form_page(request: Request, *, wrong: str = "", status: int = 200) -> Response:
+    return render.page(request, "challenge_new.html", status=status, wrong=wrong)
 
 
 @router.post("/challenges/new/upload")
+@refused_by(_form_page)
 async def make(request: Request, who: Makes, form: UploadForm) -> Response:
     """Make a challenge of a zip; what is wrong with it is shown at the form."""
-    sent = form.get("file")
+    limits = UploadLimits(size=context_of(request).settings.max_upload, members=50)
+    receive = partial(uploads.receive_file, sent_file(form), kinds=("zip",), limits=limits)
+    upload = await to_thread.run_sync(receive)
     try:
-        if not isinstance(sent, UploadFile) or not sent.filename:
-            raise LocalizedError("no_upload", status=422)
-        limits = UploadLimits(size=context_of(request).settings.max_upload, members=50)
-        chunks = iter(partial(sent.file.read, 1 << 20), b"")
-        receive = partial(uploads.receive, chunks, sent.filename, kinds=("zip",), limits=limits)
-        upload = await to_thread.run_sync(receive)
-        try:
-            made = await to_thread.run_sync(_make, request, who, upload.path)
-        finally:
-            upload.discard()
-    except UserError as error:
-        wrong = render.error_text(request, error)
-        return render.page(request, "challenge_new.html", status=error.status, wrong=wrong)
+        made = await to_thread.run_sync(_make, request, who, upload.path)
+    finally:
+        upload.discard()
     return render.redirect(request, f"/challenges/{made.id}", "challenge_made")
 
 

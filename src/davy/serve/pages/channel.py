@@ -17,7 +17,7 @@ from starlette.responses import Response
 from davy.serve import render
 from davy.serve.context import Context, context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Place, in_project, project_page
 from davy.serve.visitor import Form, check_rate, field
 from davy.store import Connection, members, messages, posts
 from davy.store.columns import now
@@ -25,7 +25,6 @@ from davy.store.messages import ChannelMessage, ChannelThread
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
 Announces = Annotated[Place, Depends(in_project("announce"))]
 Writes = Annotated[Place, Depends(in_project("write in the channel"))]
 

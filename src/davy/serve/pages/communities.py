@@ -14,20 +14,18 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from davy.actions.communities import COLUMNS, decision_row
-from davy.actions.webhooks import check_url
+from davy.actions.communities import COLUMNS, change_community, create_community, decision_row
 from davy.annotate.exchange.spreadsheet_cells import escape_formula
-from davy.annotate.review_queue import PostForReview, queue_posts, review_phase
-from davy.core.errors import UserError
+from davy.annotate.review_queue import PostForReview, queue_posts
 from davy.jobs.kinds import FIT_THRESHOLD
 from davy.serve import render
 from davy.serve.charts import line_chart
 from davy.serve.context import context_of
 from davy.serve.drift import CurvePicture, curve_picture, flag_series, language_series
 from davy.serve.errors import LocalizedError
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, allowed, field
 from davy.store import Connection, communities, decisions, detectors, jobs, keys, projects, suggestions
-from davy.store.communities import Community
 from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
@@ -44,15 +42,33 @@ def show_all(request: Request, who: Manages) -> Response:
     return _all(request)
 
 
+def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    words = render.translator_of(request)
+    with context.store.read() as db:
+        known = communities.list_communities(db)
+        totals = {one.name: decisions.totals(db, one.name) for one in known}
+        counts = decisions.list_counts(db, "")
+        choices = _choices(db, context)
+    return render.page(
+        request,
+        "communities.html",
+        status=status,
+        communities=known,
+        totals=totals,
+        wrong=wrong,
+        flags=line_chart(flag_series(counts, {}), "share", words, fit_top=True),
+        langs=line_chart(language_series(counts), "share", words),
+        **choices,
+    )
+
+
 @router.post("/communities")
+@refused_by(_all)
 def create(request: Request, who: Manages, form: Form) -> Response:
     """Add a community; where it has a webhook, its page shows the secret once."""
-    try:
-        with context_of(request).store.write() as db:
-            name = field(form, "name", most=80)
-            made = communities.create(db, Community(name=name, **_settings(db, form)), by=who.id)
-    except UserError as error:
-        return _all(request, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        made = create_community(db, field(form, "name", most=80), _settings(db, form), by=who.id)
     context_of(request).decider.refresh()
     if made.secret:
         return _one(request, made.name, secret=made.secret)
@@ -65,24 +81,46 @@ def show(request: Request, community: str, who: Manages) -> Response:
     return _one(request, community)
 
 
+def _one(request: Request, community: str, *, wrong: str = "", secret: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    words = render.translator_of(request)
+    with context.store.read() as db:
+        shown = communities.get(db, community)
+        totals = decisions.totals(db, community)
+        counts = decisions.list_counts(db, community)
+        corrections = len(suggestions.list_open(db, community=community, limit=MOST_TAKEN))
+        choices = _choices(db, context)
+    curve: CurvePicture | None = curve_picture(shown.basis, shown.threshold) if shown.basis else None
+    return render.page(
+        request,
+        "community.html",
+        status=status,
+        community=shown,
+        totals=totals,
+        corrections=corrections,
+        curve=curve,
+        wrong=wrong,
+        secret=secret,
+        flags=line_chart(flag_series(counts, shown.thresholds), "share", words, fit_top=True),
+        langs=line_chart(language_series(counts), "share", words),
+        **choices,
+    )
+
+
 @router.post("/communities/{community}")
+@refused_by(_one)
 def change(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Change a community's question, thresholds, band, keys, project and webhook."""
-    try:
-        with context_of(request).store.write() as db:
-            before = communities.get(db, community)
-            wanted = _settings(db, form)
-            wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
-            made = communities.change(db, community, by=who.id, **wanted)
-    except UserError as error:
-        return _one(request, community, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        _, secret = change_community(db, community, _settings(db, form), by=who.id)
     context_of(request).decider.refresh()
-    if made.secret and made.secret != before.secret:
-        return _one(request, community, secret=made.secret)
+    if secret:
+        return _one(request, community, secret=secret)
     return render.redirect(request, _address(community), "community_saved", name=community)
 
 
 @router.post("/communities/{community}/fit")
+@refused_by(_one)
 def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Queue a job that sets the threshold by a target on a project's settled answers."""
     target, value, project = field(form, "target"), field(form, "value", most=6), field(form, "project", most=100)
@@ -100,6 +138,7 @@ def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
 
 
 @router.post("/communities/{community}/corrections")
+@refused_by(_one)
 def take_corrections(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Put the corrections that programs sent for a community into its review project."""
     with context_of(request).store.write() as db:
@@ -143,17 +182,12 @@ def export(request: Request, community: str, who: Manages) -> Response:
 
 
 def _settings(db: Connection, form: FormData) -> dict[str, Any]:
-    """Return what a form asks for; a wrong number or a project that can't review is refused."""
+    """Return what a form asks for; a wrong number is refused."""
     question = field(form, "question", most=80) or "hate"
     threshold = _number(field(form, "threshold", most=8) or "0.5")
     low, high = (_number(field(form, name, most=8)) if field(form, name, most=8) else None for name in ("low", "high"))
     if threshold is None:
         raise LocalizedError("community_number", status=422)
-    project, webhook = field(form, "project", most=100) or None, field(form, "webhook", most=2000) or None
-    if project is not None:
-        review_phase(db, project)
-    if webhook is not None:
-        check_url(webhook)
     known = {key.id for key in keys.list_keys(db)}
     return {
         "question": question,
@@ -161,8 +195,8 @@ def _settings(db: Connection, form: FormData) -> dict[str, Any]:
         "low": low,
         "high": high,
         "keys": tuple(key for key in map(str, form.getlist("key")) if key in known),
-        "project": project,
-        "webhook": webhook,
+        "project": field(form, "project", most=100) or None,
+        "webhook": field(form, "webhook", most=2000) or None,
     }
 
 
@@ -175,53 +209,6 @@ def _number(text: str) -> float | None:
         return float(text.replace(",", "."))
     except ValueError:
         raise LocalizedError("community_number", status=422) from None
-
-
-def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
-    context = context_of(request)
-    words = render.translator_of(request)
-    with context.store.read() as db:
-        known = communities.list_communities(db)
-        totals = {one.name: decisions.totals(db, one.name) for one in known}
-        counts = decisions.list_counts(db, "")
-        choices = _choices(db, context)
-    return render.page(
-        request,
-        "communities.html",
-        status=status,
-        communities=known,
-        totals=totals,
-        wrong=wrong,
-        flags=line_chart(flag_series(counts, {}), "share", words, fit_top=True),
-        langs=line_chart(language_series(counts), "share", words),
-        **choices,
-    )
-
-
-def _one(request: Request, name: str, *, wrong: str = "", secret: str = "", status: int = 200) -> Response:
-    context = context_of(request)
-    words = render.translator_of(request)
-    with context.store.read() as db:
-        community = communities.get(db, name)
-        totals = decisions.totals(db, name)
-        counts = decisions.list_counts(db, name)
-        corrections = len(suggestions.list_open(db, community=name, limit=MOST_TAKEN))
-        choices = _choices(db, context)
-    curve: CurvePicture | None = curve_picture(community.basis, community.threshold) if community.basis else None
-    return render.page(
-        request,
-        "community.html",
-        status=status,
-        community=community,
-        totals=totals,
-        corrections=corrections,
-        curve=curve,
-        wrong=wrong,
-        secret=secret,
-        flags=line_chart(flag_series(counts, community.thresholds), "share", words, fit_top=True),
-        langs=line_chart(language_series(counts), "share", words),
-        **choices,
-    )
 
 
 def _choices(db: Connection, context: Any) -> dict[str, Any]:

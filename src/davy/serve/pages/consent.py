@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -16,13 +14,11 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.labelling.sheets import PICTURES, TEXTS, display_choice_of
 from davy.serve.markdown import render_markdown
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Place, project_page
 from davy.serve.visitor import Form, field
 from davy.store import members, phases
 
 router = APIRouter(include_in_schema=False)
-
-Labels = Annotated[Place, Depends(in_project("label posts"))]
 
 
 @router.get("/projects/{project_id}/consent")

@@ -10,12 +10,12 @@ from typing import Annotated
 
 from anyio import from_thread
 from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.actions.detectors import register_detector
 from davy.actions.shadow import compare_shadows
-from davy.core.errors import UserError
 from davy.models.model_cards import model_cards
 from davy.serve import render
 from davy.serve.context import context_of
@@ -24,6 +24,7 @@ from davy.serve.detector_choices import list_trained, trained_entry
 from davy.serve.errors import LocalizedError
 from davy.serve.markdown import render_markdown
 from davy.serve.permissions import may
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, allowed, field
 from davy.store import detectors, users
 from davy.store.detectors import RegisteredDetector
@@ -96,26 +97,53 @@ def show_one(request: Request, detector_id: str, who: Looks) -> Response:
     )
 
 
+def _page(request: Request, *, form: FormData | None = None, wrong: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    with context.store.read() as db:
+        entries = detectors.list_detectors(db)
+        people = {user.id: user.name for user in users.list_users(db)}
+    account = render.account_of(request)
+    manages = account is not None and may(account.role, "manage detectors")
+    entries = entries if manages else [entry for entry in entries if entry.state == "active"]
+    order = sorted(entries, key=lambda entry: (detectors.STATES.index(entry.state), entry.name, entry.id))
+    return render.page(
+        request,
+        "detectors.html",
+        status=status,
+        entries=order,
+        people=people,
+        started=context.detectors.started,
+        cards={entry.id: model_cards(entry.source) for entry in order} | {STARTED: model_cards(context.settings.model)},
+        trained=_trained(request) if manages else [],
+        manages=manages,
+        title_of=lambda question: question_title(question, render.translator_of(request).lang),
+        has_default=any(entry.is_default for entry in entries),
+        loaded={f"{model['name']}@{model['version']}" for model in context.detectors.loaded},
+        refused=context.detectors.refused,
+        shadow=context.shadow,
+        source=field(form, "source", most=1000) if form is not None else "",
+        wrong=wrong,
+    )
+
+
 @router.post("/detectors")
+@refused_by(_page)
 def add(request: Request, who: Manages, form: Form) -> Response:
     """Load a detector from a folder on the server, or an embedded one, and register it."""
     source = field(form, "source", most=1000)
     kind = field(form, "state")
-    try:
-        if kind not in ("active", "shadow", "default"):
-            raise LocalizedError("choice")
-        if not source.startswith(("/", "embedded")):  # a remote model sends posts elsewhere: that is for the shell
-            raise LocalizedError("detector_source")
-        entry = register_detector(
-            context_of(request).store,
-            source,
-            by=who.id,
-            name=field(form, "name") or None,
-            shadow=kind == "shadow",
-            default=kind == "default",
-        )
-    except UserError as error:
-        return _page(request, source=source, wrong=render.error_text(request, error), status=error.status)
+    if kind not in ("active", "shadow", "default"):
+        raise LocalizedError("choice")
+    if not source.startswith(("/", "embedded")):  # a remote model sends posts elsewhere: that is for the shell
+        raise LocalizedError("detector_source")
+    entry = register_detector(
+        context_of(request).store,
+        source,
+        by=who.id,
+        name=field(form, "name") or None,
+        shadow=kind == "shadow",
+        default=kind == "default",
+    )
     _refresh(request)
     return render.redirect(request, "/detectors", "detector_added", name=entry.full_name)
 
@@ -146,35 +174,6 @@ def change(request: Request, detector_id: str, act: str, who: Manages, form: For
 def _refresh(request: Request) -> None:
     """Let this process know at once; the others look every two seconds."""
     from_thread.run(context_of(request).detectors.refresh)
-
-
-def _page(request: Request, *, source: str = "", wrong: str = "", status: int = 200) -> Response:
-    context = context_of(request)
-    with context.store.read() as db:
-        entries = detectors.list_detectors(db)
-        people = {user.id: user.name for user in users.list_users(db)}
-    account = render.account_of(request)
-    manages = account is not None and may(account.role, "manage detectors")
-    entries = entries if manages else [entry for entry in entries if entry.state == "active"]
-    order = sorted(entries, key=lambda entry: (detectors.STATES.index(entry.state), entry.name, entry.id))
-    return render.page(
-        request,
-        "detectors.html",
-        status=status,
-        entries=order,
-        people=people,
-        started=context.detectors.started,
-        cards={entry.id: model_cards(entry.source) for entry in order} | {STARTED: model_cards(context.settings.model)},
-        trained=_trained(request) if manages else [],
-        manages=manages,
-        title_of=lambda question: question_title(question, render.translator_of(request).lang),
-        has_default=any(entry.is_default for entry in entries),
-        loaded={f"{model['name']}@{model['version']}" for model in context.detectors.loaded},
-        refused=context.detectors.refused,
-        shadow=context.shadow,
-        source=source,
-        wrong=wrong,
-    )
 
 
 def _trained(request: Request) -> list[tuple[Job, RegisteredDetector]]:

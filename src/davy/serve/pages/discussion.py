@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,15 +20,13 @@ from davy.serve.errors import LocalizedError
 from davy.serve.labelling.questions import QuestionView, question_views
 from davy.serve.labelling.sheets import FormState, answer_titles, guideline_view, sheet_view
 from davy.serve.labelling.steps import redirect_page, require_consent
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Place, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.pages.label import read_form
 from davy.serve.visitor import LargeForm
 from davy.store import items, posts
 
 router = APIRouter(include_in_schema=False)
-
-Labels = Annotated[Place, Depends(in_project("label posts"))]
 
 
 @router.get("/projects/{project_id}/discussion")

@@ -22,7 +22,6 @@ from davy.actions.file_checks import UploadLimits
 from davy.annotate.exchange.formats import FORMATS, ExchangeFormat, find_format
 from davy.annotate.project_scheme import scheme_of
 from davy.core import Phase
-from davy.core.errors import UserError
 from davy.jobs import job_files
 from davy.jobs.exchange import STATEMENT
 from davy.jobs.kinds import EXPORT, IMPORT
@@ -31,7 +30,9 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.fresh_password import FreshPassword
 from davy.serve.membership import Place, in_project, project_page
+from davy.serve.upload_form import sent_file
 from davy.serve.visitor import Form, field
+from davy.serve.workplace import files_folder, find_job
 from davy.store import Connection, events, jobs, phases
 from davy.store.columns import new_id
 from davy.store.jobs import Job
@@ -85,8 +86,7 @@ def show(request: Request, place: Exports) -> Response:
 def ask(request: Request, place: Exports, fresh: FreshPassword, form: Form) -> Response:  # noqa: ARG001
     """Queue an export."""
     context = context_of(request)
-    if context.settings.files_folder is None:
-        raise LocalizedError("no_files_folder", status=409)
+    files_folder(request)
     format = find_format(field(form, "format") or "long")
     with context.store.read() as db:
         every = phases.of_project(db, place.project.id)
@@ -118,7 +118,7 @@ def fetch(request: Request, place: Exports, job_id: str, name: str) -> Response:
     """Return an export's file, or its data statement, for saving."""
     context = context_of(request)
     with context.store.read() as db:
-        job = _own(db, place, job_id, EXPORT)
+        job = find_job(db, place.project.id, job_id, EXPORT)
         every = phases.of_project(db, place.project.id)
     _check_adversarial(place, every, list(job.arguments.get("phases") or [phase.name for phase in every]))
     if job.state != "done" or name not in (job.result["file"], STATEMENT):
@@ -140,7 +140,7 @@ def change(request: Request, place: Exports, job_id: str, act: str, form: Form) 
     if act not in ("cancel", "again", "remove"):
         raise LocalizedError("no_such", status=404)
     with context.store.write() as db:
-        job = _own(db, place, job_id, EXPORT, IMPORT)
+        job = find_job(db, place.project.id, job_id, EXPORT, IMPORT)
         if act == "cancel":
             jobs.ask_cancel(db, job.id, by=place.account.id)
         elif act == "again":
@@ -164,13 +164,7 @@ async def upload(request: Request, place: Exports) -> Response:
 
 
 def _receive(request: Request, place: Place, form: FormData) -> Response:
-    context = context_of(request)
-    folder = context.settings.files_folder
-    if folder is None:
-        raise LocalizedError("no_files_folder", status=409)
-    sent = form.get("file")
-    if not isinstance(sent, UploadFile) or not sent.filename:
-        raise LocalizedError("no_upload", status=422)
+    context, folder, sent = context_of(request), files_folder(request), sent_file(form)
     format = find_format(field(form, "format") or "long")
     phase = field(form, "phase") or None
     with context.store.read() as db:
@@ -205,8 +199,7 @@ def _checked(sent: UploadFile, format: ExchangeFormat, own: Path) -> str:
     limits = UploadLimits(line=200_000_000) if "json" in expected else UploadLimits()
     if "csv" not in expected:
         limits = replace(limits, cells=sys.maxsize)  # no table: its lines are read one by one
-    chunks = iter(lambda: sent.file.read(1 << 20), b"")
-    got = uploads.receive(chunks, sent.filename or "", kinds=expected, limits=limits, folder=own)
+    got = uploads.receive_file(sent, kinds=expected, limits=limits, folder=own)
     name = got.name
     ending = f".{got.kind}" + (".gz" if got.gzip else "")
     if not name.lower().endswith(ending):
@@ -266,14 +259,3 @@ def _lines(request: Request, db: Connection, place: Place) -> list[ExportRow]:
 def _size(request: Request, size: int) -> str:
     number = render.translator_of(request).number
     return f"{number(max(1, round(size / 1_000)))} kB" if size < 10_000_000 else f"{number(round(size / 1_000_000))} MB"
-
-
-def _own(db: Connection, place: Place, job_id: str, *kinds: str) -> Job:
-    """Return a job of this project; another's is answered like one that there isn't."""
-    try:
-        job = jobs.get(db, job_id)
-    except UserError:
-        raise LocalizedError("no_such", status=404) from None
-    if job.kind not in kinds or job.project != place.project.id:
-        raise LocalizedError("no_such", status=404)
-    return job

@@ -15,21 +15,20 @@ from starlette.responses import Response
 from davy.annotate import guidelines
 from davy.annotate.project_scheme import scheme_of
 from davy.core import Wording
-from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import LANGUAGES
 from davy.serve.labelling.questions import question_views
 from davy.serve.markdown import render_markdown
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Place, in_project, project_page
+from davy.serve.refused_by import refused_by
 from davy.serve.translations import translated_title
 from davy.serve.visitor import Form, field
 from davy.store import messages
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
 Changes = Annotated[Place, Depends(in_project("change guidelines"))]
 
 
@@ -45,39 +44,65 @@ def new(request: Request, place: Changes, message: str = "") -> Response:
     return _form_page(request, place, message=message, typed=_begun(request, place, message) if message else None)
 
 
+def _form_page(
+    request: Request,
+    place: Place,
+    *,
+    message: str = "",
+    form: FormData | None = None,
+    typed: dict[str, object] | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> Response:
+    if form is not None:
+        message, (text, changes) = field(form, "message"), _words_in(form)
+        typed = {"text": text, "changes": changes, "again": field(form, "again")}
+    with context_of(request).store.read() as db:
+        scheme = scheme_of(db, place.project)
+    now = scheme.guideline
+    words = {lang: now.text.get(lang, "") if now else "" for lang in LANGUAGES}
+    return project_page(
+        request,
+        place,
+        "guideline_new.html",
+        status=status,
+        typed=typed or {"text": words, "changes": "", "again": "none"},
+        message=message,
+        number=1 + (now.version if now else 0),
+        questions=question_views(scheme, None, render.translator_of(request).lang),
+        longest=guidelines.LONGEST_CHANGES,
+        wrong=wrong,
+    )
+
+
 @router.post("/projects/{project_id}/guideline/new")
+@refused_by(_form_page)
 def publish(request: Request, place: Changes, form: Form) -> Response:
     """Add the version, announce it, and ask for second looks where the form says so."""
-    text = {lang: field(form, f"text.{lang}", most=guidelines.LONGEST) for lang in LANGUAGES}
-    changes = field(form, "changes", most=guidelines.LONGEST_CHANGES)
-    message = field(form, "message")
+    text, changes = _words_in(form)
     words = render.translator_of(request)
-    try:
-        with context_of(request).store.write() as db:
-            made = guidelines.publish(
-                db,
-                place.project,
-                scheme_of(db, place.project),
-                text,
-                changes=changes,
-                by=place.account.id,
-                again=_again(form),
-                announcement=words("guideline.announced", version="{version}", changes="{changes}"),
-                answers=message or None,
-            )
-    except UserError as error:
-        return _form_page(
-            request,
-            place,
-            message=message,
-            typed={"text": text, "changes": changes, "again": field(form, "again")},
-            wrong=render.error_text(request, error),
-            status=error.status,
+    with context_of(request).store.write() as db:
+        made = guidelines.publish(
+            db,
+            place.project,
+            scheme_of(db, place.project),
+            text,
+            changes=changes,
+            by=place.account.id,
+            again=_again(form),
+            announcement=words("guideline.announced", version="{version}", changes="{changes}"),
+            answers=field(form, "message") or None,
         )
     note = "guideline_again" if made.again else "guideline_made"
     return render.redirect(
         request, f"{place.address}/guideline", note, n=words.number(made.again), version=str(made.guideline.version)
     )
+
+
+def _words_in(form: FormData) -> tuple[dict[str, str], str]:
+    """Return the words of a version by language, and what changed."""
+    text = {lang: field(form, f"text.{lang}", most=guidelines.LONGEST) for lang in LANGUAGES}
+    return text, field(form, "changes", most=guidelines.LONGEST_CHANGES)
 
 
 def _again(form: FormData) -> guidelines.SecondLook | None:
@@ -129,31 +154,4 @@ def _page(request: Request, place: Place, version: int | None) -> Response:
         versions=[(each.version, translated_title(Wording(), each.changes, lang)) for each in reversed(every)],
         questions=question_views(scheme, None, lang),
         warning=scheme.warning.said_in(lang),
-    )
-
-
-def _form_page(
-    request: Request,
-    place: Place,
-    *,
-    message: str,
-    typed: dict[str, object] | None = None,
-    wrong: str = "",
-    status: int = 200,
-) -> Response:
-    with context_of(request).store.read() as db:
-        scheme = scheme_of(db, place.project)
-    now = scheme.guideline
-    words = {lang: now.text.get(lang, "") if now else "" for lang in LANGUAGES}
-    return project_page(
-        request,
-        place,
-        "guideline_new.html",
-        status=status,
-        typed=typed or {"text": words, "changes": "", "again": "none"},
-        message=message,
-        number=1 + (now.version if now else 0),
-        questions=question_views(scheme, None, render.translator_of(request).lang),
-        longest=guidelines.LONGEST_CHANGES,
-        wrong=wrong,
     )

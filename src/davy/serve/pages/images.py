@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +17,21 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from davy.annotate import images as pictures
-from davy.core.errors import UserError
 from davy.image.image_folder import MIME, PREVIEW_MIME
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.labelling.sheets import display_choice_of
-from davy.serve.membership import Place, find_place, in_project, project_page, require_permission, session_token
+from davy.serve.membership import (
+    Manages,
+    Place,
+    find_place,
+    in_project,
+    project_page,
+    require_permission,
+    session_token,
+)
+from davy.serve.refused_by import refused_by
 from davy.serve.upload_form import UploadForm, credit_in, pictures_in, upload_limits
 from davy.serve.visitor import allowed
 from davy.store import images
@@ -34,7 +41,6 @@ router = APIRouter(include_in_schema=False)
 
 Browses = Annotated[User, Depends(allowed("browse the shelf"))]
 Exports = Annotated[Place, Depends(in_project("export"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 _MOST_MISSING = 50
 
@@ -111,17 +117,32 @@ class _Sent(io.RawIOBase):
         return taken
 
 
+def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        n = images.count(db, place.project.id)
+        missing = pictures.missing_names(db, place.project.id)
+    return project_page(
+        request,
+        place,
+        "images.html",
+        status=status,
+        wrong=wrong,
+        n=n,
+        missing=missing[:_MOST_MISSING],
+        more=max(0, len(missing) - _MOST_MISSING),
+        total_missing=len(missing),
+        **upload_limits(request),
+    )
+
+
 @router.post("/projects/{project_id}/images/upload")
+@refused_by(_page)
 async def upload(request: Request, place: Manages, form: UploadForm) -> Response:
     """Add the pictures that posts name; others are left out."""
-    try:
-        async with pictures_in(request, form) as files:
-            if files is None:
-                raise LocalizedError("no_file", status=422)
-            n = await to_thread.run_sync(_add, request, place, files, credit_in(form))
-    except UserError as error:
-        failed = partial(_page, request, place, wrong=render.error_text(request, error), status=error.status)
-        return await to_thread.run_sync(failed)
+    async with pictures_in(request, form) as files:
+        if files is None:
+            raise LocalizedError("no_file", status=422)
+        n = await to_thread.run_sync(_add, request, place, files, credit_in(form))
     said = render.translator_of(request).number(n)
     return render.redirect(request, f"{place.address}/images", "pictures_added", n=said)
 
@@ -144,21 +165,3 @@ def _picture(request: Request, project: str | None, key: str, *, sharp: bool, ki
         raise HTTPException(404)
     kept = {"Cache-Control": "private, max-age=3600", "Vary": "Cookie"}
     return FileResponse(path, media_type=MIME if sharp else PREVIEW_MIME, headers=kept)
-
-
-def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
-    with context_of(request).store.read() as db:
-        n = images.count(db, place.project.id)
-        missing = pictures.missing_names(db, place.project.id)
-    return project_page(
-        request,
-        place,
-        "images.html",
-        status=status,
-        wrong=wrong,
-        n=n,
-        missing=missing[:_MOST_MISSING],
-        more=max(0, len(missing) - _MOST_MISSING),
-        total_missing=len(missing),
-        **upload_limits(request),
-    )

@@ -12,6 +12,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError, SignInRequired
 from davy.serve.pages.sign_in import start_session
+from davy.serve.refused_by import refusal
 from davy.serve.visitor import Anyone, Form, check_rate, client_address, field
 from davy.store import invitations, projects
 from davy.store.invitations import Invitation
@@ -44,14 +45,7 @@ def join(request: Request, token: str, who: Anyone, form: Form) -> Response:
     except UserError as error:
         if error.status in (404, 410):
             return _over(request, error)
-        return _page(
-            request,
-            _open(request, token),
-            token=token,
-            account=who.account,
-            wrong=render.error_text(request, error),
-            status=error.status,
-        )
+        return _page(request, _open(request, token), token=token, account=who.account, **refusal(request, error))
     return render.redirect(request, f"/projects/{invitation.project}", "joined")
 
 
@@ -75,15 +69,7 @@ def accept(request: Request, token: str, who: Anyone, form: Form) -> Response:
     except UserError as error:
         if error.status == 410:
             return _over(request, error)
-        return _page(
-            request,
-            invitation,
-            token=token,
-            name=name,
-            login=login,
-            wrong=render.error_text(request, error),
-            status=error.status,
-        )
+        return _page(request, invitation, token=token, name=name, login=login, **refusal(request, error))
     to = f"/projects/{invitation.project}" if invitation.project else "/"
     return start_session(request, account, render.redirect(request, to, "welcome"))
 

@@ -7,7 +7,7 @@ what its maker may do there; its managers give it a quota and revoke it, whoever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -16,14 +16,14 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.fresh_password import FreshPassword
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, project_page
 from davy.serve.permissions import may
-from davy.serve.visitor import Form, allowed, field
+from davy.serve.refused_by import refused_by
+from davy.serve.visitor import Form, allowed, field, whole_number
 from davy.store import key_usage, keys, projects, users
 from davy.store.columns import now
 from davy.store.keys import ApiKey
@@ -32,7 +32,6 @@ from davy.store.users import User
 router = APIRouter(include_in_schema=False)
 
 Maker = Annotated[User, Depends(allowed("make own keys"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 @router.get("/keys")
@@ -47,18 +46,38 @@ def project_keys(request: Request, place: Manages) -> Response:
     return _project_page(request, place)
 
 
+def _own_page(request: Request, me: User, **shown: Any) -> Response:
+    with context_of(request).store.read() as db:
+        found = keys.list_keys(db, owner=_owner(me))
+        owners = {user.id: user.name for user in users.list_users(db)}
+        titles = {it.id: it.title for it in projects.list_projects(db)}
+    scopes = [scope for scope in keys.SCOPES if scope != "admin" or me.role == "admin"]
+    values = _values(request, found, owners if _owner(me) is None else {}, scopes, **shown)
+    return render.page(request, "keys.html", used={}, project_titles=titles, **values)
+
+
 @router.post("/keys")
+@refused_by(_own_page)
 def make(request: Request, me: Maker, fresh: FreshPassword, form: Form) -> Response:
     """Make a key and show its secret, this once."""
-    return _make(request, me, form, lambda **shown: _own_page(request, me, **shown))
+    return _own_page(request, me, secret=_make(request, me, form))
+
+
+def _project_page(request: Request, place: Place, **shown: Any) -> Response:
+    day = f"{now():%Y-%m-%d}"
+    with context_of(request).store.read() as db:
+        found = keys.list_keys(db, project=place.project.id)
+        owners = {user.id: user.name for user in users.list_users(db)}
+        used = {key.id: key_usage.of_day(db, key.id, day).posts for key in found}
+    values = _values(request, found, owners, keys.PROJECT_SCOPES, **shown)
+    return project_page(request, place, "project_keys.html", used=used, project_titles={}, **values)
 
 
 @router.post("/projects/{project_id}/keys")
+@refused_by(_project_page)
 def make_in_project(request: Request, place: Manages, fresh: FreshPassword, form: Form) -> Response:
     """Make a key for this project and show its secret, this once."""
-    return _make(
-        request, place.account, form, lambda **shown: _project_page(request, place, **shown), project=place.project.id
-    )
+    return _project_page(request, place, secret=_make(request, place.account, form, project=place.project.id))
 
 
 @router.post("/keys/{key_id}/revoke")
@@ -73,28 +92,24 @@ def revoke_in_project(request: Request, place: Manages, key_id: str, form: Form)
     return _revoke(request, key_id, place.account, f"{place.address}/keys", project=place.project.id)
 
 
-def _make(
-    request: Request, me: User, form: FormData, show: Callable[..., Response], *, project: str | None = None
-) -> Response:
+def _make(request: Request, me: User, form: FormData, *, project: str | None = None) -> str:
+    """Make the key that a form asks for and return its secret."""
     days = field(form, "days")
     if days not in ("", "30", "90", "365"):
         raise LocalizedError("choice")
-    try:
-        quotas = {name: _limit(form, name) for name in ("per_minute", "per_day")} if project else {}
-        with context_of(request).store.write() as db:
-            _, secret = keys.create(
-                db,
-                name=field(form, "name"),
-                owner=me.id,
-                scopes=[str(scope) for scope in form.getlist("scope")],
-                by=me.id,
-                lasts=timedelta(days=int(days)) if days else None,
-                project=project,
-                **quotas,
-            )
-    except UserError as error:
-        return show(wrong=render.error_text(request, error), status=error.status)
-    return show(secret=secret)
+    quotas = {name: whole_number(form, name, most=10**15) for name in ("per_minute", "per_day")} if project else {}
+    with context_of(request).store.write() as db:
+        _, secret = keys.create(
+            db,
+            name=field(form, "name"),
+            owner=me.id,
+            scopes=[str(scope) for scope in form.getlist("scope")],
+            by=me.id,
+            lasts=timedelta(days=int(days)) if days else None,
+            project=project,
+            **quotas,
+        )
+    return secret
 
 
 def _revoke(request: Request, key_id: str, me: User, back: str, **whose: str | None) -> Response:
@@ -109,35 +124,6 @@ def _revoke(request: Request, key_id: str, me: User, back: str, **whose: str | N
 def _owner(me: User) -> str | None:
     """Return whose keys this person deals with; None is everyone's."""
     return None if may(me.role, "revoke any key") else me.id
-
-
-def _limit(form: FormData, name: str) -> int | None:
-    text = field(form, name, most=20)
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        raise LocalizedError("number", status=422, given=text)
-    return int(text)
-
-
-def _own_page(request: Request, me: User, **shown: Any) -> Response:
-    with context_of(request).store.read() as db:
-        found = keys.list_keys(db, owner=_owner(me))
-        owners = {user.id: user.name for user in users.list_users(db)}
-        titles = {it.id: it.title for it in projects.list_projects(db)}
-    scopes = [scope for scope in keys.SCOPES if scope != "admin" or me.role == "admin"]
-    values = _values(request, found, owners if _owner(me) is None else {}, scopes, **shown)
-    return render.page(request, "keys.html", used={}, project_titles=titles, **values)
-
-
-def _project_page(request: Request, place: Place, **shown: Any) -> Response:
-    day = f"{now():%Y-%m-%d}"
-    with context_of(request).store.read() as db:
-        found = keys.list_keys(db, project=place.project.id)
-        owners = {user.id: user.name for user in users.list_users(db)}
-        used = {key.id: key_usage.of_day(db, key.id, day).posts for key in found}
-    values = _values(request, found, owners, keys.PROJECT_SCOPES, **shown)
-    return project_page(request, place, "project_keys.html", used=used, project_titles={}, **values)
 
 
 def _values(
@@ -158,5 +144,5 @@ def _values(
         "secret": secret,
         "wrong": wrong,
         "status": status,
-        "base_url": context_of(request).settings.base_url.rstrip("/"),
+        "base_url": context_of(request).link(""),
     }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, HTTPException
+from fastapi import APIRouter, HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,19 +14,18 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import is_htmx
 from davy.serve.library_picker import picker_of
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, project_page
 from davy.store import images
 
 router = APIRouter(include_in_schema=False)
 
-Sees = Annotated[Place, Depends(in_project("see the project"))]
 
 _THUMBNAIL = (320, 320)
 
 
 @router.get("/projects/{project_id}/library")
 def library(
-    request: Request, place: Sees, field: str = "replacement", form: str = "", several: bool = False
+    request: Request, place: Here, field: str = "replacement", form: str = "", several: bool = False
 ) -> Response:
     """Return the library, or for htmx the pictures that a search finds, as choices of another page's form."""
     picker = picker_of(request, place, field=field, form=form, several=several)
@@ -37,7 +35,7 @@ def library(
 
 
 @router.get("/projects/{project_id}/library/{key}/small.jpg")
-def thumbnail(request: Request, place: Sees, key: str) -> Response:  # noqa: ARG001 — the permission
+def thumbnail(request: Request, place: Here, key: str) -> Response:  # noqa: ARG001 — the permission
     """Return a small copy of a picture on the shelf; these are licensed for showing, so nothing is blurred."""
     store = context_of(request).store
     with store.read() as db:

@@ -5,9 +5,7 @@ Saved, the meme is drawn once, by the server, and waits to be rated by others.
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,29 +14,27 @@ from davy.annotate.meme_tasks import MemeTask
 from davy.core.errors import UserError
 from davy.core.meme_layout import MemeLayout
 from davy.memes.building import keep_meme, start_layout
-from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Place, project_page
 from davy.serve.meme_editor import editor_of, layout_in, sent_layout
 from davy.serve.meme_work import begin_task, go_on, open_task, seconds_in, skipped
 from davy.serve.pages.consent import member_of
+from davy.serve.refused_by import refusal
 from davy.serve.visitor import Form
 from davy.store import images
 
 router = APIRouter(include_in_schema=False)
 
-Works = Annotated[Place, Depends(in_project("label posts"))]
-
 
 @router.get("/projects/{project_id}/memes/build")
-def show(request: Request, place: Works) -> Response:
+def show(request: Request, place: Labels) -> Response:
     """Return the editor with this person's next meme, which is theirs for a while from now on."""
     task = begin_task(request, place, "build")
     return task if isinstance(task, Response) else _page(request, place, task, _start(request, task))
 
 
 @router.post("/projects/{project_id}/memes/build/{assignment_id}")
-def save(request: Request, place: Works, assignment_id: str, form: Form) -> Response:
+def save(request: Request, place: Labels, assignment_id: str, form: Form) -> Response:
     """Draw and keep the meme and go on, or put it off; what is wrong is said, and the work stays."""
     task = open_task(request, place, "build", assignment_id)
     if isinstance(task, Response):
@@ -50,8 +46,7 @@ def save(request: Request, place: Works, assignment_id: str, form: Form) -> Resp
         layout = layout_in(request, place, form, base=start)
         keep(request, place, task, layout, seconds=seconds_in(form))
     except UserError as error:
-        wrong = render.error_text(request, error)
-        return _page(request, place, task, sent_layout(form) or start, wrong=wrong, status=error.status)
+        return _page(request, place, task, sent_layout(form) or start, **refusal(request, error))
     return go_on(request, place, "build", "meme_built")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,23 +24,23 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.labelling.sheets import display_choice_of
 from davy.serve.library_picker import picker_of
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Place, project_page
 from davy.serve.meme_editor import editor_of, layout_in, sent_layout
 from davy.serve.meme_work import begin_task, go_on, open_task, seconds_in, skipped, task_path
 from davy.serve.pages.consent import member_of
 from davy.serve.pages.meme_build import keep
+from davy.serve.refused_by import refusal
 from davy.serve.visitor import Form, field
 
 router = APIRouter(include_in_schema=False)
 
-Works = Annotated[Place, Depends(in_project("label posts"))]
 
 MOST_PICTURES = 6
 
 
 @router.get("/projects/{project_id}/memes/confound")
 def show(
-    request: Request, place: Works, side: str = "", replacement: Annotated[list[str] | None, Query()] = None
+    request: Request, place: Labels, side: str = "", replacement: Annotated[list[str] | None, Query()] = None
 ) -> Response:
     """Return this person's next hateful meme: both sides, or for one side the library or the editor."""
     task = begin_task(request, place, "confounders")
@@ -50,7 +50,7 @@ def show(
 
 
 @router.post("/projects/{project_id}/memes/confound/{assignment_id}")
-def save(request: Request, place: Works, assignment_id: str, form: Form) -> Response:
+def save(request: Request, place: Labels, assignment_id: str, form: Form) -> Response:
     """Keep the answer for a side, and go on where both have one."""
     task = open_task(request, place, "confounders", assignment_id)
     if isinstance(task, Response):
@@ -62,8 +62,7 @@ def save(request: Request, place: Works, assignment_id: str, form: Form) -> Resp
     try:
         _answer(request, place, task, side, do, keys, form)
     except UserError as error:
-        wrong, sent = render.error_text(request, error), sent_layout(form)
-        return _page(request, place, task, side, keys, layout=sent, wrong=wrong, status=error.status)
+        return _page(request, place, task, side, keys, layout=sent_layout(form), **refusal(request, error))
     if do != "keep" and _open_sides(request, task):
         return render.redirect(request, task_path(place, "confounders"), "side_answered")
     return go_on(request, place, "confounders", "meme_confounded")

@@ -14,21 +14,20 @@ from davy.image.meme_render import render_svg
 from davy.memes.building import picture_folder, usable_pictures
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.membership import Place, in_project
+from davy.serve.membership import Labels, Place, in_project
 from davy.serve.meme_editor import draw_for_browser, read_layout
 from davy.serve.visitor import Form
 from davy.store import images, posts
 
 router = APIRouter(include_in_schema=False)
 
-Builds = Annotated[Place, Depends(in_project("label posts"))]
 Exports = Annotated[Place, Depends(in_project("export"))]
 
 SVG = "image/svg+xml"
 
 
 @router.post("/projects/{project_id}/memes/draw")
-def draw(request: Request, place: Builds, form: Form) -> Response:
+def draw(request: Request, place: Labels, form: Form) -> Response:
     """Return a layout as SVG; what is wrong with it as one line of text."""
     try:
         svg = draw_for_browser(request, place, read_layout(str(form.get("layout") or "")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -21,7 +21,8 @@ from davy.core.errors import UserError
 from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, in_project, project_page
+from davy.serve.refused_by import refused_by
 from davy.serve.translations import translated_title
 from davy.serve.visitor import Form, field
 from davy.store import projects
@@ -29,7 +30,6 @@ from davy.store import projects
 router = APIRouter(include_in_schema=False)
 
 Watches = Annotated[Place, Depends(in_project("watch"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 PAPER_ACCURACY = (0.847, 0.83, 0.87)
 """Human accuracy of Hateful Memes, and the range of its ten batches (section 3.1)."""
@@ -40,68 +40,6 @@ BATCHES = 10
 def figures(request: Request, place: Watches) -> Response:
     """Return the figures, with the forms to change the rule and to have settled memes labelled anew."""
     return _page(request, place)
-
-
-@router.post("/projects/{project_id}/memes/rule")
-def rule(request: Request, place: Manages, form: Form) -> Response:
-    """Change when a disagreement is severe, how "not sure" counts, and how many experts decide."""
-    try:
-        with context_of(request).store.write() as db:
-            now = projects.get(db, place.project.id)
-            scheme = scheme_of(db, now)
-            kept = project_settings.from_dict(now.settings)
-            changed = replace(
-                kept.adjudication.get(_scale(scheme), AdjudicationRule(rule="severe")),
-                rule="severe",
-                least=_number(form, "least"),
-                experts=_number(form, "experts"),
-                middle=field(form, "middle"),
-            )
-            wanted = replace(kept, adjudication={**kept.adjudication, _scale(scheme): changed})
-            project_creation.check_settings(wanted, scheme)
-            ours = {slot.name for slot in fields(project_settings.ProjectSettings)}
-            rest = {name: value for name, value in now.settings.items() if name not in ours}
-            projects.change_settings(db, now.id, {**rest, **project_settings.to_dict(wanted)}, by=place.account.id)
-    except ValueError as error:
-        return _page(request, place, wrong=str(error), status=422)
-    except UserError as error:
-        return _page(request, place, wrong=render.error_text(request, error), status=error.status)
-    return render.redirect(request, f"{place.address}/memes/figures", "saved")
-
-
-@router.post("/projects/{project_id}/memes/batches")
-def batches(request: Request, place: Manages, form: Form) -> Response:
-    """Draw batches of settled memes, to be labelled anew by people who never worked on any."""
-    people = {str(it) for it in form.getlist("person")}
-    try:
-        with context_of(request).store.write() as db:
-            fresh = [it for it in relabelling.fresh_people(db, place.project) if it.user in people]
-            phase = relabelling.draw_batches(
-                db,
-                place.project,
-                fresh,
-                batches=_number(form, "batches"),
-                each=_number(form, "each"),
-                by=place.account.id,
-            )
-    except UserError as error:
-        return _page(request, place, wrong=render.error_text(request, error), status=error.status)
-    return render.redirect(request, place.address, "phase_added", phase=phase.name)
-
-
-def _number(form: Any, name: str) -> int:
-    text = field(form, name, most=6)
-    if not text.isdecimal():
-        raise LocalizedError("whole_number", status=422)
-    return int(text)
-
-
-def _scale(scheme: Scheme) -> str:
-    """Return the question that people rate on."""
-    question = next((it for it in scheme.questions if it.ordered), None)
-    if question is None:
-        raise UserError(f"Scheme {scheme.name!r} has no scale, so no disagreement on it is severe.", status=409)
-    return question.name
 
 
 def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
@@ -128,3 +66,55 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         "decimal": partial(charts.decimal_text, words),
     }
     return project_page(request, place, "meme_figures.html", status=status, **values)
+
+
+@router.post("/projects/{project_id}/memes/rule")
+@refused_by(_page)
+def rule(request: Request, place: Manages, form: Form) -> Response:
+    """Change when a disagreement is severe, how "not sure" counts, and how many experts decide."""
+    with context_of(request).store.write() as db:
+        now = projects.get(db, place.project.id)
+        scheme = scheme_of(db, now)
+        kept = project_settings.from_dict(now.settings)
+        before = kept.adjudication.get(_scale(scheme), AdjudicationRule(rule="severe"))
+        least, experts, middle = _number(form, "least"), _number(form, "experts"), field(form, "middle")
+        try:
+            changed = replace(before, rule="severe", least=least, experts=experts, middle=middle)
+        except ValueError as error:
+            raise UserError(str(error), status=422) from None
+        wanted = replace(kept, adjudication={**kept.adjudication, _scale(scheme): changed})
+        project_creation.change_settings(db, now.id, wanted, by=place.account.id)
+    return render.redirect(request, f"{place.address}/memes/figures", "saved")
+
+
+@router.post("/projects/{project_id}/memes/batches")
+@refused_by(_page)
+def batches(request: Request, place: Manages, form: Form) -> Response:
+    """Draw batches of settled memes, to be labelled anew by people who never worked on any."""
+    people = {str(it) for it in form.getlist("person")}
+    with context_of(request).store.write() as db:
+        fresh = [it for it in relabelling.fresh_people(db, place.project) if it.user in people]
+        phase = relabelling.draw_batches(
+            db,
+            place.project,
+            fresh,
+            batches=_number(form, "batches"),
+            each=_number(form, "each"),
+            by=place.account.id,
+        )
+    return render.redirect(request, place.address, "phase_added", phase=phase.name)
+
+
+def _number(form: Any, name: str) -> int:
+    text = field(form, name, most=6)
+    if not text.isdecimal():
+        raise LocalizedError("whole_number", status=422)
+    return int(text)
+
+
+def _scale(scheme: Scheme) -> str:
+    """Return the question that people rate on."""
+    question = next((it for it in scheme.questions if it.ordered), None)
+    if question is None:
+        raise UserError(f"Scheme {scheme.name!r} has no scale, so no disagreement on it is severe.", status=409)
+    return question.name

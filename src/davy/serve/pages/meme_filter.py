@@ -7,9 +7,9 @@ child abuse has a page of its own (`picture_report.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,7 +22,7 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.labelling.sheets import display_choice_of
 from davy.serve.library_picker import picker_of
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Place, project_page
 from davy.serve.meme_work import begin_task, go_on, open_task, seconds_in, skipped
 from davy.serve.pages.consent import member_of
 from davy.serve.visitor import Form, field
@@ -31,7 +31,6 @@ from davy.text.mask import mask, mask_segments
 
 router = APIRouter(include_in_schema=False)
 
-Works = Annotated[Place, Depends(in_project("label posts"))]
 
 FORM = "filter"
 """The id of the form, which the library's choices belong to."""
@@ -59,14 +58,14 @@ class FilterForm:
 
 
 @router.get("/projects/{project_id}/memes/filter")
-def show(request: Request, place: Works) -> Response:
+def show(request: Request, place: Labels) -> Response:
     """Return this person's next source meme, which is theirs for a while from now on."""
     task = begin_task(request, place, "filter")
     return task if isinstance(task, Response) else _page(request, place, task, _earlier(request, task))
 
 
 @router.post("/projects/{project_id}/memes/filter/{assignment_id}")
-def save(request: Request, place: Works, assignment_id: str, form: Form) -> Response:
+def save(request: Request, place: Labels, assignment_id: str, form: Form) -> Response:
     """Keep the answers and go on, put the meme off, or show what is missing."""
     task = open_task(request, place, "filter", assignment_id)
     if isinstance(task, Response):

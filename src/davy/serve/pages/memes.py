@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,16 +12,13 @@ from davy.core.errors import UserError
 from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Labels, project_page
 from davy.serve.meme_work import PATHS, task_path
 from davy.serve.pages.consent import member_of
 from davy.serve.visitor import Form
 from davy.store import phases
 
 router = APIRouter(include_in_schema=False)
-
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Works = Annotated[Place, Depends(in_project("label posts"))]
 
 
 @router.get("/projects/{project_id}/memes")
@@ -56,7 +51,7 @@ def overview(request: Request, place: Here) -> Response:
 
 
 @router.post("/projects/{project_id}/memes/undo/{path}")
-def undo(request: Request, place: Works, path: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
+def undo(request: Request, place: Labels, path: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
     """Put the meme that this person dealt with last before them again."""
     task = next((name for name, address in PATHS.items() if address == path), None)
     if task is None:

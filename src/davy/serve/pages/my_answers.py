@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,13 +16,12 @@ from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.labelling.questions import QuestionView, question_views
 from davy.serve.labelling.sheets import answer_titles, display_choice_of, flag_titles
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Place, project_page
 from davy.serve.pages.consent import member_of
 from davy.store.answer_history import AnsweredItem, answered_items
 
 router = APIRouter(include_in_schema=False)
 
-Labels = Annotated[Place, Depends(in_project("label posts"))]
 
 SHOWN = 30
 

@@ -6,16 +6,18 @@ The link is signed, holds for a day and dies with the password that it replaces,
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.pages.sign_in import start_session
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Anyone, Form, check_rate, client_address
 from davy.store import users
 from davy.store.columns import token_hash
@@ -29,32 +31,7 @@ LASTS = 24 * 3600
 def link_for(request: Request, person: User) -> str:
     """Return the address at which a person can choose a new password."""
     token = _signer(request).dumps([person.id, _stamp(person)])
-    return f"{context_of(request).settings.base_url.rstrip('/')}/new-password/{token}"
-
-
-@router.get("/new-password/{token}")
-def ask(request: Request, token: str, who: Anyone) -> Response:
-    """Return the form for a new password."""
-    return _page(request, token, _owner(request, token))
-
-
-@router.post("/new-password/{token}")
-def choose(request: Request, token: str, who: Anyone, form: Form) -> Response:
-    """Set the new password, end the person's other sessions and sign them in."""
-    person = _owner(request, token)
-    password = str(form.get("password") or "")
-    try:
-        if password != str(form.get("again") or ""):
-            raise LocalizedError("passwords_differ")
-        hashed = hash_password(password, login=person.login)
-    except UserError as error:
-        return _page(request, token, person, wrong=render.error_text(request, error), status=error.status)
-    with context_of(request).store.write() as db:
-        # Two readers of one link: the second finds another password, and that the link is over.
-        if _stamp(users.get(db, person.id)) != _stamp(person):
-            raise LocalizedError("reset_over", status=410)
-        users.set_password(db, person.id, hashed, by=person.id)
-    return start_session(request, person, render.redirect(request, "/", "password"))
+    return context_of(request).link(f"/new-password/{token}")
 
 
 def _owner(request: Request, token: str) -> User:
@@ -70,6 +47,37 @@ def _owner(request: Request, token: str) -> User:
     return person
 
 
+Owner = Annotated[User, Depends(_owner)]
+
+
+@router.get("/new-password/{token}")
+def ask(request: Request, token: str, who: Anyone, person: Owner) -> Response:
+    """Return the form for a new password."""
+    return _page(request, token, person)
+
+
+def _page(request: Request, token: str, person: User, *, wrong: str = "", status: int = 200) -> Response:
+    return render.page(
+        request, "new_password.html", status=status, token=token, person=person, wrong=wrong, shortest=SHORTEST
+    )
+
+
+@router.post("/new-password/{token}")
+@refused_by(_page)
+def choose(request: Request, token: str, who: Anyone, person: Owner, form: Form) -> Response:
+    """Set the new password, end the person's other sessions and sign them in."""
+    password = str(form.get("password") or "")
+    if password != str(form.get("again") or ""):
+        raise LocalizedError("passwords_differ")
+    hashed = hash_password(password, login=person.login)
+    with context_of(request).store.write() as db:
+        # Two readers of one link: the second finds another password, and that the link is over.
+        if _stamp(users.get(db, person.id)) != _stamp(person):
+            raise LocalizedError("reset_over", status=410)
+        users.set_password(db, person.id, hashed, by=person.id)
+    return start_session(request, person, render.redirect(request, "/", "password"))
+
+
 def _stamp(person: User) -> str:
     """Return what changes with the password and tells nothing about it."""
     return token_hash(person.password_hash or "")[:16]
@@ -77,9 +85,3 @@ def _stamp(person: User) -> str:
 
 def _signer(request: Request) -> URLSafeTimedSerializer:
     return URLSafeTimedSerializer(context_of(request).settings.secret_key, salt="new password")
-
-
-def _page(request: Request, token: str, person: User, *, wrong: str = "", status: int = 200) -> Response:
-    return render.page(
-        request, "new_password.html", status=status, token=token, person=person, wrong=wrong, shortest=SHORTEST
-    )

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.fresh_password import FreshPassword
 from davy.serve.pages import password_reset
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, allowed, field
 from davy.store import events, invitations, personal_data, sessions, users
 from davy.store.columns import now
@@ -34,25 +34,32 @@ def people(request: Request, who: Sees) -> Response:
     return _page(request)
 
 
+def _page(request: Request, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        everyone = [user for user in users.list_users(db) if not personal_data.is_deleted(user)]
+        unused = invitations.list_unused(db)
+    return render.page(
+        request, "people.html", status=status, people=everyone, invitations=unused, link=link, wrong=wrong
+    )
+
+
 @router.post("/people/invite")
+@refused_by(_page)
 def invite(request: Request, who: Invites, fresh: FreshPassword, form: Form) -> Response:
     """Make an invitation and show its link, this once: it is not kept, so it is not in a redirect either."""
     days = field(form, "days")
     if days not in ("1", "7", "30"):
         raise LocalizedError("choice")
     context = context_of(request)
-    try:
-        with context.store.write() as db:
-            invitation, token = invitations.create(
-                db,
-                role=field(form, "role"),
-                login=field(form, "login") or None,
-                by=who.id,
-                lasts=timedelta(days=int(days)),
-            )
-    except UserError as error:
-        return _page(request, wrong=render.error_text(request, error), status=error.status)
-    url = f"{context.settings.base_url.rstrip('/')}/invitation/{token}"
+    with context.store.write() as db:
+        invitation, token = invitations.create(
+            db,
+            role=field(form, "role"),
+            login=field(form, "login") or None,
+            by=who.id,
+            lasts=timedelta(days=int(days)),
+        )
+    url = context.link(f"/invitation/{token}")
     return _page(request, link={"url": url, "role": invitation.role, "expires_at": invitation.expires_at})
 
 
@@ -93,18 +100,14 @@ def end_sessions(request: Request, user_id: str, who: Disables, fresh: FreshPass
 
 
 @router.post("/people/{user_id}/role")
+@refused_by(_page, but=(404,))
 def set_role(request: Request, user_id: str, who: Disables, fresh: FreshPassword, form: Form) -> Response:
     """Change what a person may do on this server; nobody changes their own role, and one admin stays."""
-    try:
-        with context_of(request).store.write() as db:
-            person = users.get(db, user_id)
-            if person.id == who.id:
-                raise LocalizedError("own_role", status=409)
-            users.set_role(db, person.id, field(form, "role"), by=who.id)
-    except UserError as error:
-        if error.status == 404:
-            raise
-        return _page(request, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        person = users.get(db, user_id)
+        if person.id == who.id:
+            raise LocalizedError("own_role", status=409)
+        users.set_role(db, person.id, field(form, "role"), by=who.id)
     context_of(request).key_cache.forget()
     return render.redirect(request, "/people", "role_set", name=person.name)
 
@@ -118,13 +121,4 @@ def make_password_link(request: Request, user_id: str, who: Disables, fresh: Fre
     until = now() + timedelta(seconds=password_reset.LASTS)
     return _page(
         request, link={"url": password_reset.link_for(request, person), "name": person.name, "expires_at": until}
-    )
-
-
-def _page(request: Request, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200) -> Response:
-    with context_of(request).store.read() as db:
-        everyone = [user for user in users.list_users(db) if not personal_data.is_deleted(user)]
-        unused = invitations.list_unused(db)
-    return render.page(
-        request, "people.html", status=status, people=everyone, invitations=unused, link=link, wrong=wrong
     )

@@ -6,9 +6,9 @@ Managers and experts see everyone under pseudonyms; an annotator sees their own 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,16 +18,14 @@ from davy.serve import charts, render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import Translator
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Manages, Place, project_page
 from davy.serve.pages import calibration, screening
 from davy.serve.pages.watch import distribution
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
 from davy.store import Connection, members, phase_answers, phases
 
 router = APIRouter(include_in_schema=False)
-
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 class _View(NamedTuple):
@@ -55,31 +53,6 @@ PAGES: Mapping[str, Callable[[_View], dict[str, Any]]] = {
 def one_phase(request: Request, place: Here, name: str, person: str = "") -> Response:
     """Return the phase's page; in a screening, `person` chooses whose picture is shown."""
     return _page(request, place, name, person=person)
-
-
-@router.post("/projects/{project_id}/phases/{name}/go-on")
-def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
-    """Close the phase, or open what comes after it: the next set of a calibration, or the next phase."""
-    act, anyway = field(form, "do"), field(form, "anyway", most=500) or None
-    try:
-        with context_of(request).store.write() as db:
-            phase = phases.by_name(db, place.project.id, name)
-            if act == "close":
-                phase_gates.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
-                return render.redirect(request, calibration.address_of(place, phase), "phase_closed", phase=phase.name)
-            following = _following(phases.of_project(db, place.project.id), phase, act)
-            if following is None and act == "next set":
-                following = project_creation.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
-            if following is None:
-                raise LocalizedError("nothing_next", status=409)
-            phase_gates.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
-            return render.redirect(
-                request, calibration.address_of(place, following), "phase_opened", phase=following.name
-            )
-    except phase_gates.PhaseNotReady as error:
-        words = render.translator_of(request)
-        wrong = words(f"going.{error.reason.key}", **error.reason.values)
-        return _page(request, place, name, wrong=wrong, status=409)
 
 
 def _page(
@@ -120,6 +93,25 @@ def _page(
         decimal=lambda value, digits=2: charts.decimal_text(words, value, digits),
         **more,
     )
+
+
+@router.post("/projects/{project_id}/phases/{name}/go-on")
+@refused_by(_page)
+def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
+    """Close the phase, or open what comes after it: the next set of a calibration, or the next phase."""
+    act, anyway = field(form, "do"), field(form, "anyway", most=500) or None
+    with context_of(request).store.write() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        if act == "close":
+            phase_gates.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
+            return render.redirect(request, calibration.address_of(place, phase), "phase_closed", phase=phase.name)
+        following = _following(phases.of_project(db, place.project.id), phase, act)
+        if following is None and act == "next set":
+            following = project_creation.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
+        if following is None:
+            raise LocalizedError("nothing_next", status=409)
+        phase_gates.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
+        return render.redirect(request, calibration.address_of(place, following), "phase_opened", phase=following.name)
 
 
 def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Translator) -> list[tuple[str, int, int]]:

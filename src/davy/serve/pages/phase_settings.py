@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,13 +26,13 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.labelling.questions import question_views
-from davy.serve.membership import Place, in_project, project_page
-from davy.serve.visitor import Form, field
+from davy.serve.membership import Manages, Place, project_page
+from davy.serve.refused_by import refused_by
+from davy.serve.visitor import Form, field, whole_number
 from davy.store import Connection, items, members, phases, users
 
 router = APIRouter(include_in_schema=False)
 
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 MOST_BATCHES = 12
 _KEPT = ("gate", "pass", "batches", "lease_minutes", "quota", "deadline", "people")
@@ -45,23 +45,52 @@ def show(request: Request, place: Manages, name: str) -> Response:
     return _page(request, place, name)
 
 
+def _page(
+    request: Request, place: Place, name: str, *, form: FormData | None = None, wrong: str = "", status: int = 200
+) -> Response:
+    words = render.translator_of(request)
+    with context_of(request).store.read() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        scheme = scheme_of(db, place.project)
+        roster = members.of_project(db, place.project.id)
+        people = [(member.user, users.get(db, member.user).name) for member in roster if _works(member.roles, phase)]
+        started = phases.has_begun(db, phase.id)
+        dealt = items.count_batches(db, phase.id)
+    batches = _shown_batches(phase, form)
+    return project_page(
+        request,
+        place,
+        "phase_settings.html",
+        status=status,
+        phase=phase,
+        wrong=wrong,
+        f=_fields(phase, form),
+        people=people,
+        pools=sorted({member.pool for member in roster if member.pool}),
+        chosen=set(form.getlist("people") if form else phase.settings.get("people") or ()),
+        batches=[*batches, *[("", Batch())] * (1 if len(batches) < MOST_BATCHES else 0)],
+        dealt=dealt,
+        coefficients=list(COEFFICIENTS),
+        questions=question_views(scheme, scheme.guideline, words.lang),
+        everyone=EVERYONE,
+        started=started,
+    )
+
+
 @router.post("/projects/{project_id}/phases/{name}/settings")
+@refused_by(_page, but=(404,))
 def save(request: Request, place: Manages, name: str, form: Form) -> Response:
     """Keep the settings, or remove the phase; what is wrong is shown at the form."""
     address = f"{place.address}/phases/{quote(name, safe='')}"
-    try:
-        with context_of(request).store.write() as db:
-            phase = phases.by_name(db, place.project.id, name)
-            if field(form, "do") == "remove":
-                project_creation.remove_phase(db, phase, by=place.account.id)
-                return render.redirect(request, place.address, "phase_removed", phase=name)
+    with context_of(request).store.write() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        if field(form, "do") == "remove":
+            project_creation.remove_phase(db, phase, by=place.account.id)
+            return render.redirect(request, place.address, "phase_removed", phase=name)
+        try:
             _keep(db, place, phase, form)
-    except ValueError as error:
-        return _page(request, place, name, typed=form, wrong=f"{error}.", status=422)
-    except UserError as error:
-        if error.status == 404:
-            raise
-        return _page(request, place, name, typed=form, wrong=render.error_text(request, error), status=error.status)
+        except ValueError as error:
+            raise UserError(f"{error}.", status=422) from None
     return render.redirect(request, address, "saved")
 
 
@@ -99,7 +128,7 @@ def _plan(phase: Phase, form: FormData, scheme: Scheme) -> PhasePlan:
         f"{name}={given.replace(',', '.')}" for name in asked if (given := field(form, f"pass.level.{name}", most=8))
     )
     mark = PassMark(_number(form, "pass.accuracy", PassMark().accuracy), _marked(form, asked), levels)
-    quota, lease = _whole(form, "quota"), _number(form, "lease_minutes", None)
+    quota, lease = whole_number(form, "quota"), _number(form, "lease_minutes", None)
     return replace(
         plan,
         gate=gate if phase.behaviour.gate else None,
@@ -125,7 +154,7 @@ def _batches(form: FormData) -> Mapping[str, Batch]:
             raise LocalizedError("batch_twice", status=422, name=name)
         found[name] = Batch(
             people=tuple(str(one) for one in form.getlist(f"batch.{place}.people")),
-            quota=_whole(form, f"batch.{place}.quota"),
+            quota=whole_number(form, f"batch.{place}.quota"),
             deadline=field(form, f"batch.{place}.deadline") or None,
         )
     return found
@@ -139,45 +168,6 @@ def _number(form: FormData, name: str, usual: float | None) -> Any:
         return float(given.replace(",", "."))
     except ValueError:
         raise LocalizedError("no_number", status=422, given=given) from None
-
-
-def _whole(form: FormData, name: str) -> int | None:
-    given = field(form, name, most=9)
-    if given and not (given.isascii() and given.isdigit() and int(given) > 0):
-        raise LocalizedError("number", status=422, given=given)
-    return int(given) if given else None
-
-
-def _page(
-    request: Request, place: Place, name: str, *, typed: FormData | None = None, wrong: str = "", status: int = 200
-) -> Response:
-    words = render.translator_of(request)
-    with context_of(request).store.read() as db:
-        phase = phases.by_name(db, place.project.id, name)
-        scheme = scheme_of(db, place.project)
-        roster = members.of_project(db, place.project.id)
-        people = [(member.user, users.get(db, member.user).name) for member in roster if _works(member.roles, phase)]
-        started = phases.has_begun(db, phase.id)
-        dealt = items.count_batches(db, phase.id)
-    batches = _shown_batches(phase, typed)
-    return project_page(
-        request,
-        place,
-        "phase_settings.html",
-        status=status,
-        phase=phase,
-        wrong=wrong,
-        f=_fields(phase, typed),
-        people=people,
-        pools=sorted({member.pool for member in roster if member.pool}),
-        chosen=set(typed.getlist("people") if typed else phase.settings.get("people") or ()),
-        batches=[*batches, *[("", Batch())] * (1 if len(batches) < MOST_BATCHES else 0)],
-        dealt=dealt,
-        coefficients=list(COEFFICIENTS),
-        questions=question_views(scheme, scheme.guideline, words.lang),
-        everyone=EVERYONE,
-        started=started,
-    )
 
 
 def _works(roles: tuple[str, ...], phase: Phase) -> bool:

@@ -7,19 +7,18 @@ project are told on every page of it until they note what they did. Nothing here
 from __future__ import annotations
 
 import logging
-from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import care, images
-from davy.core.errors import UserError
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Manages, Place, project_page
 from davy.serve.pages.consent import member_of
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
 from davy.store import cases, item_selection, members, picture_locks, posts
 from davy.store.picture_locks import LONGEST_NOTE
@@ -27,19 +26,16 @@ from davy.store.picture_locks import LONGEST_NOTE
 router = APIRouter(include_in_schema=False)
 log = logging.getLogger("davy.audit")
 
-Works = Annotated[Place, Depends(in_project("label posts"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
-
 
 @router.get("/projects/{project_id}/report-picture/{assignment_id}")
-def ask(request: Request, place: Works, assignment_id: str) -> Response:
+def ask(request: Request, place: Labels, assignment_id: str) -> Response:
     """Return the page that says what will happen, with one button."""
     _post_of(request, place, assignment_id)
     return project_page(request, place, "picture_report.html", assignment=assignment_id, done=False)
 
 
 @router.post("/projects/{project_id}/report-picture/{assignment_id}")
-def lock(request: Request, place: Works, assignment_id: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
+def lock(request: Request, place: Labels, assignment_id: str, form: Form) -> Response:  # noqa: ARG001 — a checked form
     """Lock the picture, and say so."""
     store = context_of(request).store
     log.warning("a picture of project %s was locked: whoever runs it has to deal with it", place.project.id)
@@ -57,18 +53,22 @@ def locked(request: Request, place: Manages) -> Response:
     return _list(request, place)
 
 
+def _list(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        rows = picture_locks.of_project(db, place.project.id)
+        names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
+    values = {"rows": rows, "names": names, "wrong": wrong, "most": LONGEST_NOTE}
+    return project_page(request, place, "locked_pictures.html", status=status, **values)
+
+
 @router.post("/projects/{project_id}/locked-pictures/{key}")
+@refused_by(_list, but=(404,))
 def note(request: Request, place: Manages, key: str, form: Form) -> Response:
     """Keep what the person in charge did about a locked picture."""
-    try:
-        with context_of(request).store.write() as db:
-            picture_locks.note_report(
-                db, place.project.id, key, field(form, "note", most=LONGEST_NOTE), by=place.account.id
-            )
-    except UserError as error:
-        if error.status == 404:
-            raise
-        return _list(request, place, wrong=render.error_text(request, error), status=error.status)
+    with context_of(request).store.write() as db:
+        picture_locks.note_report(
+            db, place.project.id, key, field(form, "note", most=LONGEST_NOTE), by=place.account.id
+        )
     return render.redirect(request, f"{place.address}/locked-pictures", "saved")
 
 
@@ -85,11 +85,3 @@ def _post_of(request: Request, place: Place, assignment_id: str) -> str:
     if found is None:
         raise LocalizedError("no_such", status=404)
     return found
-
-
-def _list(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
-    with context_of(request).store.read() as db:
-        rows = picture_locks.of_project(db, place.project.id)
-        names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
-    values = {"rows": rows, "names": names, "wrong": wrong, "most": LONGEST_NOTE}
-    return project_page(request, place, "locked_pictures.html", status=status, **values)

@@ -10,22 +10,22 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotate import phase_gates, project_creation
-from davy.annotate.project_file import PhasePlan
+from davy.annotate.project_file import PhasePlan, phase_plan
 from davy.annotate.project_scheme import scheme_of
 from davy.annotate.settings import CONSENT_UNREAD
 from davy.core import PHASE_KINDS
-from davy.core.errors import UserError
 from davy.core.phase_kind import MAIN_KIND
 from davy.serve import render
 from davy.serve.audit_words import audit_rows
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Manages, Place, project_page
+from davy.serve.refused_by import refused_by
 from davy.serve.upload_form import UploadForm, read_posts
 from davy.serve.visitor import Form, field
 from davy.serve.waiting_work import work_waiting
@@ -33,8 +33,6 @@ from davy.store import Connection, events, members, phases, projects, users
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 _EVENTS = 100
 
@@ -43,76 +41,6 @@ _EVENTS = 100
 def overview(request: Request, place: Here) -> Response:
     """Return the overview."""
     return _page(request, place)
-
-
-@router.post("/projects/{project_id}/state")
-def state(request: Request, place: Manages, form: Form) -> Response:
-    """Open or close a phase, or the project; where a rule says not yet, show why beside a box for a reason."""
-    act, name, anyway = field(form, "do"), field(form, "phase"), field(form, "anyway", most=500) or None
-    try:
-        with context_of(request).store.write() as db:
-            note = _change(db, place, act, name, anyway)
-    except phase_gates.PhaseNotReady as error:
-        wrong = render.translator_of(request)(f"going.{error.reason.key}", **error.reason.values)
-        return _page(request, place, wrong=wrong, status=409)
-    return render.redirect(request, place.address, note, phase=name)
-
-
-@router.post("/projects/{project_id}/phases/upload")
-async def add_phase(request: Request, place: Manages, form: UploadForm) -> Response:
-    """Add a phase after the others, with the posts of a file where one was chosen."""
-    name, kind, answers = field(form, "name", most=40), field(form, "kind"), field(form, "answers", most=20)
-    try:
-        if kind not in PHASE_KINDS:
-            raise LocalizedError("choice")
-        if answers and not re.fullmatch(r"[1-9][0-9]?", answers):
-            raise LocalizedError("whole_number", status=422)
-        frame = await read_posts(request, form)
-        plan = PhasePlan(name, kind, answers=answers or None)
-        await to_thread.run_sync(_new_phase, request, place, plan, frame)
-    except UserError as error:
-        return await to_thread.run_sync(_failed, request, place, error)
-    return render.redirect(request, place.address, "phase_added", phase=name)
-
-
-@router.get("/projects/{project_id}/audit")
-def audit(request: Request, place: Manages, before: Annotated[int | None, Query(ge=1, le=2**62)] = None) -> Response:
-    """Return who changed what in this project, newest first."""
-    with context_of(request).store.read() as db:
-        recent = events.latest(db, about=f"project {place.project.id}", before=before, limit=_EVENTS)
-        names = {user.id: user.name for user in users.list_users(db)}
-    older = recent[-1].id if len(recent) == _EVENTS else None
-    rows = audit_rows(render.translator_of(request), recent, names)
-    return project_page(request, place, "project_audit.html", rows=rows, older=older)
-
-
-def _failed(request: Request, place: Place, error: UserError) -> Response:
-    return _page(request, place, wrong=render.error_text(request, error), status=error.status)
-
-
-def _new_phase(request: Request, place: Place, plan: PhasePlan, frame: Any) -> None:
-    with context_of(request).store.write() as db:
-        scheme = scheme_of(db, place.project)
-        project_creation.add_phase(db, place.project, plan, scheme, by=place.account.id, frame=frame)
-
-
-def _change(db: Connection, place: Place, act: str, name: str, anyway: str | None) -> str:
-    """Do what the form asks, and return the key of the note that says so."""
-    by = place.account.id
-    if act == "close project":
-        projects.close(db, place.project.id, by=by)
-        return "project_closed"
-    if act == "reopen project":
-        projects.reopen(db, place.project.id, by=by)
-        return "project_reopened"
-    phase = phases.by_name(db, place.project.id, name)
-    if act == "open":
-        phase_gates.open_phase(db, place.project, phase, by=by, anyway=anyway)
-        return "phase_opened"
-    if act == "close":
-        phase_gates.close_phase(db, place.project, phase, by=by, anyway=anyway)
-        return "phase_closed"
-    raise LocalizedError("choice")
 
 
 def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
@@ -138,6 +66,67 @@ def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200)
         kinds=[name for name, kind in PHASE_KINDS.items() if not kind.from_round],
         main_kind=MAIN_KIND,
     )
+
+
+@router.post("/projects/{project_id}/state")
+@refused_by(_page)
+def state(request: Request, place: Manages, form: Form) -> Response:
+    """Open or close a phase, or the project; where a rule says not yet, show why beside a box for a reason."""
+    act, name, anyway = field(form, "do"), field(form, "phase"), field(form, "anyway", most=500) or None
+    with context_of(request).store.write() as db:
+        note = _change(db, place, act, name, anyway)
+    return render.redirect(request, place.address, note, phase=name)
+
+
+@router.post("/projects/{project_id}/phases/upload")
+@refused_by(_page)
+async def add_phase(request: Request, place: Manages, form: UploadForm) -> Response:
+    """Add a phase after the others, with the posts of a file where one was chosen."""
+    name, kind, answers = field(form, "name", most=40), field(form, "kind"), field(form, "answers", most=20)
+    if kind not in PHASE_KINDS:
+        raise LocalizedError("choice")
+    if answers and not re.fullmatch(r"[1-9][0-9]?", answers):
+        raise LocalizedError("whole_number", status=422)
+    frame = await read_posts(request, form)
+    plan = phase_plan(name, kind, answers=answers or None)
+    await to_thread.run_sync(_new_phase, request, place, plan, frame)
+    return render.redirect(request, place.address, "phase_added", phase=name)
+
+
+@router.get("/projects/{project_id}/audit")
+def audit(request: Request, place: Manages, before: Annotated[int | None, Query(ge=1, le=2**62)] = None) -> Response:
+    """Return who changed what in this project, newest first."""
+    with context_of(request).store.read() as db:
+        recent = events.latest(db, about=f"project {place.project.id}", before=before, limit=_EVENTS)
+        names = {user.id: user.name for user in users.list_users(db)}
+    older = recent[-1].id if len(recent) == _EVENTS else None
+    rows = audit_rows(render.translator_of(request), recent, names)
+    return project_page(request, place, "project_audit.html", rows=rows, older=older)
+
+
+def _new_phase(request: Request, place: Place, plan: PhasePlan, frame: Any) -> None:
+    with context_of(request).store.write() as db:
+        scheme = scheme_of(db, place.project)
+        project_creation.add_phase(db, place.project, plan, scheme, by=place.account.id, frame=frame)
+
+
+def _change(db: Connection, place: Place, act: str, name: str, anyway: str | None) -> str:
+    """Do what the form asks, and return the key of the note that says so."""
+    by = place.account.id
+    if act == "close project":
+        projects.close(db, place.project.id, by=by)
+        return "project_closed"
+    if act == "reopen project":
+        projects.reopen(db, place.project.id, by=by)
+        return "project_reopened"
+    phase = phases.by_name(db, place.project.id, name)
+    if act == "open":
+        phase_gates.open_phase(db, place.project, phase, by=by, anyway=anyway)
+        return "phase_opened"
+    if act == "close":
+        phase_gates.close_phase(db, place.project, phase, by=by, anyway=anyway)
+        return "phase_closed"
+    raise LocalizedError("choice")
 
 
 def _step(place: Place, rows: list[phase_gates.PhaseStatus]) -> tuple[str, Any] | None:

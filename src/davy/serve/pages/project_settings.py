@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import cache
-from typing import Annotated, Any
+from typing import Any
 from zoneinfo import available_timezones
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,20 +15,19 @@ from davy.annotate import consent_text, project_creation, project_file
 from davy.annotate import settings as project_settings
 from davy.annotate.project_scheme import scheme_of
 from davy.annotate.settings import CONSENT_UNREAD, ProjectSettings
-from davy.core.errors import UserError
 from davy.serve import render, settings_form
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.labelling.questions import question_views
 from davy.serve.labelling.sheets import flag_titles
 from davy.serve.markdown import render_markdown
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, project_page
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
 from davy.store import Connection, projects
 
 router = APIRouter(include_in_schema=False)
 
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 LONGEST = 200_000
 
@@ -40,60 +38,15 @@ def settings(request: Request, place: Manages) -> Response:
     return _page(request, place)
 
 
-@router.post("/projects/{project_id}/settings")
-def save(request: Request, place: Manages, form: Form) -> Response:
-    """Keep one section, or the YAML of all; what is wrong is shown there, and nothing is changed."""
-    section = field(form, "section") or "yaml"
-    if section not in (*settings_form.SECTIONS, "yaml", "read"):
-        raise LocalizedError("choice")
-    try:
-        with context_of(request).store.write() as db:
-            if section == "read":
-                _say_read(db, place)
-            else:
-                _keep(db, place, _wanted(db, request, place, section, form), read=section == "texts")
-    except UserError as error:
-        return _page(request, place, form=form, wrong=(section, render.error_text(request, error)), status=error.status)
-    return render.redirect(request, f"{place.address}/settings#{section}", "saved")
-
-
-def _wanted(db: Connection, request: Request, place: Place, section: str, form: FormData) -> ProjectSettings:
-    """Return the settings that a form asks for."""
-    if section == "yaml":
-        text, words = field(form, "yaml", most=LONGEST).replace("\r\n", "\n"), render.translator_of(request)
-        return project_file.parse_settings(text.encode(), words("settings.line"))
-    now = projects.get(db, place.project.id)
-    kept = project_settings.from_dict(now.settings)
-    return settings_form.read_section(section, form, kept, scheme_of(db, now))
-
-
-def _keep(db: Connection, place: Place, wanted: ProjectSettings, *, read: bool) -> None:
-    """Write settings; sections that forms and files don't know stay. Who wrote the texts has `read` them."""
-    now = projects.get(db, place.project.id)
-    project_creation.check_settings(wanted, scheme_of(db, now))
-    ours = {slot.name for slot in fields(ProjectSettings)}
-    rest = {name: value for name, value in now.settings.items() if name not in ours}
-    if read:
-        rest.pop(CONSENT_UNREAD, None)
-    projects.change_settings(db, now.id, {**rest, **project_settings.to_dict(wanted)}, by=place.account.id)
-
-
-def _say_read(db: Connection, place: Place) -> None:
-    """Note that a manager has read the consent text and says that it is true."""
-    kept = dict(projects.get(db, place.project.id).settings)
-    kept.pop(CONSENT_UNREAD, None)
-    projects.change_settings(db, place.project.id, kept, by=place.account.id)
-
-
 def _page(
     request: Request,
     place: Place,
     *,
     form: FormData | None = None,
-    wrong: tuple[str, str] = ("", ""),
+    wrong: str = "",
     status: int = 200,
 ) -> Response:
-    words = render.translator_of(request)
+    words, section = render.translator_of(request), _section(form) if form is not None else ""
     with context_of(request).store.read() as db:
         project = projects.get(db, place.project.id)
         scheme = scheme_of(db, project)
@@ -108,7 +61,7 @@ def _page(
         Place(project, place.member, place.account),
         "project_settings.html",
         status=status,
-        wrong=dict([wrong]),
+        wrong={section: wrong},
         f={**values, **typed},
         text=typed.get("yaml") or project_settings.to_yaml(kept),
         questions=asked,
@@ -123,6 +76,45 @@ def _page(
         unread=bool(project.settings.get(CONSENT_UNREAD)),
         zones=_zones(),
     )
+
+
+@router.post("/projects/{project_id}/settings")
+@refused_by(_page)
+def save(request: Request, place: Manages, form: Form) -> Response:
+    """Keep one section, or the YAML of all; what is wrong is shown there, and nothing is changed."""
+    section = _section(form)
+    with context_of(request).store.write() as db:
+        if section == "read":
+            _say_read(db, place)
+        else:
+            wanted = _wanted(db, request, place, section, form)
+            read = (CONSENT_UNREAD,) if section == "texts" else ()  # who wrote the texts has read them
+            project_creation.change_settings(db, place.project.id, wanted, by=place.account.id, without=read)
+    return render.redirect(request, f"{place.address}/settings#{section}", "saved")
+
+
+def _section(form: FormData) -> str:
+    section = field(form, "section") or "yaml"
+    if section not in (*settings_form.SECTIONS, "yaml", "read"):
+        raise LocalizedError("choice")
+    return section
+
+
+def _wanted(db: Connection, request: Request, place: Place, section: str, form: FormData) -> ProjectSettings:
+    """Return the settings that a form asks for."""
+    if section == "yaml":
+        text, words = field(form, "yaml", most=LONGEST).replace("\r\n", "\n"), render.translator_of(request)
+        return project_file.parse_settings(text.encode(), words("settings.line"))
+    now = projects.get(db, place.project.id)
+    kept = project_settings.from_dict(now.settings)
+    return settings_form.read_section(section, form, kept, scheme_of(db, now))
+
+
+def _say_read(db: Connection, place: Place) -> None:
+    """Note that a manager has read the consent text and says that it is true."""
+    kept = dict(projects.get(db, place.project.id).settings)
+    kept.pop(CONSENT_UNREAD, None)
+    projects.change_settings(db, place.project.id, kept, by=place.account.id)
 
 
 @cache

@@ -23,6 +23,7 @@ from davy.serve import render, scheme_choice
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.posts_form import UploadedPosts, form_values, read_sent
+from davy.serve.refused_by import refusal
 from davy.serve.upload_form import UploadForm, credit_in, sends_pictures
 from davy.serve.visitor import allowed, field
 from davy.store import members, phases, post_pages, posts, projects, verdicts
@@ -92,13 +93,11 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
         plan = await to_thread.run_sync(_plan, request, typed, form)
         made = await to_thread.run_sync(_make, request, who, plan, sent, typed, credit_in(form))
     except UserError as error:
-        failed = partial(again, wrong=render.error_text(request, error), status=error.status)
-        return await to_thread.run_sync(failed)
+        return await to_thread.run_sync(partial(again, **refusal(request, error)))
     if sent is not None:
         await to_thread.run_sync(sent.kept.discard)
-    base = context_of(request).settings.base_url.rstrip("/")
     if made.links:
-        links = [(login, f"{base}/invitation/{token}") for login, token in made.links]
+        links = [(login, context_of(request).link(f"/invitation/{token}")) for login, token in made.links]
         return render.page(request, "project_made.html", project=made.project, links=links, left_out=made.left_out)
     if made.left_out:
         gone = ", ".join(made.left_out)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from davy.annotate import care
 from davy.serve.context import context_of
 from davy.serve.i18n import Translator
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Place, project_page
 from davy.serve.pages.consent import member_of
 from davy.serve.render import translator_of
 from davy.serve.visitor import Form, field
 from davy.store.columns import now
 
 router = APIRouter(include_in_schema=False)
-
-Labels = Annotated[Place, Depends(in_project("label posts"))]
 
 
 @router.get("/projects/{project_id}/rest")

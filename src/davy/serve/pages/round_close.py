@@ -6,16 +6,15 @@ progress. The story is for everybody in the project: it names no person and show
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.actions.rounds import begin_close, has_encoders, pending_entries, round_story
 from davy.core import Round
-from davy.core.errors import UserError
 from davy.jobs import job_files
 from davy.jobs.kinds import CLOSE_ROUND
 from davy.rounds.candidates import BASE, EMOJI, TIMES
@@ -23,15 +22,15 @@ from davy.rounds.choice import CandidateResult, choice_table
 from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Manages, Place, project_page
 from davy.serve.pages.rounds import find_round
+from davy.serve.refused_by import refused_by
 from davy.serve.visitor import Form, field
+from davy.serve.workplace import files_folder
 from davy.store import Connection, jobs, rounds
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 LOG_LINES = 8
 
@@ -51,31 +50,54 @@ def show(request: Request, place: Manages, round_number: str) -> Response:
     return _page(request, place, round_number)
 
 
+def _page(request: Request, place: Place, round_number: str, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        round_ = find_round(db, place, round_number)
+        job = _job(db, place, round_)
+        waiting = len(pending_entries(db, round_)) if round_.state != "closed" else 0
+        lines = jobs.log_lines(db, job.id, limit=LOG_LINES) if job is not None else []
+    results = [CandidateResult.from_dict(each) for each in round_.outcome.get("results", ())]
+    return project_page(
+        request,
+        place,
+        "round_close.html",
+        status=status,
+        round=round_,
+        job=job,
+        live=job is not None and job.state in ("waiting", "running"),
+        lines=lines,
+        waiting=waiting,
+        architectures=_architectures(request),
+        encoders=has_encoders(),
+        times=TIMES,
+        ways=EMOJI,
+        table=choice_table(results, round_.outcome["round"], by=round_.outcome["chosen_by"]) if results else None,
+        wrong=wrong,
+    )
+
+
 @router.post("/projects/{project_id}/rounds/{round_number}/close")
+@refused_by(_page)
 def start(request: Request, place: Manages, round_number: str, form: Form) -> Response:
     """Stop the round from taking entries and queue its close."""
     context = context_of(request)
-    if context.settings.files_folder is None:
-        raise LocalizedError("no_files_folder", status=409)
-    try:
-        with context.store.write() as db:
-            round_ = find_round(db, place, round_number)
-            arguments = {"project": place.project.id, **_choices(request, form)}
-            waiting = pending_entries(db, round_)
-            if round_.state == "closed":
-                raise LocalizedError("round_is_closed", status=409)
-            if waiting and arguments["pending"] != "drop":
-                raise LocalizedError("round_pending", status=409, n=len(waiting))
-            begin_close(db, place.project.id, by=place.account.id, pending=arguments["pending"])
-            last = _job(db, place, round_)
-            if last is not None and last.state in ("failed", "cancelled"):
-                jobs.retry(db, last.id, by=place.account.id, arguments=arguments)
-            else:
-                key = f"close {round_.id}"
-                owner, project = place.account.id, place.project.id
-                jobs.enqueue(db, CLOSE_ROUND, arguments, owner=owner, key=key, project=project)
-    except UserError as error:
-        return _page(request, place, round_number, wrong=render.error_text(request, error), status=error.status)
+    files_folder(request)
+    with context.store.write() as db:
+        round_ = find_round(db, place, round_number)
+        arguments = {"project": place.project.id, **_choices(request, form)}
+        waiting = pending_entries(db, round_)
+        if round_.state == "closed":
+            raise LocalizedError("round_is_closed", status=409)
+        if waiting and arguments["pending"] != "drop":
+            raise LocalizedError("round_pending", status=409, n=len(waiting))
+        begin_close(db, place.project.id, by=place.account.id, pending=arguments["pending"])
+        last = _job(db, place, round_)
+        if last is not None and last.state in ("failed", "cancelled"):
+            jobs.retry(db, last.id, by=place.account.id, arguments=arguments)
+        else:
+            key = f"close {round_.id}"
+            owner, project = place.account.id, place.project.id
+            jobs.enqueue(db, CLOSE_ROUND, arguments, owner=owner, key=key, project=project)
     return render.redirect(request, f"{place.address}/rounds/{round_number}/close", "round_closing")
 
 
@@ -104,29 +126,3 @@ def _job(db: Connection, place: Place, round_: Round) -> jobs.Job | None:
         return None
     latest = jobs.latest(db, kind=CLOSE_ROUND, project=place.project.id, limit=1)
     return next((job for job in latest if job.created_at >= round_.opened_at), None)
-
-
-def _page(request: Request, place: Place, round_number: str, *, wrong: str = "", status: int = 200) -> Response:
-    with context_of(request).store.read() as db:
-        round_ = find_round(db, place, round_number)
-        job = _job(db, place, round_)
-        waiting = len(pending_entries(db, round_)) if round_.state != "closed" else 0
-        lines = jobs.log_lines(db, job.id, limit=LOG_LINES) if job is not None else []
-    results = [CandidateResult.from_dict(each) for each in round_.outcome.get("results", ())]
-    return project_page(
-        request,
-        place,
-        "round_close.html",
-        status=status,
-        round=round_,
-        job=job,
-        live=job is not None and job.state in ("waiting", "running"),
-        lines=lines,
-        waiting=waiting,
-        architectures=_architectures(request),
-        encoders=has_encoders(),
-        times=TIMES,
-        ways=EMOJI,
-        table=choice_table(results, round_.outcome["round"], by=round_.outcome["chosen_by"]) if results else None,
-        wrong=wrong,
-    )

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,11 +24,12 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.i18n import Translator
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Here, Manages, Place, project_page
+from davy.serve.refused_by import refused_by
 from davy.serve.round_targets import ask_targets, possible_targets, refusal_text
 from davy.serve.translations import translated_title
 from davy.serve.upload_form import UploadForm, read_posts
-from davy.serve.visitor import Form, field
+from davy.serve.visitor import Form, field, whole_number
 from davy.store import Connection, entries, members, round_seeds, rounds
 from davy.store.entries import AuthorCount, EntryText
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 OWN_SHOWN = 20
 WAITING_SHOWN = 12
@@ -63,33 +62,59 @@ def show(request: Request, place: Here) -> Response:
     return _list(request, place)
 
 
+def _list(
+    request: Request,
+    place: Place,
+    *,
+    form: FormData | None = None,
+    error: UserError | None = None,
+    wrong: str = "",
+    status: int = 200,
+) -> Response:
+    with context_of(request).store.read() as db:
+        every = rounds.of_project(db, place.project.id)
+        progress = {it.id: progress_of(db, it) for it in every}
+        question = scheme_of(db, place.project).questions[0].name
+        targets = possible_targets(request, db, question) if place.may("manage") else []
+    return project_page(
+        request,
+        place,
+        "rounds.html",
+        status=status,
+        rounds=every,
+        progress=progress,
+        targets=targets,
+        question=question,
+        usual=EntryRules(languages=tuple(place.project.settings.get("languages") or ("en",))),
+        may_open=place.may("manage") and place.project.state == "open" and all(it.state == "closed" for it in every),
+        filled=form,
+        chosen=form.getlist("target") if form is not None else targets[:1],
+        wrong=wrong,
+        not_yet=isinstance(error, phase_gates.PhaseNotReady),
+    )
+
+
 @router.post("/projects/{project_id}/rounds")
+@refused_by(_list)
 def open_next(request: Request, place: Manages, form: Form) -> Response:
     """Open a round: its targets, its rules, its goals."""
-    try:
-        targets = [value for value in form.getlist("target") if isinstance(value, str)]
-        with context_of(request).store.write() as db:
-            question = scheme_of(db, place.project).questions[0].name
-            if not targets or not set(targets) <= set(possible_targets(request, db, question)):
-                raise LocalizedError("no_target", status=422)
-            made = open_round(
-                db,
-                place.project,
-                targets=targets,
-                by=place.account.id,
-                name=field(form, "name", most=80) or None,
-                rules=_rules(form),
-                goal_each=_number(form, "goal_each"),
-                goal_all=_number(form, "goal_all"),
-                goal_week=_number(form, "goal_week"),
-                anyway=field(form, "anyway", most=500) or None,
-            )
-    except phase_gates.PhaseNotReady as error:
-        words = render.translator_of(request)
-        wrong = words(f"going.{error.reason.key}", **error.reason.values)
-        return _list(request, place, wrong=wrong, not_yet=True, filled=form, status=409)
-    except UserError as error:
-        return _list(request, place, wrong=render.error_text(request, error), filled=form, status=error.status)
+    targets = [value for value in form.getlist("target") if isinstance(value, str)]
+    with context_of(request).store.write() as db:
+        question = scheme_of(db, place.project).questions[0].name
+        if not targets or not set(targets) <= set(possible_targets(request, db, question)):
+            raise LocalizedError("no_target", status=422)
+        made = open_round(
+            db,
+            place.project,
+            targets=targets,
+            by=place.account.id,
+            name=field(form, "name", most=80) or None,
+            rules=_rules(form),
+            goal_each=whole_number(form, "goal_each"),
+            goal_all=whole_number(form, "goal_all"),
+            goal_week=whole_number(form, "goal_week"),
+            anyway=field(form, "anyway", most=500) or None,
+        )
     return render.redirect(request, f"{place.address}/rounds/{made.number}", "round_opened", n=str(made.number))
 
 
@@ -180,38 +205,6 @@ def own_count(db: Connection, round_: Round, user: str) -> AuthorCount:
     return found[0] if found else AuthorCount(user, 0, 0, 0, None, None)
 
 
-def _list(
-    request: Request,
-    place: Place,
-    *,
-    wrong: str = "",
-    not_yet: bool = False,
-    filled: FormData | None = None,
-    status: int = 200,
-) -> Response:
-    with context_of(request).store.read() as db:
-        every = rounds.of_project(db, place.project.id)
-        progress = {it.id: progress_of(db, it) for it in every}
-        question = scheme_of(db, place.project).questions[0].name
-        targets = possible_targets(request, db, question) if place.may("manage") else []
-    return project_page(
-        request,
-        place,
-        "rounds.html",
-        status=status,
-        rounds=every,
-        progress=progress,
-        targets=targets,
-        question=question,
-        usual=EntryRules(languages=tuple(place.project.settings.get("languages") or ("en",))),
-        may_open=place.may("manage") and place.project.state == "open" and all(it.state == "closed" for it in every),
-        filled=filled,
-        chosen=filled.getlist("target") if filled is not None else targets[:1],
-        wrong=wrong,
-        not_yet=not_yet,
-    )
-
-
 def _one(request: Request, place: Place, round_number: str, *, wrong: str = "", status: int = 200) -> Response:
     context = context_of(request)
     with context.store.read() as db:
@@ -254,17 +247,8 @@ def _rules(form: FormData) -> EntryRules:
         return EntryRules(
             needs_emoji=field(form, "needs_emoji") == "yes",
             languages=languages,
-            shortest=_number(form, "shortest") or usual.shortest,
-            longest=_number(form, "longest") or usual.longest,
+            shortest=whole_number(form, "shortest") or usual.shortest,
+            longest=whole_number(form, "longest") or usual.longest,
         )
     except ValueError:
         raise LocalizedError("lengths", status=422) from None
-
-
-def _number(form: FormData, name: str) -> int | None:
-    written = field(form, name, most=20)
-    if not written:
-        return None
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", written):
-        raise LocalizedError("whole_number", status=422)
-    return int(written)

@@ -20,7 +20,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from davy import suites
-from davy.core.errors import UserError
 from davy.jobs import job_files
 from davy.jobs.job_files import WORDS
 from davy.jobs.kinds import CHECK, COMPARE, EVALUATE, SAMPLE, SCORE
@@ -28,20 +27,18 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.detector_choices import DetectorChoice, list_choices
 from davy.serve.errors import LocalizedError, is_htmx
-from davy.serve.membership import Place, in_project
+from davy.serve.refused_by import refused_by
 from davy.serve.reports import PAGE, read_json, report_response
 from davy.serve.upload_form import UploadForm
-from davy.serve.visitor import Form, allowed, field
-from davy.serve.workplace import LIVE, Workplace, start_run
+from davy.serve.visitor import Form, field
+from davy.serve.workplace import LIVE, Workplace, in_workplace, start_run
 from davy.store import Connection, detectors, events, jobs, project_suites
 from davy.store.columns import new_id
 from davy.store.jobs import Job
-from davy.store.users import User
 
 router = APIRouter(include_in_schema=False)
 
-Server = Annotated[User, Depends(allowed("score files"))]
-Trains = Annotated[Place, Depends(in_project("train"))]
+Runs = Annotated[Workplace, Depends(in_workplace("score files", "train"))]
 
 KINDS: Mapping[str, str] = {
     "score": SCORE,
@@ -79,85 +76,10 @@ class RunRow:
     live: bool
 
 
-# ---- routes, each for the server and for a project --------------------------------------------
-
-
 @router.get("/runs")
-def show(request: Request, who: Server) -> Response:
-    """Return what can be run, and the runs that this person started."""
-    return _list(request, Workplace(who))
-
-
 @router.get("/projects/{project_id}/train/runs")
-def show_in_project(request: Request, place: Trains) -> Response:
-    """Return what can be run, and the project's runs."""
-    return _list(request, Workplace(place.account, place))
-
-
-@router.get("/runs/new/{verb}")
-def ask(request: Request, who: Server, verb: str) -> Response:
-    """Return the form of one kind of run."""
-    return _form(request, Workplace(who), verb)
-
-
-@router.get("/projects/{project_id}/train/runs/new/{verb}")
-def ask_in_project(request: Request, place: Trains, verb: str) -> Response:
-    """Return the form of one kind of run, with the project's own detectors and verdicts."""
-    return _form(request, Workplace(place.account, place), verb)
-
-
-@router.post("/runs/{verb}/upload")
-async def start(request: Request, who: Server, verb: str, form: UploadForm) -> Response:
-    """Queue a run."""
-    return await to_thread.run_sync(_start, request, Workplace(who), verb, form)
-
-
-@router.post("/projects/{project_id}/train/runs/{verb}/upload")
-async def start_in_project(request: Request, place: Trains, verb: str, form: UploadForm) -> Response:
-    """Queue a run of the project."""
-    return await to_thread.run_sync(_start, request, Workplace(place.account, place), verb, form)
-
-
-@router.get("/runs/{job_id}")
-def show_run(request: Request, who: Server, job_id: str) -> Response:
-    """Return one run: how far it is, or what came of it."""
-    return _show(request, Workplace(who), job_id)
-
-
-@router.get("/projects/{project_id}/train/runs/{job_id}")
-def show_run_in_project(request: Request, place: Trains, job_id: str) -> Response:
-    """Return one run of the project."""
-    return _show(request, Workplace(place.account, place), job_id)
-
-
-@router.get("/runs/{job_id}/files/{name}")
-def fetch(request: Request, who: Server, job_id: str, name: str) -> Response:
-    """Return a run's file, or show its report."""
-    return _fetch(request, Workplace(who), job_id, name)
-
-
-@router.get("/projects/{project_id}/train/runs/{job_id}/files/{name}")
-def fetch_in_project(request: Request, place: Trains, job_id: str, name: str) -> Response:
-    """Return a file of a project's run, or show its report."""
-    return _fetch(request, Workplace(place.account, place), job_id, name)
-
-
-@router.post("/runs/{job_id}/{act}")
-def change(request: Request, who: Server, job_id: str, act: str, form: Form) -> Response:
-    """Cancel a run, start it again, or remove its files."""
-    return _change(request, Workplace(who), job_id, act)
-
-
-@router.post("/projects/{project_id}/train/runs/{job_id}/{act}")
-def change_in_project(request: Request, place: Trains, job_id: str, act: str, form: Form) -> Response:
-    """Cancel a run of the project, start it again, or remove its files."""
-    return _change(request, Workplace(place.account, place), job_id, act)
-
-
-# ---- what they do -------------------------------------------------------------------------------
-
-
-def _list(request: Request, where: Workplace) -> Response:
+def show(request: Request, where: Runs) -> Response:
+    """Return what can be run, and the newest runs: one's own, or the project's."""
     with context_of(request).store.read() as db:
         found = where.latest(db, tuple(KINDS.values()), limit=SHOWN)
     rows = [_row(job) for job in found]
@@ -168,19 +90,26 @@ def _list(request: Request, where: Workplace) -> Response:
     return where.page(request, "runs.html", rows=rows, live=live, verbs=list(KINDS), can=can)
 
 
-def _form(
+@router.get("/runs/new/{verb}")
+@router.get("/projects/{project_id}/train/runs/new/{verb}")
+def ask(request: Request, where: Runs, verb: str) -> Response:
+    """Return the form of one kind of run; a project's has its own detectors and verdicts."""
+    return _form_page(request, where, verb)
+
+
+def _form_page(
     request: Request,
     where: Workplace,
     verb: str,
     *,
-    chosen: tuple[str, ...] = (),
-    suite: str = "",
+    form: FormData | None = None,
     wrong: str = "",
     status: int = 200,
 ) -> Response:
     if verb not in KINDS:
         raise LocalizedError("no_such", status=404)
     asked = request.query_params.get("detector", "")[:200]
+    chosen, suite = (_sent_detectors(form), field(form, "suite")) if form is not None else ((), "")
     return where.page(
         request,
         "run_new.html",
@@ -198,6 +127,101 @@ def _form(
     )
 
 
+@router.post("/runs/{verb}/upload")
+@router.post("/projects/{project_id}/train/runs/{verb}/upload")
+@refused_by(_form_page, but=(403, 404, 500, 503))
+async def start(request: Request, where: Runs, verb: str, form: UploadForm) -> Response:
+    """Queue a run."""
+    return await to_thread.run_sync(_start, request, where, verb, form)
+
+
+def _start(request: Request, where: Workplace, verb: str, form: FormData) -> Response:
+    if verb not in KINDS:
+        raise LocalizedError("no_such", status=404)
+    chosen = _detectors(request, where, _sent_detectors(form), verb)
+    arguments, needs_file = _arguments(request, where, verb, form, chosen)
+    job = start_run(request, where, KINDS[verb], arguments, form, needs_file=needs_file)
+    return render.redirect(request, f"{where.address}/{job.id}", "run_started")
+
+
+def _sent_detectors(form: FormData) -> tuple[str, ...]:
+    return tuple(str(key)[:200] for key in form.getlist("detector") if isinstance(key, str))
+
+
+@router.get("/runs/{job_id}")
+@router.get("/projects/{project_id}/train/runs/{job_id}")
+def show_run(request: Request, where: Runs, job_id: str) -> Response:
+    """Return one run: how far it is, or what came of it."""
+    context = context_of(request)
+    with context.store.read() as db:
+        job = where.find(db, job_id, tuple(KINDS.values()))
+        lines = jobs.log_lines(db, job.id, limit=200)
+        thresholds = _thresholds(db, job)
+    row = _row(job)
+    folder = context.settings.files_folder
+    found: Any = job.result if row.verb in MADE_FILES else None
+    fetchable: list[str] = []
+    if job.state == "done" and folder is not None:
+        if row.verb in MADE_FILES:
+            name = str(job.result.get("file", ""))
+            fetchable = [name] if job_files.find_file(folder, job.id, name) else []
+        else:
+            own = folder / job_files.REPORTS / job.id
+            found = read_json(own / ("report.json" if row.verb == "check" else "results.json"))
+            fetchable = [name for name in REPORT_FILES if (own / name).is_file()]
+    values = {"row": row, "job": job, "lines": lines, "live": row.live, "found": found, "files": fetchable}
+    if is_htmx(request):
+        return render.page(request, "parts/run.html", where=where, page=PAGE, **values)
+    return where.page(request, "run.html", page=PAGE, kept=job_files.KEPT.days, thresholds=thresholds, **values)
+
+
+@router.get("/runs/{job_id}/files/{name}")
+@router.get("/projects/{project_id}/train/runs/{job_id}/files/{name}")
+def fetch(request: Request, where: Runs, job_id: str, name: str) -> Response:
+    """Return a run's file, or show its report."""
+    context = context_of(request)
+    folder = context.settings.files_folder
+    with context.store.read() as db:
+        job = where.find(db, job_id, tuple(KINDS.values()))
+    if job.state != "done" or folder is None:
+        raise LocalizedError("no_such", status=404)
+    if _row(job).verb in ("check", "evaluate"):
+        if name not in REPORT_FILES:
+            raise LocalizedError("no_such", status=404)
+        report = folder / job_files.REPORTS / job.id / name
+        return report_response(report, render.translator_of(request).lang)
+    path = job_files.find_file(folder, job.id, name) if name == job.result.get("file") else None
+    if path is None:
+        raise LocalizedError("export_gone", status=410, days=job_files.KEPT.days)
+    with context.store.write() as db:
+        about = f"project {where.project}" if where.project else f"job {job.id}"
+        events.record(db, by=where.account.id, what="run fetched", about=about, job=job.id, file=name)
+    return FileResponse(path, media_type="application/octet-stream", filename=name)
+
+
+@router.post("/runs/{job_id}/{act}")
+@router.post("/projects/{project_id}/train/runs/{job_id}/{act}")
+def change(request: Request, where: Runs, job_id: str, act: str, form: Form) -> Response:
+    """Cancel a run, start it again, or remove its files."""
+    context = context_of(request)
+    if act not in ("cancel", "again", "remove"):
+        raise LocalizedError("no_such", status=404)
+    with context.store.write() as db:
+        job = where.find(db, job_id, tuple(KINDS.values()))
+        if act == "cancel":
+            jobs.ask_cancel(db, job.id, by=where.account.id)
+        elif act == "again":
+            jobs.retry(db, job.id, by=where.account.id)
+        else:
+            events.record(db, by=where.account.id, what="run's files removed", about=f"job {job.id}")
+    folder = context.settings.files_folder
+    if act == "remove" and folder is not None:
+        job_files.discard(folder, job.id)
+        job_files.discard(folder / job_files.REPORTS, job.id)
+    back = where.address if act == "remove" else f"{where.address}/{job.id}"
+    return render.redirect(request, back, f"export_{act}")
+
+
 def list_suites(request: Request, where: Workplace) -> list[tuple[str, str]]:
     """Return the suites that can be run here, as (what a form sends, title); a project's own first."""
     shipped = suites.titles()
@@ -206,23 +230,6 @@ def list_suites(request: Request, where: Workplace) -> list[tuple[str, str]]:
     with context_of(request).store.read() as db:
         own = project_suites.list_suites(db, where.project)
     return [*((f"{suite.id}@{suite.version}", suite.name) for suite in own), *shipped]
-
-
-def _start(request: Request, where: Workplace, verb: str, form: FormData) -> Response:
-    if verb not in KINDS:
-        raise LocalizedError("no_such", status=404)
-    sent = tuple(str(key)[:200] for key in form.getlist("detector") if isinstance(key, str))
-    suite = field(form, "suite")
-    try:
-        chosen = _detectors(request, where, sent, verb)
-        arguments, needs_file = _arguments(request, where, verb, form, chosen)
-        job = start_run(request, where, KINDS[verb], arguments, form, needs_file=needs_file)
-    except UserError as error:
-        if error.status >= 500 or error.status in (403, 404):
-            raise
-        wrong = render.error_text(request, error)
-        return _form(request, where, verb, chosen=sent, suite=suite, wrong=wrong, status=error.status)
-    return render.redirect(request, f"{where.address}/{job.id}", "run_started")
 
 
 def _detectors(request: Request, where: Workplace, sent: tuple[str, ...], verb: str) -> list[DetectorChoice]:
@@ -294,30 +301,6 @@ def _row(job: Job) -> RunRow:
     return RunRow(job, verb, names, about, job.state in LIVE)
 
 
-def _show(request: Request, where: Workplace, job_id: str) -> Response:
-    context = context_of(request)
-    with context.store.read() as db:
-        job = where.find(db, job_id, tuple(KINDS.values()))
-        lines = jobs.log_lines(db, job.id, limit=200)
-        thresholds = _thresholds(db, job)
-    row = _row(job)
-    folder = context.settings.files_folder
-    found: Any = job.result if row.verb in MADE_FILES else None
-    fetchable: list[str] = []
-    if job.state == "done" and folder is not None:
-        if row.verb in MADE_FILES:
-            name = str(job.result.get("file", ""))
-            fetchable = [name] if job_files.find_file(folder, job.id, name) else []
-        else:
-            own = folder / job_files.REPORTS / job.id
-            found = read_json(own / ("report.json" if row.verb == "check" else "results.json"))
-            fetchable = [name for name in REPORT_FILES if (own / name).is_file()]
-    values = {"row": row, "job": job, "lines": lines, "live": row.live, "found": found, "files": fetchable}
-    if is_htmx(request):
-        return render.page(request, "parts/run.html", where=where, page=PAGE, **values)
-    return where.page(request, "run.html", page=PAGE, kept=job_files.KEPT.days, thresholds=thresholds, **values)
-
-
 def _thresholds(db: Connection, job: Job) -> list[tuple[str, str, float]]:
     """Return the thresholds that a run's detectors were registered with, as (detector, question, threshold)."""
     known = job.arguments.get("registered") or ()
@@ -328,44 +311,3 @@ def _thresholds(db: Connection, job: Job) -> list[tuple[str, str, float]]:
         if detector_id
         for question, value in detectors.get(db, detector_id).thresholds.items()
     ]
-
-
-def _fetch(request: Request, where: Workplace, job_id: str, name: str) -> Response:
-    context = context_of(request)
-    folder = context.settings.files_folder
-    with context.store.read() as db:
-        job = where.find(db, job_id, tuple(KINDS.values()))
-    if job.state != "done" or folder is None:
-        raise LocalizedError("no_such", status=404)
-    if _row(job).verb in ("check", "evaluate"):
-        if name not in REPORT_FILES:
-            raise LocalizedError("no_such", status=404)
-        report = folder / job_files.REPORTS / job.id / name
-        return report_response(report, render.translator_of(request).lang)
-    path = job_files.find_file(folder, job.id, name) if name == job.result.get("file") else None
-    if path is None:
-        raise LocalizedError("export_gone", status=410, days=job_files.KEPT.days)
-    with context.store.write() as db:
-        about = f"project {where.project}" if where.project else f"job {job.id}"
-        events.record(db, by=where.account.id, what="run fetched", about=about, job=job.id, file=name)
-    return FileResponse(path, media_type="application/octet-stream", filename=name)
-
-
-def _change(request: Request, where: Workplace, job_id: str, act: str) -> Response:
-    context = context_of(request)
-    if act not in ("cancel", "again", "remove"):
-        raise LocalizedError("no_such", status=404)
-    with context.store.write() as db:
-        job = where.find(db, job_id, tuple(KINDS.values()))
-        if act == "cancel":
-            jobs.ask_cancel(db, job.id, by=where.account.id)
-        elif act == "again":
-            jobs.retry(db, job.id, by=where.account.id)
-        else:
-            events.record(db, by=where.account.id, what="run's files removed", about=f"job {job.id}")
-    folder = context.settings.files_folder
-    if act == "remove" and folder is not None:
-        job_files.discard(folder, job.id)
-        job_files.discard(folder / job_files.REPORTS, job.id)
-    back = where.address if act == "remove" else f"{where.address}/{job.id}"
-    return render.redirect(request, back, f"export_{act}")

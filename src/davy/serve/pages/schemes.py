@@ -6,12 +6,11 @@ A scheme is its author's alone. Nobody else, no admin either, sees it before a p
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -28,8 +27,9 @@ from davy.serve.errors import LocalizedError
 from davy.serve.i18n import Translator
 from davy.serve.membership import Place, in_project
 from davy.serve.permissions import may
+from davy.serve.refused_by import refused_by
 from davy.serve.scheme_form import LONGEST_TITLE
-from davy.serve.upload_form import UploadForm
+from davy.serve.upload_form import UploadForm, sent_file
 from davy.serve.visitor import Form, allowed, field
 from davy.store import Connection, codes, members, projects, scheme_drafts
 from davy.store.users import User
@@ -49,15 +49,27 @@ def overview(request: Request, who: Makes) -> Response:
     return _page(request, who)
 
 
+def _page(request: Request, who: User, *, wrong: str = "", status: int = 200) -> Response:
+    lang = render.translator_of(request).lang
+    with context_of(request).store.read() as db:
+        return render.page(
+            request,
+            "schemes.html",
+            status=status,
+            wrong=wrong,
+            drafts=scheme_choice.own_drafts(db, who, lang),
+            shared=scheme_choice.shared_schemes(db, lang),
+            managed=[project for project, member in projects.of_user(db, who.id) if "manager" in member.roles],
+            largest=LARGEST_FILE // 1024,
+        )
+
+
 @router.post("/schemes")
+@refused_by(_page)
 async def make(request: Request, who: Makes, form: UploadForm) -> Response:
     """Begin a scheme: an empty one, one from a file, or a copy of one that ships or of a project's."""
-    try:
-        text = await _text_of(form) if field(form, "from") == "file" else ""
-        return await to_thread.run_sync(_make, request, who, form, text)
-    except UserError as error:
-        again = partial(_page, request, who, wrong=render.error_text(request, error), status=error.status)
-        return await to_thread.run_sync(again)
+    text = await _text_of(form) if field(form, "from") == "file" else ""
+    return await to_thread.run_sync(_make, request, who, form, text)
 
 
 @router.post("/projects/{project_id}/coding/draft")
@@ -105,10 +117,7 @@ def _source(db: Connection, who: User, chosen: str) -> Scheme:
 
 
 async def _text_of(form: FormData) -> str:
-    file = form.get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
-        raise LocalizedError("no_upload", status=422)
-    raw = await file.read(LARGEST_FILE + 1)
+    raw = await sent_file(form).read(LARGEST_FILE + 1)
     if len(raw) > LARGEST_FILE:
         raise LocalizedError("scheme_file_size", status=413, most=LARGEST_FILE // 1024)
     try:
@@ -126,18 +135,3 @@ def _parsed(text: str, words: Translator) -> Scheme:
         if colon and line.isdecimal():
             raise LocalizedError("scheme_file_line", status=422, line=line, problem=words.error(rest)) from None
         raise LocalizedError("scheme_file", status=422, problem=words.error(problem)) from None
-
-
-def _page(request: Request, who: User, *, wrong: str = "", status: int = 200) -> Response:
-    lang = render.translator_of(request).lang
-    with context_of(request).store.read() as db:
-        return render.page(
-            request,
-            "schemes.html",
-            status=status,
-            wrong=wrong,
-            drafts=scheme_choice.own_drafts(db, who, lang),
-            shared=scheme_choice.shared_schemes(db, lang),
-            managed=[project for project, member in projects.of_user(db, who.id) if "manager" in member.roles],
-            largest=LARGEST_FILE // 1024,
-        )

@@ -6,9 +6,9 @@ Managers see everyone and may decide otherwise with a reason; experts see; an an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,15 +16,13 @@ from davy.annotate import screening
 from davy.core import Phase, Scheme
 from davy.serve import render
 from davy.serve.context import context_of
-from davy.serve.membership import Place, in_project
+from davy.serve.membership import Manages, Place
 from davy.serve.pages.calibration import address_of
 from davy.serve.translations import translated_label
 from davy.serve.visitor import Form, field
 from davy.store import Connection, members, phases
 
 router = APIRouter(include_in_schema=False)
-
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 def values(db: Connection, place: Place, phase: Phase, scheme: Scheme, person: str, lang: str) -> dict[str, Any]:

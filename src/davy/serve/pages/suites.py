@@ -25,6 +25,7 @@ from davy.serve.detector import label_title, question_title
 from davy.serve.errors import LocalizedError, is_htmx
 from davy.serve.i18n import LANGUAGES
 from davy.serve.membership import Place, in_project, project_page
+from davy.serve.refused_by import refusal
 from davy.serve.visitor import Form, field
 from davy.store import project_suites
 from davy.store.project_suites import ProjectSuite
@@ -101,8 +102,7 @@ def save(request: Request, place: Writes, suite_id: str, form: Form) -> Response
     except UserError as error:
         if is_htmx(request):
             raise
-        wrong = render.error_text(request, error)
-        return _editor(request, place, suite, suite.content, wrong=wrong, status=error.status, as_yaml="yaml" in form)
+        return _editor(request, place, suite, suite.content, as_yaml="yaml" in form, **refusal(request, error))
     with context_of(request).store.write() as db:
         made = project_suites.save(db, place.project.id, suite_id, title, text, by=place.account.id)
     more = "?yaml=yes" if "yaml" in form else ""

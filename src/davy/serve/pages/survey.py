@@ -15,14 +15,13 @@ from davy.serve import render
 from davy.serve.context import context_of
 from davy.serve.errors import LocalizedError
 from davy.serve.markdown import render_markdown
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Manages, Place, in_project, project_page
 from davy.serve.visitor import Form, check_rate, field
 from davy.store import projects, responses
 
 router = APIRouter(include_in_schema=False)
 
 Here = Annotated[Place, Depends(in_project("see the project", left=True))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
 
 
 @router.get("/projects/{project_id}/survey")

@@ -21,7 +21,7 @@ from davy.core import Phase, Scheme, Wording
 from davy.jobs.kinds import MEASURE_AGREEMENT
 from davy.serve import charts, render
 from davy.serve.context import context_of
-from davy.serve.membership import Place, in_project, project_page
+from davy.serve.membership import Labels, Place, in_project, project_page
 from davy.serve.translations import translated_label, translated_title
 from davy.serve.visitor import Form
 from davy.store import jobs
@@ -30,7 +30,6 @@ from davy.store.tallies import Tally
 router = APIRouter(include_in_schema=False)
 
 Watches = Annotated[Place, Depends(in_project("watch"))]
-Works = Annotated[Place, Depends(in_project("label posts"))]
 
 COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "percent", *agreement.OVERLAPS)
 """What the page can show, the one of GMHP7k's Table 4 first."""
@@ -106,7 +105,7 @@ def measure_now(request: Request, place: Watches, form: Form) -> Response:
 
 
 @router.get("/projects/{project_id}/mine")
-def mine(request: Request, place: Works) -> Response:
+def mine(request: Request, place: Labels) -> Response:
     """Return a person's own figures in each phase, and nobody else's."""
     words = render.translator_of(request)
     with context_of(request).store.read() as db:
