@@ -31,8 +31,8 @@ class Option:
     read: Callable[[Any], Any] | None = None
 
 
-Changes = Mapping[str, str | Option]
-"""By option, another sentence of help or another declaration."""
+Changes = Mapping[str, str | Option | None]
+"""By key, another sentence of help, another declaration, or None for what is no option here."""
 NO_CHANGES: Changes = {}
 
 
@@ -42,6 +42,8 @@ class Options:
 
     kind: Callable[..., Any]
     changed: Changes = field(default_factory=dict)
+    each: bool = False
+    """Whether the parameter takes a list, with one part for each value of the first option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +92,21 @@ def arguments_of(
             if value is not None:
                 arguments[parameter] = value if read is None else read(value)
             continue
-        parts = arguments_of(part.kind, given, part.changed)
-        needed = [it.name for it in inspect.signature(part.kind).parameters.values() if it.default is it.empty]
-        if parts and all(name in parts for name in needed):
-            arguments[parameter] = part.kind(**parts)
+        made = [part.kind(**arguments) for arguments in _parts_given(part, given)]
+        if made:
+            arguments[parameter] = made if part.each else made[0]
     return arguments
+
+
+def _parts_given(options: Options, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of each part that can be made: what it needs was given."""
+    first = options_of(options.kind, options.changed)[0].key
+    each = [{**given, first: [value]} for value in given.get(first) or ()] if options.each else [given]
+    for values in each:
+        arguments = arguments_of(options.kind, values, options.changed)
+        needed = [it.name for it in inspect.signature(options.kind).parameters.values() if it.default is it.empty]
+        if arguments and all(name in arguments for name in needed):
+            yield arguments
 
 
 def _parts(function: Callable[..., Any], changed: Changes) -> Iterator[tuple[str, DeclaredOption | Options]]:
@@ -102,12 +114,13 @@ def _parts(function: Callable[..., Any], changed: Changes) -> Iterator[tuple[str
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         mark = mark_of(parameter.annotation)
         if isinstance(mark, Options):
-            yield parameter.name, Options(mark.kind, {**mark.changed, **changed})
+            yield parameter.name, replace(mark, changed={**mark.changed, **changed})
         elif mark is not None:
             usual = declared_option(parameter, mark)
             other = changed.get(usual.key, mark)
-            other = replace(mark, help=other) if isinstance(other, str) else other
-            yield parameter.name, declared_option(parameter, other)
+            if other is not None:
+                other = replace(mark, help=other) if isinstance(other, str) else other
+                yield parameter.name, declared_option(parameter, other)
 
 
 def _without_marks(annotation: Any) -> Any:
