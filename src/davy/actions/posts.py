@@ -150,6 +150,14 @@ def refuse_answers(table: FileTable) -> None:
         )
 
 
+def load_split(
+    source: GivenPosts,
+    split: Annotated[str | None, Option("Use this split only, such as dev.", metavar="[C=]NAME")] = None,
+) -> pl.DataFrame:
+    """Return the posts of a source, or of one split of it, with their row numbers."""
+    return select_split(load_posts(source).frame, split)[0]
+
+
 def load_joined(sources: Sequence[Posts]) -> pl.DataFrame:
     """Return the posts of several sources in one frame; a column that one lacks is null there."""
     return pl.concat([load_posts(source).posts for source in sources], how="diagonal_relaxed")
