@@ -35,11 +35,4 @@ ClusterWorkers = Annotated[
     int | None,
     typer.Option("--workers", metavar="N", help="How many cores of the cluster work; all of them when not given."),
 ]
-Architectures = Annotated[
-    list[str] | None,
-    typer.Option("--architecture", "-a", metavar="NAME", help="An encoder to try, or tfidf; again for more."),
-]
-EmojiReadings = Annotated[
-    list[str] | None, typer.Option(metavar="WAY", help="How emoji are read: tokens, names, leave; again for more.")
-]
 Encoding = Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")]

@@ -45,7 +45,9 @@ def verb_command(action: Callable[..., Any], listed: str) -> Callable[[Callable[
         known = {it.key: it for it in reversed(options_of(action))}
         known |= {keys[name]: declared_option(own[name], mark) for name, mark in marked.items()}
         parameters = [
-            _parameter(known[key.strip("[]")], optional=key.startswith("[")) if key.strip("[]") in known else own[key]
+            _parameter(known[key.strip("[]")], optional=key.startswith("["))
+            if key.strip("[]") in known
+            else own[key].replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for key in listed.split()
         ]
 
