@@ -14,25 +14,44 @@ from __future__ import annotations
 import inspect
 import keyword
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 import typer
 
 from davy.cli import console
 from davy.core.options import DeclaredOption, Option, arguments_of, declared_option, mark_of, options_of
 
-Result = TypeVar("Result", covariant=True)
+Result = TypeVar("Result")
+Other = TypeVar("Other")
 SIMPLE = (str, Path, bool, int, float)
 """What a text of the command line can become; the first of these that a parameter takes."""
 
 
-class Run(Protocol[Result]):
-    """The action with what was given to the command."""
+@dataclass(frozen=True, slots=True)
+class Run(Generic[Result]):
+    """An action with what was given to the command, by option."""
+
+    action: Callable[..., Result]
+    given: Mapping[str, Any]
 
     def __call__(self, **more: Any) -> Result:
-        """Return what the action returns, called with `more` on top."""
+        """Return what the action returns, called with `more` on top, and with the shell's reporter if it takes one."""
+        arguments = {**self.arguments(), **more}
+        if "reporter" not in inspect.signature(self.action).parameters:
+            return self.action(**arguments)
+        with console.ShellReporter() as reporter:
+            return self.action(**arguments, reporter=reporter)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the action's arguments."""
+        return arguments_of(self.action, self.given)
+
+    def of(self, other: Callable[..., Other]) -> Run[Other]:
+        """Return another action with what was given to the command."""
+        return Run(other, self.given)
 
 
 def verb_command(action: Callable[..., Any], listed: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -53,14 +72,7 @@ def verb_command(action: Callable[..., Any], listed: str) -> Callable[[Callable[
 
         def command(**given: Any) -> Any:
             values = {name.rstrip("_"): value for name, value in given.items()}
-
-            def run(**more: Any) -> Any:
-                arguments = {**arguments_of(action, values), **more}
-                if "reporter" not in inspect.signature(action).parameters:
-                    return action(**arguments)
-                with console.ShellReporter() as reporter:
-                    return action(**arguments, reporter=reporter)
-
+            run = Run(action, values)
             return show(**{name: run if name == "run" else values[keys.get(name, name)] for name in own})
 
         command.__name__, command.__doc__, command.__module__ = show.__name__, show.__doc__, show.__module__
