@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from davy.core.options import Option
+
 PostFiles = Annotated[
     list[str],
     typer.Argument(metavar="F…", help="Posts: files, folders, patterns in quotes, as one table; '-' is stdin."),
@@ -24,15 +26,12 @@ IdColumn = Annotated[str | None, typer.Option(metavar="C", help="The column with
 Format = Annotated[
     str | None, typer.Option(metavar="NAME", help="The format where a name does not say it: csv, jsonl …")
 ]
-EngineName = Annotated[str, typer.Option("--engine", metavar="NAME", help="Where the work is done: local, or ray.")]
+EngineName = Annotated[str, Option("Where the work is done: local, or ray.", "--engine", metavar="NAME")]
 ClusterAddress = Annotated[
     str | None,
-    typer.Option(
-        "--address", metavar="HOST:PORT", help="The Ray cluster; auto finds the one that this machine belongs to."
-    ),
+    Option("The Ray cluster; auto finds the one that this machine belongs to.", "--address", metavar="HOST:PORT"),
 ]
 ClusterWorkers = Annotated[
-    int | None,
-    typer.Option("--workers", metavar="N", help="How many cores of the cluster work; all of them when not given."),
+    int | None, Option("How many cores of the cluster work; all of them when not given.", "--workers", metavar="N")
 ]
 Encoding = Annotated[str | None, typer.Option(help="The encoding of F, where it is not UTF-8 or UTF-16.")]
