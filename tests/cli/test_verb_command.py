@@ -80,9 +80,11 @@ def test_what_the_shell_says_stands_on_top_of_the_options():
 
 def test_limits_and_needed_options_are_checked_before_the_action_is_called():
     result, seen = call("a.csv", "--out", "b", "--least", "0")
-    assert "--least" in str(result.exception.format_message()) and not seen
+    assert "--least" in str(result.exception.format_message())
+    assert not seen
     result, seen = call("a.csv")
-    assert "--out" in str(result.exception.format_message()) and not seen
+    assert "--out" in str(result.exception.format_message())
+    assert not seen
 
 
 def test_an_option_that_is_needed_may_be_left_out_where_the_command_says_so():

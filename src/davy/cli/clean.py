@@ -64,7 +64,7 @@ def clean(
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     file = join_paths(files)
     if uses_shards(file, out, engine, address, None):
-        source = run.arguments()["file"]
+        source = run.arguments["file"]
         with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
             done = clean_shards(
                 source, out, recipe, near=near_duplicates, funnel=funnel, engine=opened, reporter=reporter

@@ -109,7 +109,7 @@ def score(
     if uses_shards(str(file), str(out), engine, address, workers):
         if explain or images is not None:
             raise UserError("--explain and --images go with one file, not with shards.")
-        given_source, settings = run.arguments()["file"], run.arguments().get("settings")
+        given_source, settings = run.arguments["file"], run.arguments.get("settings")
         with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
             scored = score_shards(
                 given_source,

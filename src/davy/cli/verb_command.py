@@ -16,6 +16,7 @@ import keyword
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
@@ -30,7 +31,7 @@ SIMPLE = (str, Path, bool, int, float)
 """What a text of the command line can become; the first of these that a parameter takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run(Generic[Result]):
     """An action with what was given to the command, by option."""
 
@@ -39,14 +40,15 @@ class Run(Generic[Result]):
 
     def __call__(self, **more: Any) -> Result:
         """Return what the action returns, called with `more` on top, and with the shell's reporter if it takes one."""
-        arguments = {**self.arguments(), **more}
+        arguments = {**self.arguments, **more}
         if "reporter" not in inspect.signature(self.action).parameters:
             return self.action(**arguments)
         with console.ShellReporter() as reporter:
             return self.action(**arguments, reporter=reporter)
 
+    @cached_property
     def arguments(self) -> dict[str, Any]:
-        """Return the action's arguments."""
+        """The action's arguments, made once: what is read from a file or from stdin can't be read again."""
         return arguments_of(self.action, self.given)
 
     def of(self, other: Callable[..., Other]) -> Run[Other]:

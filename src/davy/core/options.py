@@ -105,7 +105,7 @@ def _parts_given(options: Options, given: Mapping[str, Any]) -> Iterator[dict[st
     for values in each:
         arguments = arguments_of(options.kind, values, options.changed)
         needed = [it.name for it in inspect.signature(options.kind).parameters.values() if it.default is it.empty]
-        if arguments and all(name in arguments for name in needed):
+        if all(name in arguments for name in needed):
             yield arguments
 
 
